@@ -1,0 +1,87 @@
+# Everything a newcomer or a build machine runs. Needs Python 3.11 or newer, Node (it runs the type checker) and make;
+# the rest is installed into .venv from the lock files, through pip as it is configured on this machine.
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+SOURCES := src tests examples benchmarks
+
+EXAMPLE ?= examples/fanout.py
+REQUEST ?= Plan a weekend in Lisbon for three friends
+WORKERS ?= 2
+UV      := uv==0.13.7
+
+# COMMAND:DEBIAN-PACKAGE, what the tests use beyond Python. `make system` installs the missing ones.
+SYSTEM := tmux:tmux
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+# The pinned version is meant: do not look for a newer one on every run.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench lock system clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv and install everything into it
+
+demo: $(STAMP) ## Run an example with the offline rehearsal model
+	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)"
+
+test: system check ## All checks, then all tests
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+check: $(STAMP) ## Lint, formatting and strict types
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	@command -v node >/dev/null || { echo "Node is needed to run pyright: install Node 18 or newer." >&2; exit 1; }
+	$(BIN)/pyright
+
+format: $(STAMP) ## Put the code into shape
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+bench: $(STAMP) ## Measure, beside plain asyncio and LangGraph; QUICK=1 for a small run
+	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
+
+lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
+	$(BIN)/pip install -qq $(UV)
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --constraint requirements.lock \
+		--output-file requirements-dev.lock
+
+LOCK_FLAGS = --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-annotate --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+system: ## Install missing system packages for the tests (only as root, with apt)
+	@missing=""; packages=""; \
+	for pair in $(SYSTEM); do \
+		command -v "$${pair%%:*}" >/dev/null || { missing="$$missing $${pair%%:*}"; packages="$$packages $${pair##*:}"; }; \
+	done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$packages; \
+	else \
+		echo "Not installed:$$missing. The tests that need them are skipped." >&2; \
+	fi
+
+clean: ## Remove everything that was made here
+	rm -rf $(VENV) .bench dist build .pytest_cache .ruff_cache .hypothesis
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A Python that is new enough and can make virtual environments, or one sentence.
+FIND_PYTHON = for python in $(PYTHON) python3.11 python3 python3.12 python3.13 python3.14; do \
+		"$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
+		python=; \
+	done; \
+	[ -n "$$python" ] || { echo "Podium needs Python 3.11 or newer with its venv module; name one with PYTHON=PATH." >&2; exit 1; }
+
+# pyproject.toml is a cause too: the entry point and the dependencies are in it.
+$(STAMP): pyproject.toml requirements-dev.lock
+	@$(FIND_PYTHON); [ -x $(BIN)/python ] || { echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV); }
+	@echo "Installing the locked dependencies into $(VENV)"
+	@$(BIN)/python -m pip install -qq --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,30 @@
+"""A human approval: draft, ask a person, revise until they are content.
+
+    podium run examples/approval.py "an invitation to the summer party"
+    podium answer last "shorter, please"
+    podium answer last approve
+"""
+
+import podium
+
+writer = podium.Agent("writer", instructions="You write short, friendly messages.")
+
+MAX_REVISIONS = 5
+
+
+@podium.workflow
+async def approval(run: podium.Run, request: str) -> str | podium.Partial:
+    """The run waits for its person for as long as it takes, also while no process is running."""
+    draft = await run.ask(writer, "draft", prompt="Write: {{ request }}", request=request)
+    for round_number in range(1, MAX_REVISIONS + 1):
+        answer = await run.wait_for(
+            f"Draft {round_number}:\n\n{draft}\n\nSend it? (approve, reject, or say what to change)"
+        )
+        if answer == "approve":
+            return draft
+        if answer == "reject":
+            return podium.Partial(output=draft, reason="rejected")
+        draft = await run.ask(
+            writer, "revise", prompt="Revise this:\n{{ draft }}\n\nWish: {{ wish }}", draft=draft, wish=answer
+        )
+    return podium.Partial(output=draft, reason="revisions used up")

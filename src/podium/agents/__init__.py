@@ -1,0 +1,1 @@
+"""Who is asked, and how: agents, their prompts, and `ask`."""

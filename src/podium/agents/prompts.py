@@ -1,0 +1,155 @@
+"""Prompts are Markdown files beside their workflow, one per task, strictly rendered.
+
+    prompts = Prompts.load(Path(__file__).parent / "prompts")
+    await run.ask(critic, "grade", prompt=prompts["grade"], output=text)
+
+A variable that a template uses and nobody gives is an error, never an empty place in a prompt. Files
+whose name begins with `_` are parts that others include.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import jinja2.meta
+import msgspec
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from podium.engine.codec import encode
+from podium.errors import UsageError
+from podium.settings import nearest
+
+
+class Template:
+    """One prompt, compiled, with a hash over everything that its text is made of."""
+
+    def __init__(self, name: str, compiled: jinja2.Template, digest: str) -> None:
+        self.name = name
+        self.hash = digest
+        """Changes when the file, or one that it includes, changes: part of a step's fingerprint."""
+        self._compiled = compiled
+
+    def render(self, variables: Mapping[str, Any]) -> str:
+        """The prompt with its variables filled in."""
+        try:
+            return self._compiled.render(variables).strip()
+        except jinja2.UndefinedError as error:
+            given = ", ".join(sorted(variables)) or "none"
+            raise UsageError(
+                f"The prompt {self.name} cannot be written: {error.message}.",
+                hint=f"Pass it to `ask` as a keyword. Variables that were given: {given}.",
+            ) from error
+        except jinja2.TemplateError as error:
+            raise UsageError(f"The prompt {self.name} cannot be written: {error}.") from error
+
+
+class Prompts:
+    """The prompts of one folder, by task."""
+
+    def __init__(self, templates: Mapping[str, Template], source: str) -> None:
+        self._templates = dict(templates)
+        self._source = source
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Prompts:
+        """Read and compile every `TASK.md` of a folder."""
+        root = Path(folder)
+        if not root.is_dir():
+            raise UsageError(f"There is no folder of prompts {root}.")
+        sources = {file.name: file.read_text(encoding="utf-8") for file in sorted(root.glob("*.md"))}
+        environment = _environment(jinja2.DictLoader(sources))
+        tasks = [name for name in sources if not name.startswith("_")]
+        return cls(
+            {name.removesuffix(".md"): _compile(name, sources, environment) for name in tasks}, str(root)
+        )
+
+    def __getitem__(self, task: str) -> Template:
+        found = self._templates.get(task)
+        if found is None:
+            meant = nearest(task, list(self._templates))
+            known = ", ".join(self._templates) or "none"
+            raise UsageError(
+                f"There is no prompt {task}.md in {self._source}.",
+                hint=f"Did you mean {meant}?" if meant else f"Prompts in it: {known}.",
+            )
+        return found
+
+    def __contains__(self, task: object) -> bool:
+        return task in self._templates
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._templates)
+
+
+@lru_cache(maxsize=256)
+def template_of(text: str, name: str) -> Template:
+    """A template that is written in the program itself."""
+    return _compile(name, {name: text}, _environment(jinja2.DictLoader({name: text})))
+
+
+def listed(variables: Mapping[str, Any]) -> str:
+    """A prompt without a template: each variable under its name."""
+    return "\n\n".join(f"## {_title(name)}\n\n{_shown(value)}" for name, value in variables.items())
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").strip().capitalize()
+
+
+def _shown(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else as_json(value)
+
+
+def as_json(value: Any) -> str:
+    """Readable JSON of whatever can be logged; in templates `{{ value | json }}`."""
+    return msgspec.json.format(encode(value), indent=2).decode()
+
+
+def _environment(loader: jinja2.BaseLoader) -> ImmutableSandboxedEnvironment:
+    """Strict and sandboxed: a template in a program may hold text that came from outside."""
+    environment = ImmutableSandboxedEnvironment(
+        loader=loader,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # prompts are Markdown for a model, no HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    environment.filters["json"] = as_json
+    return environment
+
+
+def _finalized(value: Any) -> Any:
+    """What `{{ value }}` writes: text as it is, data as JSON rather than as Python."""
+    if isinstance(value, (str, int, float, jinja2.Undefined)) or value is None:
+        return value
+    return as_json(value)
+
+
+def _compile(name: str, sources: Mapping[str, str], environment: jinja2.Environment) -> Template:
+    try:
+        digest = _digest(name, sources, environment)
+        return Template(name, environment.get_template(name), digest)
+    except jinja2.TemplateSyntaxError as error:
+        raise UsageError(
+            f"The prompt {error.name or name} has a mistake in line {error.lineno}: {error.message}."
+        ) from error
+
+
+def _digest(name: str, sources: Mapping[str, str], environment: jinja2.Environment) -> str:
+    """A hash of a template and of all that it includes; of the whole folder if that cannot be told."""
+    needed: dict[str, str] = {}
+    todo = [name]
+    while todo:
+        current = todo.pop()
+        if current in needed or current not in sources:
+            continue
+        needed[current] = sources[current]
+        for other in jinja2.meta.find_referenced_templates(environment.parse(sources[current], current)):
+            todo += [other] if other else list(sources)
+    return hashlib.blake2b(encode(sorted(needed.items())), digest_size=8).hexdigest()

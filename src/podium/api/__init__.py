@@ -1,0 +1,13 @@
+"""The Python interface: start, run, resume, fork, replay, cancel and answer.
+
+handle = await podium.start("flow.py:haiku", "the sea", model="rehearsal")
+async for event in handle.events():
+    print(event.type, event.path)
+result = await handle.result()
+"""
+
+from podium.api.control import answer, cancel, replay
+from podium.api.handle import RunHandle
+from podium.api.launch import fork, resume, run, start
+
+__all__ = ["RunHandle", "answer", "cancel", "fork", "replay", "resume", "run", "start"]

@@ -1,0 +1,92 @@
+"""What every call of the Python interface begins with: settings, a store, and how runs are made."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from podium.agents.ask import Run
+from podium.agents.models import Models
+from podium.engine.budget import Budget
+from podium.engine.core import Core
+from podium.engine.log import Store
+from podium.engine.redact import Redactor
+from podium.engine.runner import MakeRun
+from podium.errors import UsageError
+from podium.models.function import FunctionModel, ModelFunction
+from podium.models.model import Model
+from podium.models.registry import open_model
+from podium.settings import Settings
+from podium.stores import open_store
+
+ModelChoice = str | Model | ModelFunction
+"""A model by name, an open one, or an async function `(call) -> str | dict`."""
+
+
+class Context:
+    """Settings and an open store."""
+
+    def __init__(self, settings: Settings, store: Store, *, owns_store: bool) -> None:
+        self.settings = settings
+        self.store = store
+        self.owns_store = owns_store
+        self.redact = Redactor(settings.secrets())
+
+    def models(self, opened: Mapping[str, Model]) -> Models:
+        return Models(self.settings.profiles, self.store, opened=opened)
+
+    def as_model(self, choice: ModelChoice) -> Model:
+        """An open model, from a name, an async function, or one already."""
+        if isinstance(choice, str):
+            return open_model(choice, store=self.store)
+        if hasattr(choice, "complete"):
+            return cast("Model", choice)
+        return FunctionModel(cast("ModelFunction", choice))
+
+    async def prepare(self, config: dict[str, Any], budget: Budget, opened: Mapping[str, Model]) -> Models:
+        """Open the models that a run names before it starts, so that a mistake starts nothing."""
+        models = self.models(opened)
+        used = await models.prepare(config)
+        config["models"] = [model.name for model in used]
+        config["rehearsal"] = any(model.rehearsal for model in used)
+        unpriced = [model.name for model in used if model.price.kind == "unknown"]
+        if unpriced and budget.usd is not None and budget.tokens is None and budget.calls is None:
+            raise UsageError(
+                f"A money budget cannot hold for {unpriced[0]}: its price is not known.",
+                hint="Give its price in podium.toml, or cap --max-tokens or --max-calls too.",
+            )
+        return models
+
+    def make_run(self, models: Models) -> MakeRun:
+        def make(
+            run_id: str,
+            workflow: str,
+            request: Any,
+            options: Mapping[str, Any],
+            config: Mapping[str, Any],
+            core: Core,
+        ) -> Run:
+            return Run(run_id, workflow, request, options, config, core, models=models)
+
+        return make
+
+
+async def open_context(store: Store | str | None, settings: Settings | None) -> Context:
+    """A store that is handed in stays its owner's; one that is named is opened here and closed with
+    the handle."""
+    chosen = settings or Settings.load()
+    if store is None or isinstance(store, str):
+        return Context(chosen, await open_store(store or chosen.store), owns_store=True)
+    return Context(chosen, store, owns_store=False)
+
+
+@asynccontextmanager
+async def context(store: Store | str | None, settings: Settings | None) -> AsyncGenerator[Context]:
+    """The same, for as long as a block lasts."""
+    opened = await open_context(store, settings)
+    try:
+        yield opened
+    finally:
+        if opened.owns_store:
+            await opened.store.close()

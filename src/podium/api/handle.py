@@ -1,0 +1,112 @@
+"""A run that this process drives: watch it, wait for it, stop it, answer it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from podium.engine.core import Delta
+from podium.engine.events import Event
+from podium.engine.log import Lease, Store
+from podium.engine.result import RunResult
+from podium.engine.runner import Driver
+from podium.stores import open_store
+
+DELTA_BUFFER = 1000
+"""Pieces of text that a slow viewer may lag behind before the oldest are dropped."""
+
+
+class RunHandle:
+    """What `start`, `resume` and `fork` return. The run is already durable and under way."""
+
+    def __init__(self, store: Store, driver: Driver, lease: Lease, *, owns_store: bool) -> None:
+        self.run_id = driver.run_id
+        self._driver = driver
+        self._store = store
+        self._owns_store = owns_store
+        self._users = 1
+        self._task = asyncio.get_running_loop().create_task(self._drive(lease))
+
+    async def _drive(self, lease: Lease) -> RunResult:
+        try:
+            return await self._driver.drive(lease)
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        self._users -= 1
+        if self._users == 0 and self._owns_store:
+            await self._store.close()
+
+    @property
+    def done(self) -> bool:
+        """Whether this stretch has ended."""
+        return self._task.done()
+
+    async def result(self) -> RunResult:
+        """Wait until the run has ended, or waits for a person, or was stopped."""
+        return await asyncio.shield(self._task)
+
+    async def events(self, after: int = 0) -> AsyncGenerator[Event]:
+        """Typed events, from `after` on, as they become durable; ends with this stretch of driving."""
+        if self._users == 0 and self._owns_store:
+            self._store = await open_store(self._store.url)
+        self._users += 1
+        try:
+            async with aclosing(self._tail(after)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            await self._let_go()
+
+    async def _tail(self, after: int) -> AsyncGenerator[Event]:
+        rows = self._store.tail(self.run_id, after=after)
+        following = asyncio.ensure_future(anext(rows))
+        try:
+            while True:
+                await asyncio.wait({following, self._task}, return_when=asyncio.FIRST_COMPLETED)
+                if not following.done():
+                    break
+                row = following.result()
+                after = row.seq
+                yield row.to_event(self.run_id)
+                following = asyncio.ensure_future(anext(rows))
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await rows.aclose()
+        for row in await self._store.read(self.run_id, after=after):
+            yield row.to_event(self.run_id)
+
+    async def deltas(self) -> AsyncGenerator[Delta]:
+        """Pieces of replies while they are generated: path, attempt, offset, text. Not in the log, and
+        dropped for a viewer who is too slow."""
+        queue: asyncio.Queue[Delta | None] = asyncio.Queue()
+
+        def put(delta: Delta) -> None:
+            if queue.qsize() >= DELTA_BUFFER:
+                queue.get_nowait()
+            queue.put_nowait(delta)
+
+        stop: Callable[[], None] = self._driver.watch_deltas(put)
+        self._task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (delta := await queue.get()) is not None:
+                yield delta
+        finally:
+            stop()
+
+    async def cancel(self, reason: str = "") -> RunResult:
+        """End the run for good; returns within two seconds."""
+        self._driver.cancel(reason)
+        return await self.result()
+
+    async def pause(self, *, at_once: bool = False) -> RunResult:
+        """Stop it so that it can be resumed. Calls in flight get 10 s to be recorded, unless `at_once`."""
+        self._driver.pause(at_once=at_once)
+        return await self.result()
+
+    def request_pause(self, reason: str = "paused") -> None:
+        """Like `pause`, without waiting: for signal handlers. A second request is immediate."""
+        self._driver.pause(reason)

@@ -1,0 +1,12 @@
+"""Names of runs: short enough to type, random enough not to meet."""
+
+from __future__ import annotations
+
+import secrets
+
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new_run_id() -> str:
+    """Twelve characters, 60 bits; the beginning is enough to name a run."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(12))

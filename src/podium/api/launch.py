@@ -1,0 +1,282 @@
+"""Putting runs under way: new ones, old ones, and forks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from podium import __version__
+from podium.api.context import Context, ModelChoice, open_context
+from podium.api.handle import RunHandle
+from podium.api.ids import new_run_id
+from podium.engine.budget import Budget
+from podium.engine.codec import decode, encode
+from podium.engine.events import RunCreated
+from podium.engine.fork import Fork, forked_rows
+from podium.engine.log import Row, RunRow, Store
+from podium.engine.result import RunResult
+from podium.engine.runner import Driver, history_of, shown_model
+from podium.engine.workflow import Workflow, load_workflow
+from podium.errors import UsageError
+from podium.models.model import Model
+from podium.settings import Settings
+
+REQUEST_SHOWN = 500
+"""Characters of a request that lists keep."""
+
+
+async def start(
+    workflow: str | Workflow,
+    request: Any,
+    *,
+    model: ModelChoice | None = None,
+    model_for: Mapping[str, str] | None = None,
+    store: Store | str | None = None,
+    budget: Budget | None = None,
+    concurrency: int | None = None,
+    cache: bool = False,
+    approve: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
+) -> RunHandle:
+    """Start a run. When this returns, the run is in the log and survives whatever happens next."""
+    found = load_workflow(workflow) if isinstance(workflow, str) else workflow
+    checked = found.check_options(options or {})
+    gates = found.check_gates(approve)
+    if isinstance(request, str) and not request.strip():
+        raise UsageError("The request is empty.", hint="Say what the run should do.")
+    ctx = await open_context(store, settings)
+    try:
+        ceiling = _budget_of(ctx.settings).merged(budget or Budget())
+        opened, config = _config(ctx, model, model_for, cache, gates, concurrency)
+        models = await ctx.prepare(config, ceiling, opened)
+        created = RunCreated(
+            workflow=found.ref,
+            request=request,
+            options=checked,
+            config=config,
+            budget=ceiling.to_dict(),
+            podium=__version__,
+        )
+        run_id = await _create(ctx, found.name, created)
+        driver = Driver(
+            ctx.store,
+            run_id,
+            found,
+            make_run=ctx.make_run(models),
+            redact=ctx.redact,
+            concurrency=config["concurrency"],
+        )
+        return RunHandle(ctx.store, driver, await ctx.store.acquire(run_id), owns_store=ctx.owns_store)
+    except BaseException:
+        await _abandon(ctx)
+        raise
+
+
+async def run(
+    workflow: str | Workflow,
+    request: Any,
+    *,
+    model: ModelChoice | None = None,
+    model_for: Mapping[str, str] | None = None,
+    store: Store | str | None = None,
+    budget: Budget | None = None,
+    concurrency: int | None = None,
+    cache: bool = False,
+    approve: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
+) -> RunResult:
+    """Start a run and wait for its result."""
+    handle = await start(
+        workflow,
+        request,
+        model=model,
+        model_for=model_for,
+        store=store,
+        budget=budget,
+        concurrency=concurrency,
+        cache=cache,
+        approve=approve,
+        options=options,
+        settings=settings,
+    )
+    return await handle.result()
+
+
+async def resume(
+    run_id: str,
+    *,
+    workflow: Workflow | None = None,
+    store: Store | str | None = None,
+    budget: Budget | None = None,
+    model: ModelChoice | None = None,
+    model_for: Mapping[str, str] | None = None,
+    take_over: bool = False,
+    settings: Settings | None = None,
+) -> RunHandle:
+    """Take a run up where its log ends. Budgets are new totals; finished steps are not run again."""
+    ctx = await open_context(store, settings)
+    try:
+        row = await ctx.store.get(run_id)
+        lease = await ctx.store.acquire(row.run_id, take_over=take_over)
+        try:
+            driver = await _resumed(ctx, row.run_id, workflow, budget, model, model_for)
+        except BaseException:
+            await ctx.store.release(lease)
+            raise
+        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store)
+    except BaseException:
+        await _abandon(ctx)
+        raise
+
+
+async def fork(
+    run_id: str,
+    at: str,
+    *,
+    reply: Any = msgspec.UNSET,
+    prompt: str | None = None,
+    model: ModelChoice | None = None,
+    workflow: Workflow | None = None,
+    budget: Budget | None = None,
+    store: Store | str | None = None,
+    settings: Settings | None = None,
+) -> RunHandle:
+    """Copy a run up to the step `at`, optionally with another reply, prompt or model there, and run on."""
+    ctx = await open_context(store, settings)
+    try:
+        row = await ctx.store.get(run_id)
+        rows = await ctx.store.read(row.run_id)
+        created, config, old_budget = history_of(rows)
+        found = workflow or load_workflow(created.workflow)
+        opened = _choose_model(ctx, config, model)
+        if prompt is not None:
+            config["overrides"] = {**config.get("overrides", {}), at: {"prompt": prompt}}
+        ceiling = old_budget.merged(budget or Budget())
+        models = await ctx.prepare(config, ceiling, opened)
+        edits = {
+            "reply": reply is not msgspec.UNSET,
+            "prompt": prompt is not None,
+            "model": model is not None,
+        }
+        edit = ", ".join(name for name, changed in edits.items() if changed)
+        new = RunCreated(
+            workflow=found.ref, request=created.request, options=created.options, config=config,
+            budget=ceiling.to_dict(), podium=__version__,
+        )  # fmt: skip
+        plan = Fork(source=row.run_id, at=at, reply=reply, edit=edit)
+        first = forked_rows(rows, ctx.redact(encode(new)), plan)
+        forked = await _create(ctx, found.name, new, first, parent=row.run_id)
+        driver = Driver(
+            ctx.store, forked, found, make_run=ctx.make_run(models), redact=ctx.redact,
+            concurrency=config.get("concurrency", 0),
+        )  # fmt: skip
+        return RunHandle(ctx.store, driver, await ctx.store.acquire(forked), owns_store=ctx.owns_store)
+    except BaseException:
+        await _abandon(ctx)
+        raise
+
+
+async def _resumed(
+    ctx: Context,
+    run_id: str,
+    workflow: Workflow | None,
+    budget: Budget | None,
+    model: ModelChoice | None,
+    model_for: Mapping[str, str] | None,
+) -> Driver:
+    created, config, old_budget = history_of(
+        await ctx.store.read(run_id, types=("run.created", "run.resumed"))
+    )
+    found = workflow or load_workflow(created.workflow)
+    changes: dict[str, Any] = {}
+    opened = _choose_model(ctx, changes, model)
+    if model_for:
+        changes["model_for"] = {**config.get("model_for", {}), **_named(ctx, model_for)}
+    now = {**config, **changes}
+    models = await ctx.prepare(now, old_budget.merged(budget or Budget()), opened)
+    if changes:
+        changes |= {"models": now["models"], "rehearsal": now["rehearsal"]}
+    return Driver(
+        ctx.store, run_id, found, make_run=ctx.make_run(models), redact=ctx.redact, budget=budget,
+        config=changes, concurrency=config.get("concurrency", 0),
+    )  # fmt: skip
+
+
+def _config(
+    ctx: Context,
+    model: ModelChoice | None,
+    model_for: Mapping[str, str] | None,
+    cache: bool,
+    gates: list[str],
+    concurrency: int | None,
+) -> tuple[dict[str, Model], dict[str, Any]]:
+    settings = ctx.settings
+    config: dict[str, Any] = {"concurrency": settings.concurrency if concurrency is None else concurrency}
+    opened = _choose_model(ctx, config, model or settings.model or None)
+    if model_for:
+        config["model_for"] = _named(ctx, model_for)
+    if cache or settings.cache:
+        config["cache"] = True
+    if gates:
+        config["approve"] = gates
+    return opened, config
+
+
+def _choose_model(ctx: Context, config: dict[str, Any], model: ModelChoice | None) -> dict[str, Model]:
+    """Write the model's name into the run's settings; one that is handed in as an object is kept open."""
+    if model is None:
+        return {}
+    chosen = ctx.as_model(model)
+    config["model"] = chosen.name
+    return {chosen.name: chosen}
+
+
+def _named(ctx: Context, model_for: Mapping[str, str]) -> dict[str, str]:
+    """Models by role, under names that hold in any folder."""
+    return {role: ctx.as_model(name).name for role, name in model_for.items()}
+
+
+def _budget_of(settings: Settings) -> Budget:
+    return Budget(
+        usd=settings.max_usd,
+        tokens=settings.max_tokens,
+        calls=settings.max_calls,
+        seconds=settings.time_limit,
+    )
+
+
+async def _create(
+    ctx: Context, name: str, created: RunCreated, rows: list[Row] | None = None, *, parent: str = ""
+) -> str:
+    run_id, now = new_run_id(), time.time_ns() // 1000
+    first = rows or [Row(1, now, "", created.type, ctx.redact(encode(created)))]
+    text = created.request if isinstance(created.request, str) else encode(created.request).decode()
+    await ctx.store.create(
+        RunRow(
+            run_id=run_id,
+            workflow=name,
+            request=_redacted(ctx, text[:REQUEST_SHOWN]),
+            status="queued",
+            created_us=now,
+            updated_us=now,
+            model=shown_model(created.config),
+            rehearsal=bool(created.config.get("rehearsal")),
+            parent=parent,
+        ),
+        first,
+    )
+    return run_id
+
+
+def _redacted(ctx: Context, text: str) -> str:
+    return str(decode(ctx.redact(encode(text))))
+
+
+async def _abandon(ctx: Context) -> None:
+    if ctx.owns_store:
+        await ctx.store.close()

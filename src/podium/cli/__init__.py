@@ -1,0 +1,1 @@
+"""The command line: commands, the live terminal view, and how errors are told."""

@@ -1,0 +1,67 @@
+"""The table of commands. A command's module is imported when the command is used, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cyclopts import App, Group
+
+from podium import __version__
+from podium.cli.help import TwoColumns
+
+INTRODUCTION = """\
+Run teams of language-model agents you can trust.
+Durable, budgeted, watchable, resumable.
+
+Make an example here, run it, look at what it did:
+  podium init
+  podium run hello.py "Plan a small garden"
+  podium show last
+"""
+
+GROUPS = ("Run", "Look", "Steer", "Set up")
+
+COMMANDS: tuple[tuple[str, str, str, str], ...] = (
+    ("Run", "run", "run:run", "Start a workflow and follow it."),
+    ("Run", "resume", "resume:resume", "Go on with a run that stopped, from where it was."),
+    ("Run", "replay", "replay:replay", "Play a finished run again from its log, without any model call."),
+    ("Run", "fork", "fork:fork", "Copy a run up to one step, change that step, and run on from there."),
+    ("Look", "runs", "runs:runs", "List runs, newest first."),
+    ("Look", "show", "show:show", "One run: status, cost, questions, steps, result."),
+    ("Look", "events", "events:events", "The log of a run; --follow keeps watching."),
+    ("Look", "report", "report:report", "A report of a run as HTML, Markdown or JSON."),
+    ("Look", "artifacts", "artifacts:artifacts", "List what a run made, or save it."),
+    ("Steer", "answer", "answer:answer", "Answer a run that waits for a person."),
+    ("Steer", "cancel", "cancel:cancel", "Stop a run for good."),
+    ("Set up", "init", "init:init", "Write podium.toml and an example workflow into this folder."),
+    ("Set up", "doctor", "doctor:doctor", "Check that everything that Podium needs works here."),
+    ("Set up", "completion", "completion:completion", "Shell completion for bash, zsh or fish."),
+)
+"""Group, name, `module:function` in `podium.cli.commands`, and what it does."""
+
+NAMES = tuple(name for _, name, _, _ in COMMANDS)
+
+
+def build_app(run_command: Callable[..., Any] | None = None) -> App:
+    """The whole command line. `run_command` is `run` with the options of one workflow added."""
+    app = App(
+        name="podium",
+        help=INTRODUCTION,
+        usage="podium COMMAND [OPTIONS]",
+        version=f"podium {__version__}",
+        help_format="plaintext",
+        version_format="plaintext",
+        help_formatter=TwoColumns(),
+        group_commands=Group("Other", sort_key=9),
+        group_arguments=Group("Arguments", sort_key=0),
+        group_parameters=Group("Options", sort_key=3),
+    )
+    groups = {name: Group(name, sort_key=position) for position, name in enumerate(GROUPS)}
+    for position, (group, name, target, text) in enumerate(COMMANDS):
+        options: dict[str, Any] = {"name": name, "group": groups[group], "sort_key": position}
+        if name == "run" and run_command is not None:
+            app.command(run_command, **options)
+        else:
+            app.command(f"podium.cli.commands.{target}", help=text, **options)
+    return app

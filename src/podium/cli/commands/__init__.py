@@ -1,0 +1,1 @@
+"""One file per command or small family; each is imported only when it is used."""

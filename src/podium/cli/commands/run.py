@@ -1,0 +1,165 @@
+"""`podium run`: start a workflow and follow it.
+
+Its flags are the common ones plus the workflow's own options, so it is parsed in two passes: the first
+finds the workflow, the second knows its options too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cyclopts import App, Group, Parameter
+
+from podium.api import start
+from podium.cli.drive import Foreground
+from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, StoreUrl
+from podium.cli.opening import opened
+from podium.cli.request import read_request
+from podium.engine.workflow import Option, Workflow, load_workflow
+
+HELP_FLAGS = ("--help", "-h")
+COMMON = frozenset(
+    {"model", "store", "max_usd", "max_tokens", "max_calls", "time_limit", "concurrency", "cache"}
+)
+"""Flags of every run. A workflow with an option of such a name is handed the flag's value as well."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RunFlags:
+    """What a run is started with, besides models, budget and output."""
+
+    approve: Annotated[
+        str,
+        Parameter(
+            show_default=False, metavar="GATES", help="Gates at which a person is asked, e.g. plan,result."
+        ),
+    ] = ""
+    concurrency: Annotated[int | None, Parameter(metavar="N", help="Most model calls at once.")] = None
+    cache: Annotated[
+        bool | None, Parameter(show_default=False, help="Serve identical calls from the cache.")
+    ] = None
+    store: StoreUrl = None
+
+
+MODEL_DEFAULT, BUDGET_DEFAULT, OUTPUT_DEFAULT, RUN_DEFAULT = (
+    ModelFlags(),
+    BudgetFlags(),
+    OutputFlags(),
+    RunFlags(),
+)
+
+WorkflowName = Annotated[
+    str, Parameter(help="A workflow's name, FILE.py:name, or FILE.py if it holds just one.")
+]
+Request = Annotated[str, Parameter(help="What it should do; `-` reads stdin, `@FILE` a file.")]
+
+
+async def run(
+    workflow: WorkflowName,
+    request: Request,
+    /,
+    *,
+    models: ModelFlags = MODEL_DEFAULT,
+    budget: BudgetFlags = BUDGET_DEFAULT,
+    flags: RunFlags = RUN_DEFAULT,
+    output: OutputFlags = OUTPUT_DEFAULT,
+) -> int:
+    """Start a workflow and follow it.
+
+    Ctrl-C pauses the run so that it can be resumed. A workflow's own options are ordinary flags;
+    `podium run FILE.py:name --help` lists them.
+    """
+    return await _run(load_workflow(workflow), request, models, budget, flags, output, {})
+
+
+def command_for(tokens: list[str]) -> Callable[..., Any]:
+    """`run` for these words: with the options of the workflow that they name, if they name one."""
+    name = _named_workflow(tokens)
+    if not name:
+        return run
+    workflow = load_workflow(name)
+    own = [option for option in workflow.options if option.name not in COMMON]
+
+    async def command(
+        _workflow: str,
+        request: str,
+        /,
+        *,
+        models: ModelFlags = MODEL_DEFAULT,
+        budget: BudgetFlags = BUDGET_DEFAULT,
+        flags: RunFlags = RUN_DEFAULT,
+        output: OutputFlags = OUTPUT_DEFAULT,
+        **options: Any,
+    ) -> int:
+        return await _run(workflow, request, models, budget, flags, output, options)
+
+    common = list(inspect.signature(run).parameters.values())
+    extra = [_flag_of(option, workflow.name) for option in own]
+    setattr(command, "__signature__", inspect.Signature(common + extra, return_annotation=int))  # noqa: B010
+    command.__doc__ = f"{(workflow.__doc__ or f'Run {workflow.name}.').strip()}"
+    return command
+
+
+async def _run(
+    workflow: Workflow,
+    request: str,
+    models: ModelFlags,
+    budget: BudgetFlags,
+    flags: RunFlags,
+    output: OutputFlags,
+    options: dict[str, Any],
+) -> int:
+    text = read_request(request)
+    given: dict[str, Any] = {**vars(budget), **vars(flags), "model": models.model}
+    approve = [gate.strip() for gate in str(given.pop("approve")).split(",") if gate.strip()]
+    shared = {option.name for option in workflow.options} & COMMON
+    options |= {name: given[name] for name in shared if given.get(name) is not None}
+    async with opened(**given) as (settings, store):
+        handle = await start(
+            workflow,
+            text,
+            model_for=models.per_role(),
+            store=store,
+            approve=approve,
+            options=options,
+            settings=settings,
+        )
+        return await Foreground(settings, store, output).drive(handle)
+
+
+def _named_workflow(tokens: list[str]) -> str:
+    """The first pass: which workflow the words name, whatever options of its own they hold."""
+
+    def probe(
+        workflow: str = "",
+        request: str = "",
+        /,
+        *,
+        models: ModelFlags = MODEL_DEFAULT,
+        budget: BudgetFlags = BUDGET_DEFAULT,
+        flags: RunFlags = RUN_DEFAULT,
+        output: OutputFlags = OUTPUT_DEFAULT,
+    ) -> str:
+        return workflow
+
+    app = App(name="podium")
+    app.command(probe, name="run")
+    words = ["run", *(token for token in tokens if token not in HELP_FLAGS)]
+    _, bound, *_ = app.parse_known_args(words)
+    return str(bound.arguments.get("workflow", ""))
+
+
+def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
+    """A workflow's option as a parameter of the command."""
+    group = Group(f"Options of {workflow}", sort_key=1)
+    kind = str if option.type is Any else option.type
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if option.required else option.default,
+        annotation=Annotated[kind, Parameter(group=group, negative_iterable="")],
+    )

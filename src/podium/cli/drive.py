@@ -1,0 +1,139 @@
+"""Driving a run in the foreground: watch it, pause it on Ctrl-C, ask its questions, tell how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+from podium.api import RunHandle, answer, resume
+from podium.cli.card import print_card, print_header, print_output
+from podium.cli.failure import INTERRUPTED, CrashedError
+from podium.cli.flags import OutputFlags
+from podium.cli.live import JsonLines, Lines, LiveLines, Silence, View
+from podium.cli.opening import Commands
+from podium.cli.questions import ask_person
+from podium.cli.terminal import err, interactive, out, print_json
+from podium.engine.log import Store
+from podium.engine.result import RunResult
+from podium.engine.state import RunState
+from podium.errors import PodiumError
+from podium.settings import Settings
+
+HARD_EXIT_S = 2.0
+"""How long the second Ctrl-C waits for an orderly end before the process is simply left."""
+
+
+class Foreground:
+    """One command's way of showing a run."""
+
+    def __init__(self, settings: Settings, store: Store, flags: OutputFlags) -> None:
+        self.settings = settings
+        self.store = store
+        self.flags = flags
+        self.commands = Commands(settings)
+
+    @property
+    def for_people(self) -> bool:
+        return not (self.flags.json or self.flags.events or self.flags.quiet)
+
+    async def drive(self, handle: RunHandle, *, after: int = 0) -> int:
+        """Follow the run to its end, or until it waits for somebody who is not here."""
+        if self.for_people:
+            print_header(await self._state(handle.run_id))
+        while True:
+            result = await self._follow(handle, after)
+            if result.status != "waiting" or not (self.for_people and interactive()):
+                break
+            after = (await self._state(handle.run_id)).last_seq
+            if not await self._ask(result):
+                break
+            handle = await resume(handle.run_id, store=self.store, settings=self.settings)
+        await self._present(result)
+        return result.exit_code
+
+    async def _follow(self, handle: RunHandle, after: int) -> RunResult:
+        """Show one stretch of driving. Whatever breaks here names the run, which is safe."""
+        view = await self._view(handle.run_id, after)
+        view.start()
+        try:
+            with _pausing(handle, view):
+                async for event in handle.events(after):
+                    view.show(event)
+                return await handle.result()
+        except (PodiumError, OSError):
+            raise
+        except Exception as error:
+            raise CrashedError(handle.run_id) from error
+        finally:
+            view.stop()
+
+    async def _view(self, run_id: str, after: int) -> View:
+        if self.flags.events:
+            return JsonLines()
+        if self.flags.quiet or (self.flags.json and not err().is_terminal):
+            return Silence()
+        console = err() if self.flags.json else out()
+        state = await self._state(run_id, until=after)
+        live = console.is_terminal and not console.is_dumb_terminal
+        return LiveLines(console, state) if live else Lines(console, state)
+
+    async def _state(self, run_id: str, until: int | None = None) -> RunState:
+        """What the log tells so far; `until` leaves out what the view will show itself."""
+        rows = await self.store.read(run_id)
+        return RunState.of(row.to_event(run_id) for row in rows if until is None or row.seq <= until)
+
+    async def _ask(self, result: RunResult) -> bool:
+        """Put the run's questions to the person at this terminal; `False`: left unanswered."""
+        for path, question in result.questions.items():
+            given = ask_person(path, question)
+            if given is None:
+                return False
+            await answer(
+                result.run_id, given, question=path, by="terminal", store=self.store, settings=self.settings
+            )
+        return True
+
+    async def _present(self, result: RunResult) -> None:
+        if self.flags.json:
+            print_json(result.to_json())
+        elif self.flags.quiet:
+            print_output(result.output)
+        elif not self.flags.events:
+            print_card(result, await self._state(result.run_id), self.commands)
+
+
+@contextmanager
+def _pausing(handle: RunHandle, view: View) -> Generator[None]:
+    """First Ctrl-C or SIGTERM: pause durably. Second: at once. A process that still hangs is left."""
+    loop = asyncio.get_running_loop()
+    presses = 0
+
+    def pressed() -> None:
+        nonlocal presses
+        presses += 1
+        if presses == 1:
+            view.note("Pausing: calls under way get up to 10 s to be recorded. Ctrl-C again stops at once.")
+        handle.request_pause("interrupted")
+        if presses == 2:
+            loop.call_later(HARD_EXIT_S, _leave, view)
+        elif presses > 2:
+            _leave(view)
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        loop.add_signal_handler(number, pressed)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+def _leave(view: View) -> None:
+    """End this process now. The log holds everything that was finished; `resume` goes on from there."""
+    with suppress(OSError):
+        view.stop()
+    os._exit(INTERRUPTED)

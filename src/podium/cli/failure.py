@@ -1,0 +1,124 @@
+"""How errors are told: one sentence, a hint, an exit code; as JSON when JSON was asked for."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from cyclopts import CycloptsError
+from cyclopts.exceptions import (
+    CoercionError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
+
+from podium.cli.app import NAMES
+from podium.cli.terminal import print_json, say
+from podium.errors import PodiumError, RunInterrupted, RunLockedError, StoreFullError, UsageError
+from podium.report.words import one_line, safe, sentence
+from podium.settings import debug_wanted, nearest
+
+OK, FAILED, USAGE, PARTIAL, STOPPED, WAITING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+"""The exit codes."""
+
+
+class CrashedError(Exception):
+    """Something unexpected happened while a run was driven; the cause is attached."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
+
+
+def exit_code_of(error: PodiumError) -> int:
+    """Which exit code an error means when it reaches the command line."""
+    if isinstance(error, (UsageError, RunLockedError)):
+        return USAGE
+    if isinstance(error, StoreFullError):
+        return STOPPED
+    return INTERRUPTED if isinstance(error, RunInterrupted) else FAILED
+
+
+def tell(message: str, hint: str = "", *, as_json: bool = False) -> None:
+    """One sentence and a hint: as JSON on stdout, or for people on stderr."""
+    if as_json:
+        print_json({"error": message, "hint": hint})
+        return
+    say(("Error: ", "bold red"), safe(message), to_stderr=True)
+    if hint:
+        say(("Hint: ", "bold"), safe(hint), to_stderr=True)
+
+
+def tell_error(error: PodiumError, *, as_json: bool) -> int:
+    """An error that Podium raised on purpose."""
+    tell(sentence(str(error)), error.hint, as_json=as_json)
+    return exit_code_of(error)
+
+
+def tell_unexpected(error: BaseException, *, as_json: bool) -> int:
+    """A fault of Podium's own: say so, and what became of the run."""
+    run_id = error.run_id if isinstance(error, CrashedError) else ""
+    cause = error.__cause__ if isinstance(error, CrashedError) and error.__cause__ else error
+    what = f"{type(cause).__name__}: {one_line(str(cause))}"
+    saved = f"Run {run_id} is saved; go on with `podium resume {run_id}`. " if run_id else ""
+    message = sentence(f"Something went wrong inside Podium, this is a bug: {what}")
+    tell(message, f"{saved}PODIUM_DEBUG=1 shows the traceback.", as_json=as_json)
+    if debug_wanted():
+        traceback.print_exception(cause, file=sys.stderr)
+    return FAILED
+
+
+def tell_usage(error: CycloptsError, *, as_json: bool) -> int:
+    """A command line that cannot be understood."""
+    error.verbose = False
+    message, hint = _explained(error)
+    tell(sentence(message), hint, as_json=as_json)
+    return USAGE
+
+
+def _explained(error: CycloptsError) -> tuple[str, str]:
+    command = " ".join(("podium", *(error.command_chain or ())))
+    see = f"See `{command} --help`."
+    if isinstance(error, UnknownCommandError):
+        given = (error.unused_tokens or [""])[0]
+        meant = nearest(given, NAMES)
+        hint = f"Did you mean `podium {meant}`?" if meant else f"Commands: {', '.join(NAMES)}."
+        return f"There is no command {given!r}", hint
+    if isinstance(error, UnusedCliTokensError):
+        extra = (error.unused_tokens or [""])[0]
+        return f"{command} does not take {extra!r} here", f"Put text with spaces in quotes. {see}"
+    if isinstance(error, UnknownOptionError):
+        return _unknown_option(error, command)
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        name = error.keyword or error.argument.name
+        if name.startswith("-") and error.argument.tokens:
+            return f"{name} needs a value", see
+        return f"{command} needs {name.lstrip('-').upper() if not name.startswith('-') else name}", see
+    if isinstance(error, CoercionError):
+        return _split_hint(str(error), see)
+    return _split_hint(str(error), see)
+
+
+def _unknown_option(error: UnknownOptionError, command: str) -> tuple[str, str]:
+    given = error.token.keyword or error.token.value
+    known = [name for argument in error.argument_collection if argument.parse for name in argument.names]
+    meant = nearest(given, [name for name in known if name.startswith("--")])
+    if meant:
+        return f"{command} has no option {given}", f"Did you mean {meant}?"
+    if " " in given:
+        shown = one_line(given, 40)
+        return f"{command} read {shown!r} as an option", "Put `--` before text that begins with a hyphen."
+    options = ", ".join(dict.fromkeys(name for name in known if name.startswith("--")))
+    hint = f"Its options: {options}." if options else f"See `{command} --help`."
+    return f"{command} has no option {given}", hint
+
+
+def _split_hint(message: str, otherwise: str) -> tuple[str, str]:
+    """Cyclopts puts its suggestion behind the sentence; we show it as the hint."""
+    for mark in (" Did you mean", " Choose from"):
+        head, found, tail = message.partition(mark)
+        if found:
+            return head, (mark + tail).strip()
+    return message, otherwise

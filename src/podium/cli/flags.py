@@ -1,0 +1,127 @@
+"""Flags that several commands share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter, Token
+
+from podium.cli.recent import recent_runs
+from podium.errors import UsageError
+from podium.settings import parse_duration
+
+if TYPE_CHECKING:
+    from podium.engine.budget import Budget
+
+MODELS = Group("Models", sort_key=4)
+BUDGET = Group("Budget", sort_key=5)
+OUTPUT = Group("Output", sort_key=6)
+
+
+def _seconds(kind: type[Any], tokens: list[Token]) -> float:
+    try:
+        return parse_duration(tokens[0].value)
+    except ValueError as error:
+        raise ValueError(f"{error}; write 90s, 15m or 2h") from error
+
+
+RunId = Annotated[
+    str, Parameter(help="A run's id, the beginning of one, or `last`.", completer=recent_runs, metavar="RUN")
+]
+StoreUrl = Annotated[
+    str | None, Parameter(name="--store", metavar="URL", help="Where runs are kept: sqlite:///PATH.")
+]
+AsJson = Annotated[
+    bool,
+    Parameter(
+        name="--json", negative="", show_default=False, group=OUTPUT, help="One JSON object on stdout."
+    ),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class BudgetFlags:
+    """Ceilings of a run."""
+
+    max_usd: Annotated[
+        float | None, Parameter(group=BUDGET, metavar="USD", help="Most money to spend, in US dollars.")
+    ] = None
+    max_tokens: Annotated[
+        int | None, Parameter(group=BUDGET, metavar="N", help="Most tokens to use, in and out.")
+    ] = None
+    max_calls: Annotated[
+        int | None, Parameter(group=BUDGET, metavar="N", help="Most model calls to make.")
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        Parameter(
+            group=BUDGET, metavar="TIME", converter=_seconds, help="Longest time to work: 90s, 15m, 2h."
+        ),
+    ] = None
+
+    def totals(self) -> Budget:
+        """As new totals of a run that is resumed."""
+        from podium.engine.budget import Budget  # noqa: PLC0415 - most commands have no budget
+
+        return Budget(usd=self.max_usd, tokens=self.max_tokens, calls=self.max_calls, seconds=self.time_limit)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ModelFlags:
+    """Which model answers."""
+
+    model: Annotated[
+        str | None,
+        Parameter(
+            group=MODELS,
+            metavar="MODEL",
+            help="The model for every agent, e.g. rehearsal, python:FILE.py:fn.",
+        ),
+    ] = None
+    model_for: Annotated[
+        tuple[str, ...],
+        Parameter(
+            group=MODELS, negative="", show_default=False, metavar="ROLE=MODEL",
+            help="Another model for one role; may be repeated.",
+        ),
+    ] = ()  # fmt: skip
+
+    def per_role(self) -> dict[str, str] | None:
+        """`ROLE=MODEL` pairs; `None` when none was given."""
+        pairs: dict[str, str] = {}
+        for pair in self.model_for:
+            role, equals, model = pair.partition("=")
+            if not (equals and role.strip() and model.strip()):
+                raise UsageError(
+                    f"--model-for {pair!r} is not of the form ROLE=MODEL.",
+                    hint="For example: writer=rehearsal.",
+                )
+            pairs[role.strip()] = model.strip()
+        return pairs or None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class OutputFlags:
+    """What is printed while a run is driven."""
+
+    json: AsJson = False
+    events: Annotated[
+        bool,
+        Parameter(
+            negative="", show_default=False, group=OUTPUT, help="Every event as one line of JSON on stdout."
+        ),
+    ] = False
+    quiet: Annotated[
+        bool, Parameter(negative="", show_default=False, group=OUTPUT, help="Print nothing but the result.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.json and self.events:
+            raise UsageError(
+                "--json and --events exclude each other.",
+                hint="--json prints one object at the end, --events one line per event.",
+            )

@@ -1,0 +1,47 @@
+"""The footer of the live view: where the run is, and what it has spent of every ceiling."""
+
+from __future__ import annotations
+
+from podium.cli.cells import one_row, shorten_path
+from podium.cli.layout import NARROW, meter
+from podium.engine.state import RunState
+from podium.report.words import amount, clock, count, money
+
+
+def footer_of(state: RunState, elapsed: float, width: int) -> tuple[str, str]:
+    """The two lines at the bottom: status and place; spend against every ceiling."""
+    flying = state.in_flight
+    head = f"● {'waiting' if state.questions and not flying else 'running'} {clock(elapsed)}"
+    if state.budget.seconds is not None:
+        head += f" of {clock(state.budget.seconds)}"
+    return one_row(f"{head}  {_places(state, width - len(head) - 2)}", width), one_row(
+        _spend(state, width), width
+    )
+
+
+def _places(state: RunState, width: int) -> str:
+    """The steps under way, as many as there is room for."""
+    if state.questions and not state.in_flight:
+        return next(iter(state.questions.values())).question
+    paths = [step.path for step in state.in_flight]
+    if not paths:
+        return ""
+    shown = shorten_path(paths[-1], max(width - 6, 8))
+    return shown if len(paths) == 1 else f"{shown} +{len(paths) - 1}"
+
+
+def _spend(state: RunState, width: int) -> str:
+    usage, budget = state.usage, state.budget
+    parts = [money(usage.usd)]
+    if budget.usd is not None:
+        bar = meter(usage.usd, budget.usd, 6 if width < NARROW else 10)
+        parts = [f"{money(usage.usd)} of {money(budget.usd)} {bar}"]
+    limit = "" if budget.calls is None else f" of {amount(budget.calls)}"
+    parts.append(f"{amount(usage.calls)}{limit} call{'' if usage.calls == 1 and not limit else 's'}")
+    if usage.tokens or budget.tokens is not None:
+        limit = "" if budget.tokens is None else f" of {amount(budget.tokens)}"
+        parts.append(f"{amount(usage.tokens)}{limit} tokens")
+    if usage.unpriced_calls:
+        parts.append(count(usage.unpriced_calls, "unpriced call"))
+    parts.append(f"{len(state.in_flight)} in flight")
+    return "  " + "  ".join(parts)

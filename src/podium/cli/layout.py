@@ -1,0 +1,74 @@
+"""Lines into columns: time, where, what, figures; for any width, with or without colour."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from podium.cli.cells import one_row, pad, shorten, shorten_path
+from podium.report.lines import Line, Weight
+from podium.report.words import one_line
+
+NARROW = 72
+"""Below this only the most important figure is shown."""
+
+STYLES: dict[Weight, str] = {
+    "trace": "dim",
+    "routine": "dim",
+    "result": "",
+    "warning": "yellow",
+    "failure": "red",
+    "attention": "bold",
+}
+
+_ASCII = str.maketrans("✓✗↻▸■·…●○█░─→├└│", "+x~>#-.*o#.->|`|")
+
+
+def fit(text: str, console: Console) -> str:
+    """`text` with signs that this console's encoding can show."""
+    return text if console.encoding.lower().startswith("utf") else text.translate(_ASCII)
+
+
+def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
+    """One line of the live view. On a terminal it never wraps; elsewhere nothing is cut off."""
+    time = when.astimezone().strftime("%H:%M:%S")
+    width = console.width if console.is_terminal else 0
+    where_width = min(max(width * 3 // 10, 14), 36) if width else 32
+    where = one_line(path or "run")
+    where = shorten_path(where, where_width) if width else where
+    notes = "  ".join(line.notes[:1] if width and width < NARROW else line.notes)
+    room = width - 8 - 2 - where_width - 2 - 2 - (cell_len(notes) + 2 if notes else 0) if width else 0
+    what = one_row(line.what, max(room, 8)) if width else one_line(line.what)
+    style = STYLES[line.weight]
+    text = Text.assemble(
+        (time, "dim"),
+        "  ",
+        (pad(where, where_width), "dim" if line.weight in ("trace", "routine") else "cyan"),
+        "  ",
+        (f"{line.mark} ", style),
+        (pad(what, room) if notes else what, style),
+    )
+    if notes:
+        text.append(f"  {notes}", "dim")
+    return _encodable(text, console)
+
+
+def _encodable(text: Text, console: Console) -> Text:
+    shown = fit(text.plain, console)
+    if shown == text.plain:
+        return text
+    return Text(shown, spans=text.spans)
+
+
+def meter(spent: float, limit: float, cells: int = 10) -> str:
+    """A small bar: what is spent of a ceiling."""
+    full = cells if limit <= 0 else min(cells, round(cells * spent / limit))
+    return "█" * full + "░" * (cells - full)
+
+
+def clip(text: str, console: Console) -> str:
+    """Cut to the width of a terminal."""
+    return shorten(fit(text, console), console.width) if console.is_terminal else fit(text, console)

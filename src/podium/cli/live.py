@@ -1,0 +1,121 @@
+"""What is seen while a run goes on: appended lines and, on a terminal, a footer of two lines.
+
+Lines are appended, never redrawn, so the scrollback stays whole; only the footer is transient.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from podium.cli.footer import footer_of
+from podium.cli.layout import fit, row_of
+from podium.cli.terminal import print_raw
+from podium.engine.events import Event
+from podium.engine.state import RunState
+from podium.report.tellers import line_of
+
+REFRESH_S = 0.25
+
+
+class View(Protocol):
+    """Somebody who watches a run."""
+
+    def start(self) -> None:
+        """Begin to draw; a loop is running."""
+        ...
+
+    def show(self, event: Event) -> None:
+        """One more event happened."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something about this process, not the run: it is not in the log."""
+        ...
+
+    def stop(self) -> None:
+        """Leave the screen as it should stay."""
+        ...
+
+
+class Silence:
+    """Shows nothing (`--quiet`, and `--json` where nobody looks)."""
+
+    def start(self) -> None:
+        """Nothing to draw."""
+
+    def show(self, event: Event) -> None:
+        """Nothing to show."""
+
+    def note(self, text: str) -> None:
+        """Nothing to show."""
+
+    def stop(self) -> None:
+        """Nothing to clear."""
+
+
+class JsonLines(Silence):
+    """One event per line as JSON on stdout (`run --events`)."""
+
+    def show(self, event: Event) -> None:
+        print_raw(event.to_json())
+
+
+class Lines(Silence):
+    """Plain lines: logs, pipes, dumb terminals."""
+
+    def __init__(self, console: Console, state: RunState, *, everything: bool = False) -> None:
+        self.console = console
+        self.state = state
+        self._everything = everything
+
+    def show(self, event: Event) -> None:
+        self.state.apply(event)
+        line = line_of(event, self.state)
+        if self._everything or line.weight != "trace":
+            self.console.print(row_of(line, event.path, event.time, self.console), soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        self.console.print(Text(fit(text, self.console)), soft_wrap=True)
+
+
+class LiveLines(Lines):
+    """Lines with a footer that tells where the run is, what it has spent and how long it has taken."""
+
+    def __init__(self, console: Console, state: RunState) -> None:
+        super().__init__(console, state)
+        self._began = time.monotonic()
+        self._before = state.driven_s
+        self._live = Live(
+            get_renderable=self._footer,
+            console=console,
+            transient=True,
+            auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._ticking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._live.start(refresh=True)
+        self._ticking = asyncio.get_running_loop().create_task(self._tick())
+
+    def stop(self) -> None:
+        if self._ticking is not None:
+            self._ticking.cancel()
+        self._live.stop()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            self._live.refresh()
+
+    def _footer(self) -> Text:
+        elapsed = self._before + time.monotonic() - self._began
+        lines = footer_of(self.state, elapsed, max(self.console.width - 1, 10))
+        return Text(fit("\n".join(lines), self.console), style="dim", no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,46 @@
+"""What somebody will want to do next with a run, as commands that can be pasted."""
+
+from __future__ import annotations
+
+import shlex
+
+from podium.cli.opening import Commands
+from podium.engine.state import RunState
+
+_FLAGS = {"usd": "--max-usd", "tokens": "--max-tokens", "calls": "--max-calls", "seconds": "--time-limit"}
+
+
+def next_steps(state: RunState, status: str, commands: Commands) -> list[tuple[str, str]]:
+    """Pairs of a command and why one would use it, the most useful first."""
+    run_id = state.run_id
+    show = (commands("show", run_id), "details")
+    report = (commands("report", run_id, "-o", "report.html"), "report ")
+    if status == "waiting":
+        return [(command, "answer ") for command in answers(state, commands)] + [show]
+    if status in ("paused", "queued", "failed"):
+        return [(commands("resume", run_id), "resume "), show]
+    if status == "partial":
+        larger = _larger_budget(state)
+        return [(commands("resume", run_id, *larger), "resume "), show, report]
+    if status == "running":
+        return [(commands("events", run_id, "--follow"), "watch  ")]
+    return [show, report] if status == "completed" else [show]
+
+
+def answers(state: RunState, commands: Commands) -> list[str]:
+    """One command per way to answer the first open question."""
+    found: list[str] = []
+    for path, question in list(state.questions.items())[:3]:
+        which = () if len(state.questions) == 1 else ("--question", shlex.quote(path))
+        given = [shlex.quote(choice) for choice in question.choices] or ["TEXT"]
+        found += [commands("answer", state.run_id, choice, *which) for choice in given[:4]]
+    return found
+
+
+def _larger_budget(state: RunState) -> tuple[str, ...]:
+    """The ceiling that was met, doubled; a starting point, not advice."""
+    met = state.exhausted
+    if met is None or met.scope or met.kind not in _FLAGS:
+        return ()
+    doubled = f"{met.limit * 2:g}" + ("s" if met.kind == "seconds" else "")
+    return _FLAGS[met.kind], doubled

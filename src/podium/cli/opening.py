@@ -1,0 +1,49 @@
+"""Settings and store, opened for one command; and finding the run that somebody means."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from podium.engine.log import RunRow, Store
+from podium.errors import StoreError, UnknownRunError, UsageError
+from podium.settings import Settings
+from podium.stores import open_store
+
+
+@asynccontextmanager
+async def opened(store: str | None = None, **flags: Any) -> AsyncGenerator[tuple[Settings, Store]]:
+    """The settings and the store that they name. A store that does not open is wrong input."""
+    settings = Settings.load(store=store, **flags)
+    try:
+        opened_store = await open_store(settings.store)
+    except StoreError as error:
+        raise UsageError(str(error), hint=error.hint or "Choose another with --store.") from error
+    try:
+        yield settings, opened_store
+    finally:
+        await opened_store.close()
+
+
+async def find_run(store: Store, reference: str) -> RunRow:
+    """The run of an id, of the beginning of one, or the newest (`last`)."""
+    if reference == "last":
+        newest = await store.list_runs(limit=1)
+        if not newest:
+            raise UnknownRunError("There is no run yet.", hint="Start one with `podium run`.")
+        return newest[0]
+    return await store.get(reference)
+
+
+class Commands:
+    """Commands to suggest: they name the same store when it was given as a flag."""
+
+    def __init__(self, settings: Settings) -> None:
+        given = settings.sources.get("store") == "flag"
+        self._tail = f" --store {shlex.quote(settings.store)}" if given else ""
+
+    def __call__(self, *words: str) -> str:
+        """`podium …`, ready to be pasted."""
+        return " ".join(("podium", *words)) + self._tail

@@ -1,0 +1,49 @@
+"""Asking the person at this terminal what a run wants to know."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from podium.cli.layout import fit
+from podium.cli.terminal import out
+from podium.engine.codec import encode
+from podium.engine.events import RunWaiting
+from podium.report.words import one_line, safe
+
+
+def ask_person(path: str, question: RunWaiting) -> str | None:
+    """The answer, or `None` when the person leaves without one (Ctrl-C, Ctrl-D)."""
+    _print_question(path, question)
+    while True:
+        try:
+            given = input("> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            out().print()
+            return None
+        chosen = choice_of(given, question.choices)
+        if chosen is not None:
+            return chosen
+        wanted = f" one of: {', '.join(question.choices)}" if question.choices else ""
+        out().print(Text(f"Please answer{wanted}."))
+
+
+def choice_of(given: str, choices: list[str]) -> str | None:
+    """What was meant: free text, a choice, its number, or the beginning of exactly one."""
+    if not choices or given in choices:
+        return given or None
+    if given.isdecimal() and 1 <= int(given) <= len(choices):
+        return choices[int(given) - 1]
+    begun = [choice for choice in choices if given and choice.lower().startswith(given.lower())]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _print_question(path: str, question: RunWaiting) -> None:
+    console = out()
+    console.print()
+    console.print(Text.assemble((fit("? ", console), "bold yellow"), (safe(question.question), "bold")))
+    if question.details is not None:
+        details = question.details if isinstance(question.details, str) else encode(question.details).decode()
+        console.print(Text(safe(details)), style="dim")
+    for number, choice in enumerate(question.choices, 1):
+        console.print(Text(f"  {number}. {one_line(choice)}"))
+    console.print(Text(f"  ({path}; Ctrl-D leaves it open)", style="dim"))

@@ -1,0 +1,58 @@
+"""Where output goes: one console for results, one for errors, JSON as bytes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from functools import cache
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from podium.engine.codec import encode
+
+PLAIN_WIDTH = 160
+"""How wide tables may be when nobody looks at them on a terminal and no width is given."""
+
+
+@cache
+def out() -> Console:
+    """Results, on stdout."""
+    return _console(stderr=False)
+
+
+@cache
+def err() -> Console:
+    """Errors and, beside JSON, progress, on stderr."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    """Rich with its guesses off: text of models is never markup, an emoji code or something to highlight."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def say(*parts: str | Text | tuple[str, str], to_stderr: bool = False) -> None:
+    """Print one line of styled parts; it is folded by the terminal, never by us."""
+    console = err() if to_stderr else out()
+    console.print(Text.assemble(*parts), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Exactly one JSON value and a line end on stdout."""
+    print_raw(value if isinstance(value, bytes) else encode(value))
+
+
+def print_raw(data: bytes) -> None:
+    """Bytes on stdout, flushed: a reader at the other end of a pipe sees each line at once."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def interactive() -> bool:
+    """Whether a person can be asked here and now."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -1,0 +1,1 @@
+"""Durable execution: a run is an append-only log, and everything else is a fold over it."""

@@ -1,0 +1,116 @@
+"""A branch: the part of a run that one asyncio task walks through, with its own key counters."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from podium.engine.budget import Scope
+from podium.engine.paths import joined
+from podium.errors import DuplicateKeyError
+
+T = TypeVar("T")
+
+
+class Branch:
+    """Where the current task is in the run."""
+
+    __slots__ = (
+        "_counts",
+        "_keys",
+        "closing",
+        "deadline",
+        "depth",
+        "depth_limit",
+        "depth_scope",
+        "dirty",
+        "path",
+        "scopes",
+        "task",
+    )
+
+    def __init__(self, path: str, task: asyncio.Task[Any] | None, parent: Branch | None) -> None:
+        self.path = path
+        self.task = task
+        """The only task that may use this branch."""
+        self._counts: dict[str, int] = {}
+        self._keys: set[str] | None = None
+        self.dirty = False
+        """A step ran again over its record: later plain steps below here run again too."""
+        self.closing = False
+        self.scopes: tuple[Scope, ...] = ()
+        """The ceilings that count here, innermost first."""
+        self.depth = 0
+        self.depth_limit: int | None = None
+        self.depth_scope = ""
+        self.deadline: list[Deadline] = []
+        if parent is not None:
+            self.dirty = parent.dirty
+            self.closing = parent.closing
+            self.scopes = parent.scopes
+            self.depth = parent.depth + 1
+            self.depth_limit = parent.depth_limit
+            self.depth_scope = parent.depth_scope
+            self.deadline = parent.deadline
+
+    def take(self, name: str, key: str | None = None) -> str:
+        """The path of the next step or branch of this name."""
+        if key is not None:
+            path = joined(self.path, name, 0, key)
+            if self._keys is None:
+                self._keys = set()
+            if path in self._keys:
+                raise DuplicateKeyError(path)
+            self._keys.add(path)
+            return path
+        occurrence = self._counts.get(name, 0) + 1
+        self._counts[name] = occurrence
+        return joined(self.path, name, occurrence, None)
+
+    def count(self, name: str) -> int:
+        """How often something that has no path of its own (an event type) has occurred here before."""
+        before = self._counts.get(name, 0)
+        self._counts[name] = before + 1
+        return before
+
+
+class Deadline(msgspec.Struct, frozen=True):
+    """A time budget: the driven second at which it is used up."""
+
+    scope: str
+    limit: float
+    at: float
+    withheld: float = 0.0
+    """Part of it that only closing steps may use."""
+
+
+class Ok(msgspec.Struct, Generic[T], frozen=True):
+    """A branch that came to its end."""
+
+    value: T
+
+    def unwrap(self) -> T:
+        return self.value
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A branch that ended with an error. The workflow decides what that means."""
+
+    error: Exception
+
+    def unwrap(self) -> Any:
+        """Raise the error: for a branch that the workflow cannot do without."""
+        raise self.error
+
+    def __bool__(self) -> bool:
+        return False
+
+
+CURRENT: ContextVar[Branch] = ContextVar("podium_branch")
+"""The branch that the running task is in."""

@@ -1,0 +1,272 @@
+"""Ceilings that hold: reserve the worst case, call, settle what it really cost.
+
+A `Scope` is a place with a ceiling: the run itself, or a branch that was given a budget. A reservation
+counts in every scope from its branch up to the run. It exists only around one call, so a parent that
+waits for its children holds nothing and nothing can deadlock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from podium.engine.events import NOTHING, BudgetLeased, Charge
+from podium.errors import BudgetExhaustedError
+
+KINDS = ("usd", "tokens", "calls")
+"""What can be reserved, in the order in which amounts are kept."""
+_NANO = 1_000_000_000
+
+Amount = tuple[int, int, int]
+"""Nano-dollars, tokens, calls: integers, so that ten times a tenth is one."""
+
+_ZERO: Amount = (0, 0, 0)
+
+
+class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Ceilings for a run or a branch. What is `None` is not limited."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    """Input and output together."""
+    calls: int | None = None
+    """Requests that reach a provider, failed ones included."""
+    seconds: float | None = None
+    """Time that the run is driven; waiting for a person or sleeping does not count."""
+    depth: int | None = None
+    """How deep branches may be nested."""
+
+    def merged(self, newer: Budget) -> Budget:
+        """These ceilings, with those replaced that `newer` sets."""
+        return Budget(
+            usd=self.usd if newer.usd is None else newer.usd,
+            tokens=self.tokens if newer.tokens is None else newer.tokens,
+            calls=self.calls if newer.calls is None else newer.calls,
+            seconds=self.seconds if newer.seconds is None else newer.seconds,
+            depth=self.depth if newer.depth is None else newer.depth,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return msgspec.to_builtins(self)
+
+
+def amount_of(charge: Charge) -> Amount:
+    return (round(charge.usd * _NANO), charge.input_tokens + charge.output_tokens, charge.calls)
+
+
+def _charge_of(amount: Amount) -> Charge:
+    return Charge(usd=amount[0] / _NANO, input_tokens=amount[1], calls=amount[2])
+
+
+def _shown(kind: int, value: int) -> float:
+    return value / _NANO if kind == 0 else value
+
+
+class Scope:
+    """One ceiling and what counts against it."""
+
+    __slots__ = ("closing", "lease", "limit", "path", "reserved", "spent", "withheld")
+
+    def __init__(self, path: str, budget: Budget, closing: float = 0.0) -> None:
+        self.path = path
+        usd = None if budget.usd is None else round(budget.usd * _NANO)
+        self.limit: tuple[int | None, int | None, int | None] = (usd, budget.tokens, budget.calls)
+        self.withheld: list[int] = [math.ceil(closing * limit) if limit else 0 for limit in self.limit]
+        """The closing reserve: only steps inside `run.closing()` draw on it."""
+        self.spent = [0, 0, 0]
+        self.reserved = [0, 0, 0]
+        self.lease = [0, 0, 0]
+        """How much of `reserved` the log already knows of."""
+
+    @property
+    def limited(self) -> bool:
+        return self.limit != (None, None, None)
+
+    def lacks(self, amount: Amount, closing: bool, *, counting_reserved: bool) -> int:
+        """Which kind does not fit (its index), or -1. Without reservations: could it ever fit?"""
+        for kind in (0, 1, 2):
+            limit = self.limit[kind]
+            if limit is None or amount[kind] == 0:
+                continue
+            room = limit - self.spent[kind] - (0 if closing else self.withheld[kind])
+            if counting_reserved:
+                room -= self.reserved[kind]
+            if amount[kind] > room:
+                return kind
+        return -1
+
+    def exhausted(self, kind: int, amount: Amount) -> BudgetExhaustedError:
+        limit = self.limit[kind] or 0
+        return BudgetExhaustedError(
+            KINDS[kind],
+            self.path,
+            _shown(kind, limit),
+            _shown(kind, self.spent[kind]),
+            _shown(kind, amount[kind]),
+        )
+
+
+class Reservation:
+    """What a call in flight may cost at most, until it is settled."""
+
+    __slots__ = ("amount", "closing", "granted", "scopes")
+
+    def __init__(self, scopes: tuple[Scope, ...], amount: Amount, closing: bool) -> None:
+        self.scopes = scopes
+        self.amount = amount
+        self.closing = closing
+        self.granted: asyncio.Future[None] | None = None
+
+
+class Ledger:
+    """All reservations of one run: who may call now, who waits, who cannot be paid for any more."""
+
+    def __init__(self, root: Scope, log_lease: Callable[[str, BudgetLeased], None]) -> None:
+        self.root = root
+        self.spent = NOTHING
+        """Everything spent in the run, also what no ceiling counts."""
+        self._log_lease = log_lease
+        self._waiting: deque[Reservation] = deque()
+
+    async def reserve(
+        self, scopes: tuple[Scope, ...], worst: Charge, closing: bool
+    ) -> tuple[Reservation, bool]:
+        """Wait until the worst case fits in every scope. The flag tells whether the log must be
+        committed before the call, because it does not know of this much in flight yet."""
+        wanted = Reservation(scopes, amount_of(worst), closing)
+        for scope in scopes:
+            kind = scope.lacks(wanted.amount, closing, counting_reserved=False)
+            if kind >= 0:
+                raise scope.exhausted(kind, wanted.amount)
+        if self._waiting or not self._fits(wanted):
+            await self._queue(wanted)
+        else:
+            self._take(wanted)
+        return wanted, self._extend_leases(wanted)
+
+    def settle(self, reservation: Reservation, actual: Charge) -> bool:
+        """Replace the reservation by what was spent. True if it was more than was reserved."""
+        spent = amount_of(actual)
+        for scope in reservation.scopes:
+            for kind in (0, 1, 2):
+                scope.reserved[kind] -= reservation.amount[kind]
+                scope.spent[kind] += spent[kind]
+        self.spent += actual
+        if self._waiting:
+            self._pump()
+        return any(spent[kind] > reservation.amount[kind] for kind in (0, 1, 2))
+
+    def spend(self, scopes: tuple[Scope, ...], charge: Charge) -> None:
+        """Count something that was spent without a reservation, or in an earlier life of the run."""
+        self.spent += charge
+        self.spend_before(scopes, charge)
+
+    @staticmethod
+    def spend_before(scopes: tuple[Scope, ...], charge: Charge) -> None:
+        """Count against ceilings only: spending that the run's total already holds or never will."""
+        spent = amount_of(charge)
+        for scope in scopes:
+            for kind in (0, 1, 2):
+                scope.spent[kind] += spent[kind]
+
+    async def _queue(self, wanted: Reservation) -> None:
+        wanted.granted = asyncio.get_running_loop().create_future()
+        self._waiting.append(wanted)
+        self._pump()
+        try:
+            await wanted.granted
+        except asyncio.CancelledError:
+            if (
+                wanted.granted.done()
+                and not wanted.granted.cancelled()
+                and wanted.granted.exception() is None
+            ):
+                self.settle(wanted, NOTHING)
+            elif wanted in self._waiting:
+                self._waiting.remove(wanted)
+                self._pump()
+            raise
+
+    def _pump(self) -> None:
+        """Let those in who fit, first come first served. Only a scope that is really full blocks the
+        ones behind, so a tight branch does not hold up its neighbours."""
+        full: set[int] = set()
+        still: deque[Reservation] = deque()
+        for wanted in self._waiting:
+            future = wanted.granted
+            if future is None or future.done():
+                continue
+            hopeless = self._hopeless(wanted)
+            if hopeless is not None:
+                future.set_exception(hopeless)
+            elif not any(id(scope) in full for scope in wanted.scopes) and self._fits(wanted):
+                self._take(wanted)
+                future.set_result(None)
+            else:
+                full.update(
+                    id(s)
+                    for s in wanted.scopes
+                    if s.lacks(wanted.amount, wanted.closing, counting_reserved=True) >= 0
+                )
+                still.append(wanted)
+        self._waiting = still
+
+    def _fits(self, wanted: Reservation) -> bool:
+        return all(s.lacks(wanted.amount, wanted.closing, counting_reserved=True) < 0 for s in wanted.scopes)
+
+    @staticmethod
+    def _hopeless(wanted: Reservation) -> BudgetExhaustedError | None:
+        for scope in wanted.scopes:
+            kind = scope.lacks(wanted.amount, wanted.closing, counting_reserved=False)
+            if kind >= 0:
+                return scope.exhausted(kind, wanted.amount)
+        return None
+
+    @staticmethod
+    def _take(wanted: Reservation) -> None:
+        for scope in wanted.scopes:
+            for kind in (0, 1, 2):
+                scope.reserved[kind] += wanted.amount[kind]
+
+    # ── leases: durable before the call, without a commit for every call ──
+
+    def _extend_leases(self, wanted: Reservation) -> bool:
+        """Raise a scope's lease by doubling when it is too small (to be committed before the call);
+        lower it when it has become much too large (no hurry)."""
+        grown = False
+        for scope in wanted.scopes:
+            if not scope.limited:
+                continue
+            lease = scope.lease
+            if any(scope.limit[k] is not None and scope.reserved[k] > lease[k] for k in (0, 1, 2)):
+                scope.lease = [self._doubled(scope, kind) for kind in (0, 1, 2)]
+                grown = True
+            elif any(lease[k] > 4 * scope.reserved[k] for k in (0, 1, 2)):
+                scope.lease = [min(lease[k], 2 * scope.reserved[k]) for k in (0, 1, 2)]
+            else:
+                continue
+            self._log_lease(
+                scope.path, BudgetLeased(lease=_charge_of((scope.lease[0], scope.lease[1], scope.lease[2])))
+            )
+        return grown
+
+    @staticmethod
+    def _doubled(scope: Scope, kind: int) -> int:
+        limit, reserved, lease = scope.limit[kind], scope.reserved[kind], scope.lease[kind]
+        if limit is None:
+            return 0
+        if reserved <= lease:
+            return lease
+        return max(reserved, min(2 * lease, limit - scope.spent[kind]))
+
+    def release_leases(self, scopes: list[Scope]) -> None:
+        """A clean stop: nothing is in flight any more."""
+        for scope in scopes:
+            if any(scope.lease):
+                scope.lease = [0, 0, 0]
+                self._log_lease(scope.path, BudgetLeased(lease=NOTHING))

@@ -1,0 +1,117 @@
+"""How values become bytes and come back: JSON, encoded once, the same live and in a replay."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from datetime import date, datetime, time
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Any, cast
+
+import msgspec
+
+from podium.errors import NotEncodableError
+
+Raw = msgspec.Raw
+
+
+def encode(value: Any) -> bytes:
+    """JSON bytes of a value. Lone surrogates are replaced; what JSON cannot hold is refused."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(_clean(value))
+    except (TypeError, OverflowError, RecursionError) as error:
+        raise NotEncodableError(
+            f"A value of type {type(value).__name__} cannot be logged: {error}.",
+            hint="Use JSON-like data, dataclasses, msgspec structs or pydantic models.",
+        ) from error
+
+
+def decode(data: bytes | Raw) -> Any:
+    """Plain JSON data."""
+    return msgspec.json.decode(data)
+
+
+def fingerprint(value: Any) -> str:
+    """A short, stable name of a value: equal values have equal fingerprints on every machine."""
+    try:
+        data = _SORTED.encode(value)
+    except UnicodeEncodeError:
+        data = _SORTED.encode(_clean(value))
+    except (TypeError, OverflowError, RecursionError) as error:
+        raise NotEncodableError(
+            f"An input of type {type(value).__name__} cannot be fingerprinted: {error}.",
+            hint="Pass JSON-like data, dataclasses, msgspec structs or pydantic models to steps.",
+        ) from error
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+def content_hash(data: bytes) -> str:
+    """The name of a blob."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@lru_cache(maxsize=512)
+def reader(returns: Any) -> Callable[[bytes | Raw], Any]:
+    """A function that turns JSON bytes into `returns`: any type that msgspec or pydantic knows."""
+    if returns is None or returns is Any:
+        return decode
+    if _is_pydantic(returns):
+        adapter = sys.modules["pydantic"].TypeAdapter(returns)
+        return lambda data: adapter.validate_json(bytes(data))
+    decoder = msgspec.json.Decoder(returns)
+    return decoder.decode
+
+
+@lru_cache(maxsize=512)
+def schema(returns: Any) -> dict[str, Any]:
+    """The JSON schema of a type."""
+    if _is_pydantic(returns):
+        return cast("dict[str, Any]", sys.modules["pydantic"].TypeAdapter(returns).json_schema())
+    return msgspec.json.schema(returns)
+
+
+def _is_pydantic(kind: Any) -> bool:
+    """Pydantic is heavy: whoever hands us one of its models has imported it already."""
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is None:
+        return False
+    base = pydantic.BaseModel
+    if isinstance(kind, type):
+        return issubclass(kind, base)
+    return any(_is_pydantic(part) for part in getattr(kind, "__args__", ()))
+
+
+def _encode_other(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json")
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, (datetime, date, time)):  # pragma: no cover - msgspec knows these
+        return value.isoformat()
+    raise TypeError(f"{type(value).__qualname__} has no JSON form")
+
+
+def _clean(value: Any) -> Any:
+    """A copy with every lone surrogate replaced by a question mark."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return {_clean(key): _clean(item) for key, item in items}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_clean(item) for item in cast("list[Any]", value)]
+    if isinstance(value, msgspec.Struct):
+        return _clean({name: getattr(value, name) for name in value.__struct_fields__})
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return _clean(dump(mode="python"))
+    return value
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_encode_other)
+_SORTED = msgspec.json.Encoder(enc_hook=_encode_other, order="deterministic")

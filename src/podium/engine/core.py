@@ -1,0 +1,236 @@
+"""What all parts of one driven run share: log, memo, budget, clock, slots, and the order to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from podium.engine.branch import CURRENT, Branch, Deadline
+from podium.engine.budget import Budget, Ledger, Scope
+from podium.engine.clock import Clock
+from podium.engine.events import (
+    NOTHING,
+    ArtifactCreated,
+    BudgetExhausted,
+    BudgetLeased,
+    EventData,
+    RunWaiting,
+    StepCompleted,
+)
+from podium.engine.journal import Journal
+from podium.engine.memo import Done, Memo
+from podium.errors import BudgetExhaustedError, ConcurrentBranchError, RunInterrupted
+
+if TYPE_CHECKING:
+    from podium.engine.effect import Effect
+
+Delta = tuple[str, int, int, str]
+"""Path, attempt, offset, text: a piece of a reply that is still being generated."""
+
+
+class Answer(NamedTuple):
+    """What a person said, and which inbox message brought it."""
+
+    value: Any
+    by: str = ""
+    message: int = 0
+
+
+class Core:
+    """The shared state of one driven stretch of a run."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        memo: Memo,
+        budget: Budget,
+        *,
+        closing: float = 0.0,
+        concurrency: int = 0,
+        replaying: bool = False,
+    ) -> None:
+        self.journal = journal
+        self.memo = memo
+        self.budget = budget
+        self.replaying = replaying
+        """Nothing may run: every step must be in the log."""
+        self.clock = Clock(memo.driven_s)
+        self.root_scope = Scope("", budget, closing)
+        self.scopes: list[Scope] = [self.root_scope]
+        self.ledger = Ledger(self.root_scope, self._log_lease)
+        self._restore_spending()
+        self.closing_share = closing
+        self.slots = asyncio.Semaphore(concurrency) if concurrency else None
+        self.effects: set[Effect] = set()
+        """What is under way now."""
+        self.exhausted: BudgetExhaustedError | None = None
+        """The run's own ceiling stopped something: the run can only end as partial."""
+        self.stop: RunInterrupted | None = None
+        """Set when nothing may start any more."""
+        self.lease_commit: asyncio.Future[None] | None = None
+        self.questions: dict[str, asyncio.Future[Answer]] = {}
+        """Who waits for a person, by path."""
+        self.asked: dict[str, RunWaiting] = {}
+        """What they want to know."""
+        self.early_answers: dict[str, Answer] = {}
+        """Answers that came before (or without) their question."""
+        self.handled: list[int] = []
+        """Inbox messages that the log has taken over."""
+        self.on_idle: Callable[[], None] = _nothing
+        """Called when every branch waits for a person."""
+        self.warnings: list[str] = []
+        self.artifacts: dict[str, ArtifactCreated] = {}
+        self.viewers: set[Callable[[Delta], None]] = set()
+        self._active = 1
+        self._sleeping = 0
+
+    def root_branch(self, task: asyncio.Task[Any] | None) -> Branch:
+        branch = Branch("", task, None)
+        if self.root_scope.limited:
+            branch.scopes = (self.root_scope,)
+        branch.depth_limit = self.budget.depth
+        seconds = self.budget.seconds
+        if seconds is not None:
+            branch.deadline = [Deadline("", seconds, seconds, seconds * self.closing_share)]
+        return branch
+
+    # ── where are we, and may we go on ──
+
+    def enter(self) -> Branch:
+        """The current branch, if the caller may use it now."""
+        if self.stop is not None:
+            self.check()
+        branch = CURRENT.get()
+        if branch.task is not asyncio.current_task():
+            raise ConcurrentBranchError(branch.path)
+        return branch
+
+    def check(self) -> None:
+        """Raise the order to stop, if there is one."""
+        if self.stop is not None:
+            raise type(self.stop)(*self.stop.args)
+
+    def emit(self, path: str, data: EventData) -> None:
+        self.journal.append(path, data)
+
+    async def result_of(self, run_id: str, done: Done) -> bytes:
+        """The recorded bytes of a finished step, from memory or from the store."""
+        if done.result is not None:
+            return done.result
+        if done.blob:
+            return await self.journal.store.get_blob(done.blob)
+        rows = await self.journal.store.read(run_id, after=done.seq - 1, limit=1)
+        return bytes(msgspec.json.decode(rows[0].data, type=StepCompleted).result)
+
+    # ── budgets ──
+
+    def remaining_time(self, branch: Branch, path: str) -> float | None:
+        """Seconds until the nearest time budget of a branch is used up; raises when one is."""
+        if not branch.deadline:
+            return None
+        now, nearest = self.clock.now(), None
+        for deadline in branch.deadline:
+            left = deadline.at - (0.0 if branch.closing else deadline.withheld) - now
+            if left <= 0:
+                raise self.ran_out(path, self.out_of_time(deadline))
+            nearest = left if nearest is None else min(nearest, left)
+        return nearest
+
+    def out_of_time(self, deadline: Deadline) -> BudgetExhaustedError:
+        used = deadline.limit - (deadline.at - self.clock.now())
+        return BudgetExhaustedError("seconds", deadline.scope, deadline.limit, round(used, 3), 0)
+
+    def nearest_deadline(self, branch: Branch) -> Deadline:
+        return min(branch.deadline, key=lambda d: d.at - (0.0 if branch.closing else d.withheld))
+
+    def ran_out(self, path: str, error: BudgetExhaustedError) -> BudgetExhaustedError:
+        """Log an exhausted budget, and remember it if it is the run's own."""
+        if not self.replaying:
+            self.emit(
+                path,
+                BudgetExhausted(
+                    kind=error.kind,
+                    scope=error.scope,
+                    limit=error.limit,
+                    spent=error.spent,
+                    needed=error.needed,
+                ),
+            )
+        if not error.scope:
+            self.exhausted = error
+        return error
+
+    def open_scope(self, path: str, budget: Budget) -> Scope:
+        scope = Scope(path, budget)
+        spent = self.memo.spent_below(path)
+        if spent != NOTHING:
+            self.ledger.spend_before((scope,), spent)
+        self.scopes.append(scope)
+        return scope
+
+    def close_scope(self, scope: Scope) -> None:
+        self.scopes.remove(scope)
+        if not self.journal.closed:
+            self.ledger.release_leases([scope])
+
+    def _restore_spending(self) -> None:
+        for _, charge in self.memo.charges:
+            self.ledger.spend((self.root_scope,), charge)
+        self.ledger.spend_before((self.root_scope,), self.memo.forfeited.get("", NOTHING))
+
+    def _log_lease(self, path: str, lease: BudgetLeased) -> None:
+        if not self.replaying:
+            self.emit(path, lease)
+
+    # ── who is busy: an idle run is one that only waits for people ──
+
+    def split(self, branches: int) -> None:
+        """A branch waits for this many others from now on."""
+        self._active += branches - 1
+
+    def branch_ended(self) -> None:
+        self._active -= 1
+        self._look_idle()
+
+    def joined(self) -> None:
+        self._active += 1
+
+    def rest(self, *, asleep: bool) -> None:
+        """The current branch waits for a person or a timer."""
+        self._active -= 1
+        self._sleeping += asleep
+        if self._active == 0:
+            self.clock.stop()
+        self._look_idle()
+
+    def wake(self, *, asleep: bool) -> None:
+        self._active += 1
+        self._sleeping -= asleep
+        self.clock.start()
+
+    def _look_idle(self) -> None:
+        if self.is_idle:
+            self.on_idle()
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is left to do before a person answers."""
+        waiting = bool(self.questions) and not any(future.done() for future in self.questions.values())
+        return waiting and self._active == 0 and self._sleeping == 0
+
+    # ── answers ──
+
+    def answer(self, path: str, answer: Answer) -> None:
+        """Hand an answer to the question that waits for it, or keep it until that question is asked."""
+        future = self.questions.get(path)
+        if future is None or future.done():
+            self.early_answers[path] = answer
+        else:
+            future.set_result(answer)
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,162 @@
+"""How a stretch of driving ends: what goes into the log, and what the caller is told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+
+from podium.engine.codec import decode, encode
+from podium.engine.core import Core
+from podium.engine.effect import BLOB_BYTES
+from podium.engine.events import (
+    RunCancelled,
+    RunCompleted,
+    RunEnded,
+    RunFailed,
+    RunPartial,
+    RunPaused,
+)
+from podium.engine.result import RunResult
+from podium.engine.workflow import Outcome, Partial
+from podium.errors import (
+    BudgetExhaustedError,
+    FencedError,
+    PodiumError,
+    StepFailedError,
+    StoreError,
+    StoreFullError,
+)
+
+MAX_CAUSES = 50
+
+
+class Ending(msgspec.Struct):
+    """One of the ways in which a stretch can end."""
+
+    status: str
+    """`completed, partial, failed, cancelled, paused` or `waiting`."""
+    reason: str = ""
+    output: Any = None
+    quality: float | None = None
+    missing: list[str] = []
+    error: Exception | None = None
+
+    def fill(self, result: RunResult, core: Core) -> None:
+        """Tell the caller. The output is what the log will hold, not the object that was returned."""
+        result.quality = self.quality
+        if self.error is not None:
+            result.error, result.hint = _said(self.error), getattr(self.error, "hint", "")
+        if self.output is not None:
+            result.output = decode(core.journal.redact(encode(self.output)))
+        if self.status == "waiting":
+            result.questions = dict(core.asked)
+
+    def write(self, core: Core, result: RunResult) -> None:
+        """Append the last events of the stretch."""
+        core.ledger.release_leases(core.scopes)
+        data = self._event(core, result)
+        if data is not None:
+            core.emit("", data)
+        core.journal.update(
+            status=self.status, stop_reason=self.reason, usage=core.ledger.spent, driven_s=core.clock.now()
+        )
+
+    def _event(self, core: Core, result: RunResult) -> RunEnded | None:
+        usage, driven = core.ledger.spent, round(core.clock.now(), 6)
+        output, blob = _inline_or_blob(core, result.output)
+        if self.status == "completed":
+            return RunCompleted(usage=usage, driven_s=driven, output=output, blob=blob, quality=self.quality)
+        if self.status == "partial":
+            return RunPartial(
+                usage=usage, driven_s=driven, stop_reason=self.reason, output=output, blob=blob,
+                quality=self.quality, missing=self.missing, error=result.error,
+            )  # fmt: skip
+        if self.status == "failed":
+            return RunFailed(
+                usage=usage, driven_s=driven, error=result.error, error_type=type(self.error).__name__,
+                hint=result.hint, cause=causes_of(self.error), output=output,
+            )  # fmt: skip
+        if self.status == "cancelled":
+            return RunCancelled(usage=usage, driven_s=driven, reason=self.reason)
+        if self.status == "paused":
+            return RunPaused(usage=usage, driven_s=driven, reason=self.reason)
+        return None
+
+    @staticmethod
+    def not_written(result: RunResult, error: StoreError) -> None:
+        """The end itself could not be logged; what was committed before is safe."""
+        if isinstance(error, FencedError):
+            raise error
+        result.status = "paused"
+        result.stop_reason = "disk full" if isinstance(error, StoreFullError) else "store error"
+        result.error, result.hint = error.message, error.hint
+
+
+def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
+    """What a workflow that has come to its end amounts to."""
+    if main.cancelled():
+        return Ending("paused", reason="interrupted")
+    error = main.exception()
+    if error is None:
+        return _ending_of_value(main.result(), core)
+    if isinstance(error, BudgetExhaustedError):
+        return Ending("partial", reason=_stop_reason(error), error=error)
+    if isinstance(error, FencedError):
+        raise error
+    if isinstance(error, StoreFullError):
+        return Ending("paused", reason="disk full", error=error)
+    if isinstance(error, Exception):
+        return Ending("failed", error=error)
+    raise error
+
+
+def _ending_of_value(value: Any, core: Core) -> Ending:
+    quality = value.quality if isinstance(value, (Outcome, Partial)) else None
+    output = value.output if isinstance(value, (Outcome, Partial)) else value
+    try:
+        encode(output)
+    except PodiumError as error:
+        return Ending("failed", error=error)
+    missing = value.missing if isinstance(value, Partial) else []
+    if core.exhausted is not None:
+        reason = _stop_reason(core.exhausted)
+        return Ending("partial", reason, output, quality, missing, core.exhausted)
+    if isinstance(value, Partial):
+        return Ending("partial", value.reason, output, quality, missing)
+    return Ending("completed", "", output, quality)
+
+
+def _stop_reason(error: BudgetExhaustedError) -> str:
+    return "time" if error.kind == "seconds" else "budget"
+
+
+def _inline_or_blob(core: Core, output: Any) -> tuple[Any, str]:
+    raw = encode(output)
+    if len(raw) <= BLOB_BYTES:
+        return msgspec.Raw(raw), ""
+    return None, core.journal.put_blob(raw)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, PodiumError):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def causes_of(error: BaseException | None) -> list[str]:
+    """Paths of the failed steps behind an error: those that a resume runs again."""
+    found: dict[str, None] = {}
+    todo, seen = [error], set[int]()
+    while todo and len(found) < MAX_CAUSES:
+        current = todo.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, StepFailedError) and current.path:
+            found[current.path] = None
+        todo += [current.__cause__, current.__context__]
+        if isinstance(current, BaseExceptionGroup):
+            todo += list(cast("BaseExceptionGroup[BaseException]", current).exceptions)
+    return list(found)

@@ -1,0 +1,345 @@
+"""What can happen in a run: one small class per event type, one union over all of them.
+
+An event's `type` tells which class its `data` is. A type that this version does not know is read
+as `UnknownData`, so an older reader never fails on a newer log.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, ClassVar, cast
+
+import msgspec
+
+from podium.engine.codec import encode
+
+EVENT_TYPES: dict[str, type[EventData]] = {}
+"""Every declared event class by its type; filled as classes are defined."""
+
+
+class EventData(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What one event tells. A workflow declares its own by subclassing this with a `type`."""
+
+    type: ClassVar[str] = ""
+
+    inherited: bool = False
+    """Copied from the run that this one was forked from: shown, but neither run nor charged again."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        declared = cls.__dict__.get("type")
+        if isinstance(declared, str) and declared:
+            EVENT_TYPES[declared] = cls
+
+
+class Charge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An amount of everything that a budget can limit."""
+
+    usd: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    unpriced_calls: int = 0
+    """Calls among `calls` whose price is not known."""
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Charge) -> Charge:
+        return Charge(
+            self.usd + other.usd,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.calls + other.calls,
+            self.unpriced_calls + other.unpriced_calls,
+        )
+
+
+NOTHING = Charge()
+
+
+class ChargedData(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """An event that tells what was spent. The budget of a resumed run is the sum of these."""
+
+    charge: Charge = NOTHING
+    estimated: bool = False
+    """The provider did not say what it cost; the whole reservation was counted."""
+
+
+class UnknownData(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """An event whose type this version does not know."""
+
+    unknown_type: str = ""
+    fields: dict[str, Any] = {}
+
+
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RunCreated(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A run was accepted. Everything needed to drive it, now or after a crash, is in here."""
+
+    type: ClassVar[str] = "run.created"
+
+    workflow: str
+    """A name, or `FILE.py:name` with an absolute path."""
+    request: Any
+    options: dict[str, Any] = {}
+    """The workflow's own keyword options."""
+    config: dict[str, Any] = {}
+    """What the run was started with: models, cache, gates, concurrency. The engine only carries it."""
+    budget: dict[str, Any] = {}
+    podium: str = ""
+    """Podium's version."""
+
+
+class RunStarted(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "run.started"
+    holder: str = ""
+
+
+class RunResumed(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A process took the run up again. Budget leases that were open are spent from here on."""
+
+    type: ClassVar[str] = "run.resumed"
+    holder: str = ""
+    after: str = ""
+    """How the last driver left it: `crash`, `paused`, `waiting`, `partial`, `failed`, `queued`."""
+    budget: dict[str, Any] = {}
+    """New totals, where they were changed."""
+    config: dict[str, Any] = {}
+    """Settings of the run that were changed, for example the model."""
+    forfeited: dict[str, Charge] = {}
+    """Leases of a driver that died, by scope: they count as spent, because its calls may have been paid."""
+
+
+class RunWaiting(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """The run asks a person. `path` of the event is the question's key."""
+
+    type: ClassVar[str] = "run.waiting"
+    question: str
+    choices: list[str] = []
+    details: Any = None
+    fingerprint: str = ""
+
+
+class RunAnswered(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "run.answered"
+    answer: Any
+    by: str = ""
+    fingerprint: str = ""
+
+
+class RunWarned(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """Something that a reader of the result should know; it ends up in the result's `warnings`."""
+
+    type: ClassVar[str] = "run.warned"
+    message: str
+
+
+class RunEnded(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """What every end of a driven stretch carries."""
+
+    usage: Charge = NOTHING
+    """Spent in all so far, as the budget sees it."""
+    driven_s: float = 0.0
+    """Time that the run was driven in all, waits excluded."""
+
+
+class RunPaused(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "run.paused"
+    reason: str = ""
+
+
+class RunCompleted(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "run.completed"
+    output: Any = None
+    blob: str = ""
+    """Set instead of `output` when the output is large: its content hash."""
+    quality: float | None = None
+
+
+class RunPartial(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "run.partial"
+    stop_reason: str = ""
+    """`budget`, `time`, or the workflow's own word."""
+    output: Any = None
+    blob: str = ""
+    quality: float | None = None
+    missing: list[str] = []
+    error: str = ""
+
+
+class RunFailed(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "run.failed"
+    error: str
+    error_type: str = ""
+    hint: str = ""
+    cause: list[str] = []
+    """Paths of the failed steps that led here: a resume runs them again."""
+    output: Any = None
+    """What the workflow could still hand over."""
+
+
+class RunCancelled(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "run.cancelled"
+    reason: str = ""
+
+
+class RunForked(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "run.forked"
+    source: str
+    """The run that this one continues."""
+    at: str
+    """The step from which on it differs."""
+    edit: str = ""
+    """What was changed there: `reply`, `prompt`, `model` or nothing."""
+    steps: int = 0
+    """How many finished steps were inherited."""
+
+
+# ── steps ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class StepStarted(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "step.started"
+    kind: str = "step"
+    """`step`, `ask`, `tool`, `sleep`, `now`, …: what sort of effect it is."""
+    about: dict[str, Any] = {}
+    """For people: the agent, the task, the model."""
+
+
+class StepCompleted(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "step.completed"
+    fingerprint: str = ""
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    blob: str = ""
+    """Set instead of `result` when the result is large: its content hash."""
+    edited: bool = False
+    """The result was written by a person when the run was forked."""
+
+
+class StepFailed(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "step.failed"
+    fingerprint: str = ""
+    kind: str = "error"
+    """Which class of `podium.errors.FAILURES` it is."""
+    error_type: str = ""
+    error: str = ""
+    details: dict[str, Any] = {}
+
+
+class StepRetried(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "step.retried"
+    attempt: int
+    error: str
+    wait_s: float = 0.0
+
+
+class StepStale(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """The log holds this step, but its input has changed, so it runs again."""
+
+    type: ClassVar[str] = "step.stale"
+    reason: str = "input changed"
+
+
+class ArtifactCreated(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "artifact.created"
+    id: str
+    name: str
+    media_type: str
+    bytes: int
+    blob: str
+    """Content hash of the data."""
+
+
+# ── budgets ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class BudgetLeased(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """The most that calls in flight may cost in this scope. Durable before the calls; counts as
+    spent if the process dies."""
+
+    type: ClassVar[str] = "budget.leased"
+    lease: Charge
+
+
+class BudgetSettled(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
+    """A call ended without telling what it cost (it timed out, or was cut off): its worst case counts."""
+
+    type: ClassVar[str] = "budget.settled"
+
+
+class BudgetExhausted(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    type: ClassVar[str] = "budget.exhausted"
+    kind: str
+    scope: str = ""
+    limit: float = 0.0
+    spent: float = 0.0
+    needed: float = 0.0
+
+
+class BudgetOverrun(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A call cost more than its worst case; the provider did not keep to what was asked."""
+
+    type: ClassVar[str] = "budget.overrun"
+    reserved: Charge
+    actual: Charge
+
+
+EngineData = (
+    RunCreated | RunStarted | RunResumed | RunWaiting | RunAnswered | RunWarned | RunPaused
+    | RunCompleted | RunPartial | RunFailed | RunCancelled | RunForked
+    | StepStarted | StepCompleted | StepFailed | StepRetried | StepStale | ArtifactCreated
+    | BudgetLeased | BudgetSettled | BudgetExhausted | BudgetOverrun | UnknownData
+)  # fmt: skip
+"""The engine's own events, for exhaustive matching."""
+
+TERMINAL = frozenset({"run.completed", "run.partial", "run.failed", "run.cancelled"})
+"""Types after which a run is over (though a partial or failed one can be resumed)."""
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One entry of a run's log."""
+
+    seq: int
+    run_id: str
+    time: datetime
+    path: str
+    """Where it happened: the branch or step, `/`-separated; empty for the run itself."""
+    type: str
+    data: EventData
+
+    def to_json(self) -> bytes:
+        """The event as one JSON object, in the shape that every interface shows."""
+        return encode(
+            {
+                "seq": self.seq,
+                "run_id": self.run_id,
+                "time": self.time.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+                "path": self.path,
+                "type": self.type,
+                "data": self.data.fields if isinstance(self.data, UnknownData) else self.data,
+            }
+        )
+
+
+def decode_data(event_type: str, data: bytes) -> EventData:
+    """Read the data of one event; what this version does not know becomes `UnknownData`."""
+    cls = EVENT_TYPES.get(event_type)
+    if cls is not None:
+        try:
+            return msgspec.json.decode(data, type=cls)
+        except msgspec.ValidationError:
+            pass  # a newer or older shape of a known type: show its fields as they are
+    fields: Any = msgspec.json.decode(data)
+    if not isinstance(fields, dict):
+        fields = {"value": fields}
+    return UnknownData(unknown_type=event_type, fields=cast("dict[str, Any]", fields))
+
+
+def decode_event(run_id: str, seq: int, time_us: int, path: str, event_type: str, data: bytes) -> Event:
+    """Build an `Event` from a stored row."""
+    when = datetime.fromtimestamp(time_us / 1_000_000, UTC)
+    return Event(seq, run_id, when, path, event_type, decode_data(event_type, data))

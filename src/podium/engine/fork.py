@@ -1,0 +1,95 @@
+"""Forking: a new run that inherits another's log up to a chosen step, and goes its own way from there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from podium.engine.codec import decode, encode
+from podium.engine.events import RunForked, StepCompleted
+from podium.engine.log import Row
+from podium.errors import UsageError
+
+_LEFT_BEHIND = ("run.", "budget.", "step.stale")
+"""Kinds of rows that belong to the old run's life, not to its work."""
+_KEPT_ANYWAY = frozenset({"run.answered", "run.waiting", "run.warned"})
+
+
+class Fork(msgspec.Struct, frozen=True):
+    """Where and how a fork differs from its source."""
+
+    source: str
+    """The run that it is taken from."""
+    at: str
+    """The step from which on it differs."""
+    reply: Any = msgspec.UNSET
+    """Put in the place of that step's result."""
+    edit: str = ""
+    """What is changed: `reply`, `prompt`, `model`, or nothing."""
+
+
+def steps_of(rows: Sequence[Row]) -> list[str]:
+    """The steps that a fork can start from, in the order in which they began."""
+    return list(dict.fromkeys(row.path for row in rows if row.type in {"step.started", "run.waiting"}))
+
+
+def forked_rows(rows: Sequence[Row], created: bytes, fork: Fork) -> list[Row]:
+    """The first rows of the new run: its creation, the fork, what it inherits, and the edit."""
+    start = _start_of(rows, fork.at)
+    now = time.time_ns() // 1000
+    kept = [_inherited(row) for row in rows if row.seq < start and _is_work(row)]
+    finished = sum(row.type in {"step.completed", "step.failed"} for row in kept)
+    told = RunForked(source=fork.source, at=fork.at, edit=fork.edit, steps=finished)
+    new = [Row(0, now, "", "run.created", created), Row(0, now, "", "run.forked", encode(told))]
+    new += kept
+    if fork.reply is not msgspec.UNSET:
+        new.append(_edited(rows, fork))
+    return [
+        row._replace(seq=number, time_us=max(row.time_us, 0)) for number, row in enumerate(_in_order(new), 1)
+    ]
+
+
+def _start_of(rows: Sequence[Row], at: str) -> int:
+    starts = [row.seq for row in rows if row.path == at and row.type in {"step.started", "run.waiting"}]
+    if starts:
+        return starts[-1]
+    known = steps_of(rows)
+    close = get_close_matches(at, known, 3, 0.4)
+    hint = f"Did you mean {', '.join(close)}?" if close else f"Its steps: {', '.join(known[:12]) or 'none'}."
+    raise UsageError(f"The run has no step {at}.", hint=hint)
+
+
+def _is_work(row: Row) -> bool:
+    return row.type in _KEPT_ANYWAY or not row.type.startswith(_LEFT_BEHIND)
+
+
+def _inherited(row: Row) -> Row:
+    fields: dict[str, Any] = decode(row.data)
+    return row._replace(data=encode({**fields, "inherited": True}))
+
+
+def _edited(rows: Sequence[Row], fork: Fork) -> Row:
+    """The chosen step with the result that a person wrote."""
+    last = [row for row in rows if row.path == fork.at and row.type in {"step.completed", "step.failed"}]
+    if not last:
+        raise UsageError(
+            f"The step {fork.at} has no result that could be edited.", hint="Fork without a reply."
+        )
+    fingerprint = str(decode(last[-1].data).get("fingerprint", ""))
+    data = StepCompleted(
+        fingerprint=fingerprint, result=msgspec.Raw(encode(fork.reply)), edited=True, inherited=True
+    )
+    return Row(0, last[-1].time_us, fork.at, "step.completed", encode(data))
+
+
+def _in_order(rows: list[Row]) -> list[Row]:
+    """Times never go backwards in a log: what is inherited gets the time of the fork at the earliest."""
+    latest, ordered = 0, list[Row]()
+    for row in rows:
+        latest = max(latest, row.time_us)
+        ordered.append(row._replace(time_us=latest))
+    return ordered

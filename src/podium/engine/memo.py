@@ -1,0 +1,195 @@
+"""What a log remembers when a run is taken up again: finished steps by their path.
+
+The memo is read once, at the start of a driven stretch. Small results are kept as bytes and decoded
+when they are asked for; larger ones stay in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from podium.engine.events import (
+    EVENT_TYPES,
+    NOTHING,
+    TERMINAL,
+    ArtifactCreated,
+    BudgetExhausted,
+    BudgetLeased,
+    Charge,
+    ChargedData,
+    RunAnswered,
+    RunEnded,
+    RunFailed,
+    RunWaiting,
+    StepCompleted,
+    StepFailed,
+)
+from podium.engine.log import Row
+
+KEEP_BYTES = 2048
+"""Results up to this size stay in memory."""
+
+_ENGINE_NAMESPACES = ("run.", "step.", "model.", "budget.", "artifact.")
+
+MAX_RECOVERIES = 5
+"""Crashes in a row without a newly finished step after which a run is given up."""
+
+
+class Done(msgspec.Struct):
+    """A finished step."""
+
+    seq: int
+    fingerprint: str
+    result: bytes | None = None
+    """`None`: it is larger than `KEEP_BYTES` and stays in the store."""
+    blob: str = ""
+
+
+class Memo:
+    """The outcome of every step, answer, artifact and emitted event that the log holds."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, Done] = {}
+        self.failed: dict[str, StepFailed] = {}
+        self.answered: dict[str, RunAnswered] = {}
+        self.asked: dict[str, RunWaiting] = {}
+        self.artifacts: dict[str, ArtifactCreated] = {}
+        self.exhausted: dict[str, BudgetExhausted] = {}
+        self.emitted: dict[tuple[str, str], list[int]] = {}
+        """Hashes of the workflow's own events by branch and type, in order."""
+        self.charges: list[tuple[str, Charge]] = []
+        """What was spent, and where; an open lease of a process that died is spent too."""
+        self.forfeited: dict[str, Charge] = {}
+        """Leases that died with their process, by scope."""
+        self.forfeited_now: dict[str, Charge] = {}
+        """Those among them that died with the last driver."""
+        self.recoveries = 0
+        self.last_type = ""
+        self.driven_s = 0.0
+        self._leases: dict[str, Charge] = {}
+        self._causes: list[str] = []
+        self._stretch_start = 0
+        self._stretch_end = 0
+        self._driven_before = 0.0
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Memo:
+        memo = cls()
+        for row in rows:
+            memo._add(row)
+        memo._close_stretch()
+        return memo
+
+    @property
+    def left(self) -> str:
+        """How the last driver left the run: `queued` (there was none yet), `waiting`, `crash`, or the
+        status that it wrote."""
+        if not self._stretch_start:
+            return "queued"
+        if self.last_type in TERMINAL or self.last_type == "run.paused":
+            return self.last_type.removeprefix("run.")
+        idle = self.last_type in {"run.waiting", "run.answered", "budget.leased"}
+        return "waiting" if idle and (self.asked or self.last_type == "run.answered") else "crash"
+
+    def spent_below(self, branch: str) -> Charge:
+        """What was spent in a branch, a dead lease of its own budget included."""
+        total = self.forfeited.get(branch, NOTHING)
+        prefix = branch + "/"
+        for path, charge in self.charges:
+            if not branch or path == branch or path.startswith(prefix):
+                total += charge
+        return total
+
+    def prepare_resume(self) -> None:
+        """The run is taken up again: failures that ended it run anew, and what a driver that died
+        may have had in flight counts as spent."""
+        for path in self._causes:
+            self.failed.pop(path, None)
+        self._causes = []
+        self.forfeited_now = {scope: lease for scope, lease in self._leases.items() if lease != NOTHING}
+        for scope, lease in self.forfeited_now.items():
+            self.forfeited[scope] = self.forfeited.get(scope, NOTHING) + lease
+        self._leases.clear()
+
+    def _add(self, row: Row) -> None:
+        if row.type.startswith("run."):
+            self._add_run(row)
+        elif row.type == "step.completed":
+            self._add_completed(row)
+        elif not row.type.startswith(_ENGINE_NAMESPACES):
+            self.emitted.setdefault((row.path, row.type), []).append(hash(row.data))
+        else:
+            self._add_other(row)
+        self.last_type = row.type
+        self._stretch_end = row.time_us
+
+    def _add_completed(self, row: Row) -> None:
+        data = _COMPLETED.decode(row.data)
+        small = len(data.result) <= KEEP_BYTES and not data.blob
+        self.done[row.path] = Done(
+            row.seq, data.fingerprint, bytes(data.result) if small else None, data.blob
+        )
+        self.failed.pop(row.path, None)
+        if not data.inherited:
+            self.recoveries = 0
+        self._charge(row.path, data)
+
+    def _add_other(self, row: Row) -> None:
+        cls = EVENT_TYPES.get(row.type)
+        if cls is None or row.type in {"step.started", "step.stale"}:
+            return
+        data = msgspec.json.decode(row.data, type=cls)
+        if isinstance(data, StepFailed):
+            self.failed[row.path] = data
+            self.done.pop(row.path, None)
+            self.recoveries = 0
+        elif isinstance(data, ArtifactCreated):
+            self.artifacts[row.path] = data
+        elif isinstance(data, BudgetLeased):
+            self._leases[row.path] = data.lease
+        elif isinstance(data, BudgetExhausted):
+            self.exhausted[row.path] = data
+        if isinstance(data, ChargedData):
+            self._charge(row.path, data)
+
+    def _add_run(self, row: Row) -> None:
+        if row.type == "run.warned":
+            self.emitted.setdefault((row.path, row.type), []).append(hash(row.data))
+        elif row.type == "run.waiting":
+            self.asked[row.path] = msgspec.json.decode(row.data, type=RunWaiting)
+        elif row.type == "run.answered":
+            self.answered[row.path] = msgspec.json.decode(row.data, type=RunAnswered)
+            self.asked.pop(row.path, None)
+            self.recoveries = 0
+        elif row.type in {"run.started", "run.resumed"}:
+            self._begin_stretch(row)
+        elif row.type in TERMINAL or row.type == "run.paused":
+            ended = msgspec.json.decode(row.data, type=EVENT_TYPES[row.type])
+            self.recoveries = 0
+            if isinstance(ended, RunEnded) and ended.driven_s:
+                self._driven_before, self._stretch_start = ended.driven_s, row.time_us
+            if isinstance(ended, RunFailed):
+                self._causes = ended.cause
+
+    def _begin_stretch(self, row: Row) -> None:
+        if self._stretch_start:
+            self._close_stretch()
+        self.prepare_resume()
+        self._stretch_start = row.time_us
+        self.exhausted.clear()
+        if row.type == "run.resumed" and b'"after":"crash"' in row.data:
+            self.recoveries += 1
+
+    def _close_stretch(self) -> None:
+        if self._stretch_start:
+            self._driven_before += max(0, self._stretch_end - self._stretch_start) / 1e6
+        self.driven_s = self._driven_before
+
+    def _charge(self, path: str, data: ChargedData) -> None:
+        if data.charge != NOTHING and not data.inherited:
+            self.charges.append((path, data.charge))
+
+
+_COMPLETED = msgspec.json.Decoder(StepCompleted)

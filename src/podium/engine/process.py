@@ -1,0 +1,96 @@
+"""Subprocesses that end with their step: cancelled, timed out or orphaned, nothing is left running."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+class Process(msgspec.Struct, frozen=True):
+    """A subprocess that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    truncated: bool = False
+    """Output beyond the cap was dropped."""
+
+
+async def run_process(
+    command: Sequence[str | Path],
+    *,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    max_output: int = 1_000_000,
+) -> Process:
+    """Run a command to its end, inside a step. If the step is cancelled or times out, the command and
+    every process of its group are killed."""
+    process = await asyncio.create_subprocess_exec(
+        *map(str, command),
+        cwd=cwd,
+        env=env,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=_die_with_parent,
+    )
+    try:
+        return await _finished(process, stdin, max_output)
+    finally:
+        await _kill_group(process)
+
+
+async def _finished(process: asyncio.subprocess.Process, stdin: bytes, cap: int) -> Process:
+    _, (out, cut_out), (err, cut_err) = await asyncio.gather(
+        _feed(process.stdin, stdin), _read(process.stdout, cap), _read(process.stderr, cap)
+    )
+    code = await process.wait()
+    return Process(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), cut_out or cut_err)
+
+
+async def _feed(pipe: asyncio.StreamWriter | None, data: bytes) -> None:
+    if pipe is None:
+        return
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read its input
+        if data:
+            pipe.write(data)
+            await pipe.drain()
+        pipe.close()
+        await pipe.wait_closed()
+
+
+async def _read(pipe: asyncio.StreamReader | None, cap: int) -> tuple[bytes, bool]:
+    if pipe is None:
+        return b"", False
+    kept, size = list[bytes](), 0
+    while chunk := await pipe.read(65_536):
+        if size < cap:
+            kept.append(chunk[: cap - size])
+        size += len(chunk)
+    return b"".join(kept), size > cap
+
+
+async def _kill_group(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # the group has ended already
+        os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode is None:
+        await asyncio.shield(process.wait())
+
+
+def _die_with_parent() -> None:
+    """Linux: if this process is killed, the kernel kills the child too."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

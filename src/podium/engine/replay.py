@@ -1,0 +1,77 @@
+"""Replaying: walk the workflow again over a finished log, without doing anything."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from podium.engine.branch import CURRENT
+from podium.engine.core import Core
+from podium.engine.ending import ending_of
+from podium.engine.journal import Journal, Redact
+from podium.engine.log import Lease, Store
+from podium.engine.memo import Memo
+from podium.engine.result import RunResult
+from podium.engine.runner import MakeRun, history_of, shown_model
+from podium.engine.workflow import Workflow
+from podium.errors import ReplayDivergedError
+
+
+class _NoLease:
+    """Nobody holds a log that is only read."""
+
+    epoch = 0
+    last_seq = 0
+    last_time_us = 0
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+
+
+class _ReadOnlyJournal(Journal):
+    def __init__(self, store: Store, lease: Lease, redact: Redact) -> None:
+        super().__init__(store, lease, redact)
+
+    def append_raw(self, path: str, event_type: str, data: bytes) -> int:
+        raise ReplayDivergedError(path, f"the log does not hold this {event_type}")
+
+    def commit(self) -> asyncio.Future[None] | None:
+        return None
+
+
+async def replay(
+    store: Store, run_id: str, workflow: Workflow, *, make_run: MakeRun, redact: Redact
+) -> RunResult:
+    """The result of a finished run, from its log alone. Raises `ReplayDivergedError` where the
+    workflow asks for something that the log does not hold."""
+    rows = await store.read(run_id)
+    created, config, budget = history_of(rows)
+    memo = Memo.of(rows)
+    journal = _ReadOnlyJournal(store, _NoLease(run_id), redact)
+    core = Core(journal, memo, budget, closing=workflow.closing, replaying=True)
+    run = make_run(run_id, workflow.name, created.request, created.options, config, core)
+
+    async def walk() -> Any:
+        CURRENT.set(core.root_branch(asyncio.current_task()))
+        return await workflow.fn(run, created.request, **created.options)
+
+    task = asyncio.get_running_loop().create_task(walk())
+    await asyncio.wait([task])
+    error = task.exception()
+    if isinstance(error, ReplayDivergedError):
+        raise error
+    ending = ending_of(task, core)
+    result = RunResult(
+        run_id=run_id,
+        workflow=workflow.name,
+        status=ending.status,
+        stop_reason=ending.reason,
+        warnings=list(core.warnings),
+        usage=core.ledger.spent,
+        duration_s=memo.driven_s,
+        artifacts=list(core.artifacts.values()),
+        model=shown_model(config),
+        rehearsal=bool(config.get("rehearsal")),
+    )
+    ending.fill(result, core)
+    return result

@@ -1,0 +1,340 @@
+"""Driving a run: take it up, walk the workflow, stop it in order, write how it ended.
+
+A stretch of driving ends when the workflow returns or fails, when every branch waits for a person,
+or when somebody orders a stop. However it ends, the log can be taken up again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from podium.engine.branch import CURRENT
+from podium.engine.budget import Budget
+from podium.engine.core import Answer, Core
+from podium.engine.ending import Ending, ending_of
+from podium.engine.events import RunCreated, RunResumed, RunStarted
+from podium.engine.journal import Journal, Redact
+from podium.engine.log import Lease, Message, Row, Store
+from podium.engine.memo import MAX_RECOVERIES, Memo
+from podium.engine.result import RunResult
+from podium.engine.run import Run
+from podium.engine.workflow import Workflow
+from podium.errors import (
+    NotResumableError,
+    PodiumError,
+    RunCancelledError,
+    RunInterrupted,
+    RunPausedError,
+    StoreError,
+)
+
+CANCEL_GRACE_S = 0.5
+"""How long a call in flight may still bring its reply after a cancel."""
+CANCEL_LIMIT_S = 1.8
+"""After this the run is ended, whatever still runs is cut off from the log."""
+PAUSE_GRACE_S = 10.0
+"""How long calls in flight may take to be recorded when a run is paused."""
+
+
+class MakeRun(Protocol):
+    """How the layers above give workflows a richer `Run`."""
+
+    def __call__(
+        self,
+        run_id: str,
+        workflow: str,
+        request: Any,
+        options: Mapping[str, Any],
+        config: Mapping[str, Any],
+        core: Core,
+    ) -> Run: ...
+
+
+def holder_name() -> str:
+    return f"pid {os.getpid()} on {socket.gethostname()}"
+
+
+class Driver:
+    """Drives one run for one stretch. Make it, then `await drive()`; the other methods may be
+    called meanwhile from the same loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        run_id: str,
+        workflow: Workflow,
+        *,
+        make_run: MakeRun = Run,
+        redact: Redact,
+        budget: Budget | None = None,
+        config: Mapping[str, Any] | None = None,
+        concurrency: int = 0,
+    ) -> None:
+        self.run_id = run_id
+        self.workflow = workflow
+        self._store = store
+        self._make_run = make_run
+        self._redact = redact
+        self._new_budget = budget or Budget()
+        self._new_config = dict(config or {})
+        self._concurrency = concurrency
+        self._wake = asyncio.Event()
+        self._order: RunInterrupted | None = None
+        self._hurry = asyncio.Event()
+        self._core: Core | None = None
+        self._viewers: set[Callable[[tuple[str, int, int, str]], None]] = set()
+        self._created = RunCreated(workflow="", request=None)
+        self._config: dict[str, Any] = {}
+
+    # ── orders from outside ──
+
+    def cancel(self, reason: str = "") -> None:
+        """End the run for good."""
+        self._give(RunCancelledError(reason or "cancelled"))
+
+    def pause(self, reason: str = "paused", *, at_once: bool = False) -> None:
+        """Stop so that it can be resumed. Calls in flight get time to be recorded, unless `at_once`."""
+        if at_once or isinstance(self._order, RunPausedError):
+            self._hurry.set()
+        if self._order is None:
+            self._give(RunPausedError(reason))
+
+    def answer(self, path: str, answer: Any, by: str = "") -> None:
+        if self._core is not None:
+            self._core.answer(path, Answer(answer, by))
+
+    def watch_deltas(self, viewer: Callable[[tuple[str, int, int, str]], None]) -> Callable[[], None]:
+        """Show pieces of replies as they are generated; returns how to stop."""
+        self._viewers.add(viewer)
+        return lambda: self._viewers.discard(viewer)
+
+    def _give(self, order: RunInterrupted) -> None:
+        if self._order is None or isinstance(order, RunCancelledError):
+            self._order = order
+            if self._core is not None:
+                self._core.stop = order
+            self._wake.set()
+
+    def _read_message(self, message: Message) -> None:
+        if message.kind == "cancel":
+            self.cancel(str(message.data or ""))
+        elif message.kind == "pause":
+            self.pause(str(message.data or "paused"))
+        elif message.kind == "answer" and self._core is not None:
+            data: dict[str, Any] = message.data
+            answer = Answer(data.get("answer"), str(data.get("by", "")), message.id)
+            self._core.answer(str(data.get("question", "")), answer)
+
+    # ── one stretch ──
+
+    async def drive(self, lease: Lease | None = None) -> RunResult:
+        """Take the run up (under a lease that the caller has taken, or one of its own) and drive it
+        as far as it goes."""
+        if lease is None:
+            lease = await self._store.acquire(self.run_id)
+        try:
+            return await self._drive(lease)
+        finally:
+            await self._store.release(lease)
+
+    async def _drive(self, lease: Lease) -> RunResult:
+        rows = await self._store.read(self.run_id)
+        memo = Memo.of(rows)
+        self._created, self._config, budget = history_of(rows)
+        check_resumable(self.run_id, memo)
+        memo.prepare_resume()
+        journal = Journal(self._store, lease, self._redact)
+        core = Core(
+            journal,
+            memo,
+            budget.merged(self._new_budget),
+            closing=self.workflow.closing,
+            concurrency=self._concurrency,
+        )
+        core.viewers = self._viewers
+        core.stop = self._order
+        self._core = core
+        try:
+            self._begin(core, memo)
+            await journal.committed()
+            if memo.recoveries >= MAX_RECOVERIES:
+                return await self._finish(core, too_many_recoveries())
+            return await self._walk(core)
+        finally:
+            journal.close()
+            self._core = None
+
+    def _begin(self, core: Core, memo: Memo) -> None:
+        if memo.left == "queued":
+            core.emit("", RunStarted(holder=holder_name()))
+        else:
+            core.emit(
+                "",
+                RunResumed(
+                    holder=holder_name(),
+                    after=memo.left,
+                    budget=self._new_budget.to_dict(),
+                    config=self._new_config,
+                    forfeited=memo.forfeited_now,
+                ),
+            )
+        self._config |= self._new_config
+        core.journal.update(status="running", stop_reason="")
+
+    async def _walk(self, core: Core) -> RunResult:
+        run = self._make_run(
+            self.run_id, self.workflow.name, self._created.request, self._created.options, self._config, core
+        )
+        core.on_idle = self._wake.set
+        core.clock.start()
+        main = asyncio.get_running_loop().create_task(self._main(run, core))
+        main.add_done_callback(lambda _: self._wake.set())
+        unsubscribe = self._store.subscribe(self.run_id, self._read_message)
+        try:
+            ending = await self._supervise(core, main)
+        except asyncio.CancelledError:  # our own caller went away: leave a resumable run
+            self._order = RunPausedError("interrupted")
+            core.stop = self._order
+            ending = await self._stop(core, main, 0.0)
+            await asyncio.shield(self._finish(core, ending))
+            raise
+        finally:
+            unsubscribe()
+            core.clock.stop()
+        return await self._finish(core, ending)
+
+    async def _main(self, run: Run, core: Core) -> Any:
+        CURRENT.set(core.root_branch(asyncio.current_task()))
+        return await self.workflow.fn(run, self._created.request, **self._created.options)
+
+    async def _supervise(self, core: Core, main: asyncio.Task[Any]) -> Ending:
+        """Wait for whatever ends the stretch."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._order is not None:
+                grace = CANCEL_GRACE_S if isinstance(self._order, RunCancelledError) else PAUSE_GRACE_S
+                return await self._stop(core, main, grace)
+            if main.done():
+                return ending_of(main, core)
+            if core.is_idle and not await self._answers_waiting(core):
+                core.stop = RunPausedError("waiting")
+                await _end_task(main, time.monotonic() + CANCEL_LIMIT_S)
+                return Ending("waiting")
+
+    async def _answers_waiting(self, core: Core) -> bool:
+        """An answer may have come at the last moment; its callback is on the way."""
+        messages = await self._store.inbox(self.run_id)
+        asked = set(core.questions)
+        return not core.is_idle or any(
+            message.kind != "answer" or message.data.get("question") in asked for message in messages
+        )
+
+    async def _stop(self, core: Core, main: asyncio.Task[Any], grace: float) -> Ending:
+        """Nothing starts any more; calls in flight get a moment to be recorded; then all is ended."""
+        order = self._order or RunPausedError("paused")
+        began = time.monotonic()
+        for effect in list(core.effects):
+            if not effect.calling and effect.task is not None:
+                effect.task.cancel()
+        await self._drain(core, began + grace)
+        limit = max(time.monotonic() + 0.3, began + CANCEL_LIMIT_S)
+        effects = [effect.task for effect in core.effects if effect.task is not None]
+        for task in effects:
+            task.cancel()
+        await _end_task(main, limit)
+        if effects:
+            await asyncio.wait(effects, timeout=max(0.0, limit - time.monotonic()))
+        if isinstance(order, RunCancelledError):
+            return Ending("cancelled", reason=str(order))
+        if main.done() and not main.cancelled():
+            return ending_of(main, core)
+        return Ending("paused", reason=str(order))
+
+    async def _drain(self, core: Core, until: float) -> None:
+        hurry = asyncio.get_running_loop().create_task(self._hurry.wait())
+        try:
+            while not self._hurry.is_set():
+                calling = [e.task for e in core.effects if e.calling and e.task is not None]
+                left = until - time.monotonic()
+                if not calling or left <= 0:
+                    return
+                await asyncio.wait([*calling, hurry], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            hurry.cancel()
+
+    # ── the end ──
+
+    async def _finish(self, core: Core, ending: Ending) -> RunResult:
+        """Write how the stretch ended. A full disk is an end of its own: the run is simply paused."""
+        core.clock.stop()
+        result = RunResult(
+            run_id=self.run_id,
+            workflow=self.workflow.name,
+            status=ending.status,
+            stop_reason=ending.reason,
+            warnings=list(core.warnings),
+            usage=core.ledger.spent,
+            duration_s=core.clock.now(),
+            artifacts=list(core.artifacts.values()),
+            model=shown_model(self._config),
+            rehearsal=bool(self._config.get("rehearsal")),
+        )
+        ending.fill(result, core)
+        try:
+            ending.write(core, result)
+            await core.journal.committed()
+        except StoreError as error:
+            ending.not_written(result, error)
+        if core.handled:
+            await self._store.discard([message for message in core.handled if message])
+        return result
+
+
+async def _end_task(task: asyncio.Task[Any], limit: float) -> None:
+    """Cancel a task until it gives in, or time is up."""
+    while not task.done() and time.monotonic() < limit:
+        task.cancel()
+        await asyncio.wait([task], timeout=min(0.2, max(0.0, limit - time.monotonic())))
+
+
+def shown_model(config: Mapping[str, Any]) -> str:
+    """How lists and results name the model of a run."""
+    return str(config.get("model") or ", ".join(config.get("models", ())))
+
+
+def history_of(rows: Sequence[Row]) -> tuple[RunCreated, dict[str, Any], Budget]:
+    """How a run was created, and its settings and ceilings with all later changes."""
+    if not rows or rows[0].type != "run.created":
+        raise StoreError("The log of this run does not begin with its creation; it is damaged.")
+    created = msgspec.json.decode(rows[0].data, type=RunCreated)
+    config, budget = dict(created.config), msgspec.convert(created.budget, Budget)
+    for row in rows:
+        if row.type == "run.resumed":
+            resumed = msgspec.json.decode(row.data, type=RunResumed)
+            config |= resumed.config
+            budget = budget.merged(msgspec.convert(resumed.budget, Budget))
+    return created, config, budget
+
+
+def check_resumable(run_id: str, memo: Memo) -> None:
+    if memo.left in {"completed", "cancelled"}:
+        raise NotResumableError(
+            f"Run {run_id} is {memo.left}; there is nothing to resume.",
+            hint=f"Run it again from any step with `podium fork {run_id} --at STEP`.",
+        )
+
+
+def too_many_recoveries() -> Ending:
+    error = PodiumError(
+        f"too many recoveries: the process died {MAX_RECOVERIES} times in a row before any step finished.",
+        hint="Look at the step that was in flight; resume once its cause is removed.",
+    )
+    return Ending("failed", error=error)

@@ -1,0 +1,215 @@
+"""The state of a run: a fold over its events. Live view, `show`, reports and results are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from podium.engine.budget import Budget
+from podium.engine.codec import decode
+from podium.engine.events import (
+    NOTHING,
+    ArtifactCreated,
+    BudgetExhausted,
+    Charge,
+    ChargedData,
+    Event,
+    RunAnswered,
+    RunCancelled,
+    RunCompleted,
+    RunCreated,
+    RunEnded,
+    RunFailed,
+    RunForked,
+    RunPartial,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
+    RunWarned,
+    StepCompleted,
+    StepFailed,
+    StepRetried,
+    StepStale,
+    StepStarted,
+)
+
+
+class StepState(msgspec.Struct):
+    """One step as the log tells it."""
+
+    path: str
+    kind: str = "step"
+    about: dict[str, Any] = {}
+    status: str = "running"
+    """`running`, `completed` or `failed`."""
+    started: datetime | None = None
+    ended: datetime | None = None
+    started_seq: int = 0
+    charge: Charge = NOTHING
+    retries: int = 0
+    runs: int = 0
+    """How often it was started, in all lives of the run."""
+    error: str = ""
+    inherited: bool = False
+    edited: bool = False
+    result: bytes | None = None
+    """JSON, when it is small enough to be in the log itself."""
+    blob: str = ""
+
+    @property
+    def duration_s(self) -> float | None:
+        if self.started is None or self.ended is None:
+            return None
+        return (self.ended - self.started).total_seconds()
+
+
+class RunState:
+    """Everything about a run that its log tells, up to the last event that was applied."""
+
+    def __init__(self, run_id: str = "") -> None:
+        self.run_id = run_id
+        self.workflow = ""
+        self.request: Any = None
+        self.options: dict[str, Any] = {}
+        self.config: dict[str, Any] = {}
+        self.budget = Budget()
+        self.status = "queued"
+        self.stop_reason = ""
+        self.created: datetime | None = None
+        self.updated: datetime | None = None
+        self.last_seq = 0
+        self.usage = NOTHING
+        self.forfeited = NOTHING
+        """What calls of a process that died may have cost; it counts against the run's budget."""
+        self.driven_s = 0.0
+        self.steps: dict[str, StepState] = {}
+        self.questions: dict[str, RunWaiting] = {}
+        """Open questions by path."""
+        self.warnings: list[str] = []
+        self.artifacts: dict[str, ArtifactCreated] = {}
+        self.output: Any = None
+        self.output_blob = ""
+        self.quality: float | None = None
+        self.missing: list[str] = []
+        self.error = ""
+        self.hint = ""
+        self.forked_from: RunForked | None = None
+        self.exhausted: BudgetExhausted | None = None
+        self.resumes = 0
+        self._stretch: datetime | None = None
+        self._driven_before = 0.0
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> RunState:
+        state = cls()
+        for event in events:
+            state.apply(event)
+        return state
+
+    @property
+    def in_flight(self) -> list[StepState]:
+        return [step for step in self.steps.values() if step.status == "running"]
+
+    def apply(self, event: Event) -> None:
+        """Take one more event into account."""
+        self.run_id = event.run_id
+        self.last_seq = event.seq
+        self.updated = event.time
+        data = event.data
+        if isinstance(data, ChargedData) and not data.inherited:
+            self._charge(event.path, data.charge)
+        if event.type.startswith("step."):
+            self._apply_step(event)
+        elif event.type.startswith("run."):
+            self._apply_run(event)
+        elif isinstance(data, ArtifactCreated):
+            self.artifacts[event.path] = data
+        elif isinstance(data, BudgetExhausted):
+            self.exhausted = data
+
+    def _charge(self, path: str, charge: Charge) -> None:
+        self.usage += charge
+        step = self.steps.get(path)
+        if step is not None:
+            step.charge += charge
+
+    def _apply_step(self, event: Event) -> None:
+        data = event.data
+        step = self.steps.get(event.path)
+        if step is None:
+            step = self.steps[event.path] = StepState(event.path)
+        if isinstance(data, StepStarted):
+            step.kind, step.about, step.status, step.error = data.kind, data.about, "running", ""
+            step.started, step.ended, step.started_seq = event.time, None, event.seq
+            step.runs += 1
+            step.inherited = data.inherited
+        elif isinstance(data, StepCompleted):
+            step.status, step.ended = "completed", event.time
+            step.inherited, step.edited = data.inherited, data.edited
+            step.result, step.blob = (None, data.blob) if data.blob else (bytes(data.result), "")
+        elif isinstance(data, StepFailed):
+            step.status, step.ended, step.error = "failed", event.time, data.error
+            step.inherited = data.inherited
+        elif isinstance(data, StepRetried):
+            step.retries += 1
+        elif isinstance(data, StepStale):
+            step.status = "stale"
+
+    def _apply_run(self, event: Event) -> None:
+        data = event.data
+        if isinstance(data, RunCreated):
+            self.workflow, self.request, self.options = data.workflow, data.request, dict(data.options)
+            self.config, self.created = dict(data.config), event.time
+            self.budget = msgspec.convert(data.budget, Budget)
+        elif isinstance(data, (RunStarted, RunResumed)):
+            self._begin(event, data)
+        elif isinstance(data, RunWaiting):
+            self.questions[event.path] = data
+        elif isinstance(data, RunAnswered):
+            self.questions.pop(event.path, None)
+        elif isinstance(data, RunWarned):
+            self.warnings.append(data.message)
+        elif isinstance(data, RunForked):
+            self.forked_from = data
+        elif isinstance(data, RunEnded):
+            self._end(data)
+        if self.status in {"running", "waiting"} and self._stretch is not None:
+            self.driven_s = self._driven_before + (event.time - self._stretch).total_seconds()
+
+    def _begin(self, event: Event, data: RunStarted | RunResumed) -> None:
+        self.status, self.stop_reason, self.error, self.hint = "running", "", "", ""
+        self.exhausted = None
+        self._driven_before, self._stretch = self.driven_s, event.time
+        for step in self.steps.values():
+            if step.status == "running":
+                step.status = "interrupted"
+        if isinstance(data, RunResumed):
+            self.resumes += 1
+            self.config |= data.config
+            self.budget = self.budget.merged(msgspec.convert(data.budget, Budget))
+            self.forfeited += data.forfeited.get("", NOTHING)
+
+    def _end(self, data: RunEnded) -> None:
+        self.driven_s = data.driven_s
+        if isinstance(data, RunCompleted):
+            self.status, self.output, self.output_blob = "completed", data.output, data.blob
+            self.quality = data.quality
+        elif isinstance(data, RunPartial):
+            self.status, self.stop_reason = "partial", data.stop_reason
+            self.output, self.output_blob, self.quality = data.output, data.blob, data.quality
+            self.missing, self.error = data.missing, data.error
+        elif isinstance(data, RunFailed):
+            self.status, self.error, self.hint, self.output = "failed", data.error, data.hint, data.output
+        elif isinstance(data, RunCancelled):
+            self.status, self.stop_reason = "cancelled", data.reason
+        elif isinstance(data, RunPaused):
+            self.status, self.stop_reason = "paused", data.reason
+
+
+def output_from_blob(data: bytes) -> Any:
+    """A large output, read back."""
+    return decode(data)

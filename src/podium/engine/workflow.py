@@ -1,0 +1,210 @@
+"""Workflows: plain async functions with a name, found by that name or by `FILE.py:name`."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import typing
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any, overload
+
+import msgspec
+
+from podium.errors import UsageError, WorkflowLoadError
+
+WorkflowFunction = Callable[..., Awaitable[Any]]
+
+_REGISTERED: dict[str, Workflow] = {}
+"""The workflows that come with Podium, by name."""
+
+
+class Option(msgspec.Struct, frozen=True):
+    """One keyword option of a workflow."""
+
+    name: str
+    type: Any
+    default: Any
+    required: bool = False
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A complete result that also tells how good it is."""
+
+    output: Any
+    quality: float | None = None
+
+
+class Partial(msgspec.Struct, frozen=True, kw_only=True):
+    """The best that could be made: the run ends as `partial`."""
+
+    output: Any
+    reason: str = "incomplete"
+    """Becomes the run's `stop_reason`, unless a budget stopped it."""
+    quality: float | None = None
+    missing: list[str] = []
+
+
+class Workflow:
+    """An orchestration: `async def f(run, request, *, option=default)`."""
+
+    def __init__(
+        self,
+        fn: WorkflowFunction,
+        name: str,
+        *,
+        closing: float = 0.0,
+        gates: Sequence[str] = (),
+        ref: str = "",
+    ) -> None:
+        if not inspect.iscoroutinefunction(fn):
+            raise WorkflowLoadError(f"The workflow {name} is not an `async def` function.")
+        if not 0 <= closing < 1:
+            raise WorkflowLoadError(f"The closing reserve of {name} must be at least 0 and below 1.")
+        self.fn = fn
+        self.name = name
+        self.closing = closing
+        """Share of every ceiling that is kept back for `run.closing()`."""
+        self.gates = tuple(gates)
+        """Gates that a person can be asked at (`--approve`), see `Run.approved`."""
+        self.ref = ref or name
+        """How a later process finds it again."""
+        self.options = _options_of(fn)
+        self.__doc__ = fn.__doc__
+
+    async def __call__(self, run: Any, request: Any, **options: Any) -> Any:
+        return await self.fn(run, request, **options)
+
+    def check_gates(self, given: Sequence[str]) -> list[str]:
+        for gate in given:
+            if gate not in self.gates:
+                known = f"Its gates: {', '.join(self.gates)}." if self.gates else "It has no gates."
+                raise UsageError(f"The workflow {self.name} has no gate {gate}.", hint=known)
+        return list(given)
+
+    def check_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The given options in their declared types; every mistake is named."""
+        known = {option.name: option for option in self.options}
+        for name in given:
+            if name not in known:
+                close = get_close_matches(name, known, 1)
+                hint = f"Did you mean {close[0]}?" if close else f"It knows: {', '.join(known) or 'none'}."
+                raise UsageError(f"The workflow {self.name} has no option {name}.", hint=hint)
+        for option in self.options:
+            if option.required and option.name not in given:
+                raise UsageError(f"The workflow {self.name} needs the option {option.name}.")
+        return {name: _converted(known[name], value) for name, value in given.items()}
+
+
+def _converted(option: Option, value: Any) -> Any:
+    try:
+        return msgspec.convert(value, option.type, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"The option {option.name} cannot be {value!r}: {error}.") from error
+
+
+def _options_of(fn: WorkflowFunction) -> list[Option]:
+    try:
+        hints = typing.get_type_hints(fn)
+    except (NameError, TypeError):
+        hints = {}
+    return [
+        Option(
+            parameter.name,
+            hints.get(parameter.name, Any),
+            None if parameter.default is parameter.empty else parameter.default,
+            parameter.default is parameter.empty,
+        )
+        for parameter in inspect.signature(fn).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]
+
+
+@overload
+def workflow(fn: WorkflowFunction, /) -> Workflow: ...
+@overload
+def workflow(
+    *, name: str = "", closing: float = 0.0, gates: Sequence[str] = ()
+) -> Callable[[WorkflowFunction], Workflow]: ...
+
+
+def workflow(
+    fn: WorkflowFunction | None = None, /, *, name: str = "", closing: float = 0.0, gates: Sequence[str] = ()
+) -> Workflow | Callable[[WorkflowFunction], Workflow]:
+    """Make a workflow of an async function: `@workflow`, or `@workflow(closing=0.1, gates=["plan"])`."""
+
+    def decorate(function: WorkflowFunction) -> Workflow:
+        own = name or function.__name__
+        file = inspect.getsourcefile(function)
+        ref = f"{Path(file).resolve()}:{function.__name__}" if file else own
+        return Workflow(function, own, closing=closing, gates=gates, ref=ref)
+
+    return decorate if fn is None else decorate(fn)
+
+
+def register(found: Workflow) -> Workflow:
+    """Make a workflow of Podium's own known by its name."""
+    found.ref = found.name
+    _REGISTERED[found.name] = found
+    return found
+
+
+def registered() -> list[str]:
+    return sorted(_REGISTERED)
+
+
+def load_workflow(ref: str) -> Workflow:
+    """Find a workflow by its name, or in a file: `FILE.py:name`, or `FILE.py` if it holds just one."""
+    if ref in _REGISTERED:
+        return _REGISTERED[ref]
+    file, colon, name = ref.rpartition(":")
+    if not colon and ref.endswith(".py"):
+        file, name = ref, ""
+    if not file.endswith(".py"):
+        close = get_close_matches(ref, _REGISTERED, 1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        known = f"Known by name: {', '.join(registered())}. " if _REGISTERED else ""
+        raise WorkflowLoadError(
+            f"There is no workflow {ref}.", hint=f"{hint}{known}Your own: `podium run FILE.py:name`."
+        )
+    return _from_module(_import_file(Path(file)), Path(file), name)
+
+
+def _from_module(module: ModuleType, file: Path, name: str) -> Workflow:
+    found = {key: value for key, value in vars(module).items() if isinstance(value, Workflow)}
+    own = {key: value for key, value in found.items() if value.fn.__module__ == module.__name__}
+    if name in found:
+        return found[name]
+    if not name and len(own) == 1:
+        return next(iter(own.values()))
+    names = ", ".join(f"{file}:{key}" for key in own) or "none; mark a function with @podium.workflow"
+    missing = f"holds no workflow {name}" if name else f"holds {len(own)} workflows"
+    raise WorkflowLoadError(f"{file} {missing}.", hint=f"Workflows in it: {names}.")
+
+
+def _import_file(file: Path) -> ModuleType:
+    if not file.is_file():
+        raise WorkflowLoadError(
+            f"There is no file {file}.", hint="Give the path of a Python file: FILE.py:name."
+        )
+    path = file.resolve()
+    module_name = f"podium_user_{path.stem}_{abs(hash(str(path)))}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise WorkflowLoadError(f"{file} cannot be imported.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module_name]
+        raise WorkflowLoadError(
+            f"{file} cannot be imported: {type(error).__name__}: {error}.", hint=f"Try `python {file}`."
+        ) from error
+    finally:
+        sys.path.remove(str(path.parent))
+    return module

@@ -1,0 +1,214 @@
+"""Every error that Podium raises on purpose, in one tree.
+
+PodiumError                      one sentence for a person, `hint` says what to do
+├── UsageError                   wrong input: nothing was started              (exit 2)
+│   ├── SettingsError            a settings file or variable is wrong
+│   ├── UnknownRunError          no run of that id in this store
+│   ├── WorkflowLoadError        a workflow could not be found or imported
+│   ├── ModelUnavailableError    a model name is unknown or lacks a key or an extra
+│   └── NotResumableError        the run's status does not allow what was asked
+├── StoreError                   the log could not be read or written
+│   ├── StoreFullError           no space left: the run pauses                 (exit 4)
+│   ├── RunLockedError           another process drives this run: `holder`
+│   └── FencedError              this process lost the run to another one
+├── BudgetExhaustedError         a ceiling would be passed; never a step's outcome
+├── ReplayDivergedError          a replay met a step that the log does not hold
+├── ConcurrentBranchError        one branch used from two asyncio tasks
+├── DuplicateKeyError            an explicit `key=` used twice in one branch
+├── NotEncodableError            a step's input or result cannot be written as JSON
+└── StepFailedError              the recorded failure of a step; live and replayed alike
+    ├── StepTimeoutError         the step's time-out passed
+    ├── ModelFailedError         a model call failed for good
+    └── InvalidReplyError        a reply never fitted its schema: `raw` holds it
+
+asyncio.CancelledError
+└── RunInterrupted               how a run is told to stop; never a step's outcome, and not an
+    │                            `Exception`: a workflow's broad `except` does not swallow it
+    ├── RunCancelledError        somebody cancelled it                         (exit 130)
+    └── RunPausedError           Ctrl-C, SIGTERM or a full disk; resumable
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+
+class PodiumError(Exception):
+    """The root. `str(error)` is one sentence; `hint` is what to do about it."""
+
+    hint: str = ""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        if hint:
+            self.hint = hint
+
+
+class UsageError(PodiumError):
+    """The input is wrong and nothing was started."""
+
+
+class SettingsError(UsageError):
+    """A settings file or a `PODIUM_*` variable holds something that Podium cannot use."""
+
+
+class UnknownRunError(UsageError):
+    """No run of that id, or more than one run begins with it."""
+
+
+class WorkflowLoadError(UsageError):
+    """A workflow's name is unknown, or its file cannot be imported."""
+
+
+class ModelUnavailableError(UsageError):
+    """A model's name is unknown, or what it needs (a key, an extra, a file) is missing."""
+
+
+class NotResumableError(UsageError):
+    """The run is in a status that does not allow what was asked of it."""
+
+
+class StoreError(PodiumError):
+    """The log could not be read or written."""
+
+
+class StoreFullError(StoreError):
+    """There is no space left for the log. The run pauses and can be resumed."""
+
+
+class RunLockedError(StoreError):
+    """Another process drives this run."""
+
+    def __init__(self, run_id: str, holder: str) -> None:
+        super().__init__(
+            f"Run {run_id} is being driven by {holder}.",
+            hint=f"Watch it with `podium events {run_id} --follow`, "
+            f"or take it over with `podium resume {run_id} --take-over`.",
+        )
+        self.run_id = run_id
+        self.holder = holder
+
+
+class FencedError(StoreError):
+    """Another process took this run over; nothing that this one writes is accepted any more."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"Run {run_id} was taken over by another process; this one has stopped.",
+            hint=f"Watch it with `podium events {run_id} --follow`.",
+        )
+        self.run_id = run_id
+
+
+class RunInterrupted(asyncio.CancelledError):
+    """An order to stop. It passes through a workflow like a cancellation."""
+
+
+class RunCancelledError(RunInterrupted):
+    """The run was cancelled: nothing may start any more."""
+
+
+class RunPausedError(RunInterrupted):
+    """The run is being paused: nothing new may start, and it can be resumed later."""
+
+
+class BudgetExhaustedError(PodiumError):
+    """A budget cannot pay for the next call, and nothing in flight can free enough of it."""
+
+    def __init__(self, kind: str, scope: str, limit: float, spent: float, needed: float) -> None:
+        where = f"branch {scope}" if scope else "the run"
+        super().__init__(
+            f"The {kind} budget of {where} is used up: {spent:g} of {limit:g} spent, {needed:g} more needed.",
+            hint="Resume with a larger budget to go on from here.",
+        )
+        self.kind = kind
+        """`usd`, `tokens`, `calls`, `seconds` or `depth`."""
+        self.scope = scope
+        """Path of the branch whose budget it is; empty for the run's own."""
+        self.limit = limit
+        self.spent = spent
+        self.needed = needed
+
+
+class ReplayDivergedError(PodiumError):
+    """A replay asked for a step that the log does not hold, or holds with another input."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"Replay diverged at {path}: {reason}.",
+            hint="The workflow's code differs from the one that was recorded; use `fork` to run it anew.",
+        )
+        self.path = path
+        self.reason = reason
+
+
+class ConcurrentBranchError(PodiumError):
+    """A branch belongs to one asyncio task, and another one used it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"The branch {path or '(root)'} was used from a second asyncio task.",
+            hint="Run things side by side with `run.gather({...})`; use `asyncio.timeout`, "
+            "not `asyncio.wait_for`, around steps.",
+        )
+        self.path = path
+
+
+class DuplicateKeyError(PodiumError):
+    """Two steps of one branch were given the same explicit key."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"The key {path} is used twice.", hint="Give every step of a loop a key of its own.")
+        self.path = path
+
+
+class NotEncodableError(PodiumError):
+    """Only JSON-like data, dataclasses, msgspec structs and pydantic models can be logged."""
+
+
+class StepFailedError(PodiumError):
+    """The recorded failure of a step: the same object live, after a resume and in a replay."""
+
+    kind: ClassVar[str] = "error"
+
+    def __init__(self, path: str, error_type: str, message: str, **details: Any) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+        """The step that failed."""
+        self.error_type = error_type
+        """Name of the exception class that the step raised."""
+        self.reason = message
+        """What the exception said."""
+        self.details = details
+        """What else a caller may want; JSON-like data."""
+
+
+class StepTimeoutError(StepFailedError):
+    """The step did not finish within its time-out."""
+
+    kind = "timeout"
+
+
+class ModelFailedError(StepFailedError):
+    """A model call failed for good: attempts and fallback models are used up."""
+
+    kind = "model"
+
+
+class InvalidReplyError(StepFailedError):
+    """The model's reply never fitted the schema."""
+
+    kind = "invalid_reply"
+
+    @property
+    def raw(self) -> str:
+        """The last raw reply."""
+        return str(self.details.get("raw", ""))
+
+
+FAILURES: dict[str, type[StepFailedError]] = {
+    cls.kind: cls for cls in (StepFailedError, StepTimeoutError, ModelFailedError, InvalidReplyError)
+}
+"""How a recorded failure finds its class again."""

@@ -1,0 +1,1 @@
+"""Talking to models: what a call is, what it costs, and who can answer it."""

@@ -1,0 +1,69 @@
+"""What models write into the log. All of it lies at the path of the step that asks."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from podium.engine.events import ChargedData, EventData
+
+
+class ModelAsked(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """The question as it went out, once per step and before the first call: so it can be read while
+    the call is under way, after one that never came back, and as the starting point of a fork.
+    Repairs add nothing to it: `model.repaired` holds what they were made of."""
+
+    type: ClassVar[str] = "model.asked"
+    system: str = ""
+    prompt: str = ""
+    blob: str = ""
+    """Set instead of `prompt` when that is long: the content hash of its text."""
+    model: str = ""
+
+
+class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
+    """One call on the wire, with what it cost."""
+
+    type: ClassVar[str] = "model.attempted"
+    attempt: int
+    """`call.attempt`: 1, and one more for each repair."""
+    model: str
+    """The model that answered."""
+    ok: bool
+    """Whether a reply came back; not whether it fitted its schema."""
+    error: str = ""
+    finish: str = ""
+    """Why the reply ended: `stop`, `length`, …"""
+    mode: str = ""
+    """How the structured reply was asked for, where a provider has several ways."""
+    latency_ms: float = 0.0
+    rehearsal: bool = False
+    """The answer was made up by the rehearsal model."""
+
+
+class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A reply did not fit its schema and is sent back with the error."""
+
+    type: ClassVar[str] = "model.repaired"
+    attempt: int
+    """The attempt whose reply did not fit."""
+    error: str
+    raw: str
+    """The reply; a very long one is cut."""
+
+
+class ModelCached(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """The reply came from the cache: no call was made."""
+
+    type: ClassVar[str] = "model.cached"
+    model: str
+    key: str = ""
+    """The cache entry."""
+
+
+class ModelFellBack(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A model gave up and the next one of the profile takes over."""
+
+    type: ClassVar[str] = "model.fell_back"
+    from_model: str
+    to_model: str
+    error: str

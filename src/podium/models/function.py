@@ -1,0 +1,131 @@
+"""`python:FILE.py:function`: any async function `(call) -> str | dict` is a model.
+
+This is how tests and users bring their own. What the function raises is a failed call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from podium.engine.codec import encode
+from podium.engine.events import Charge
+from podium.errors import ModelFailedError, ModelUnavailableError
+from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
+
+ModelFunction = Callable[[Call], Awaitable[Any]]
+
+_FORM = "Write it as python:FILE.py:function."
+_SHAPE = "Write it as `async def answer(call): …` and return a string or a dictionary."
+
+
+class FunctionModel:
+    """A model that is a Python function."""
+
+    rehearsal: bool = False
+    price: Price = FREE
+
+    def __init__(self, fn: ModelFunction, name: str = "") -> None:
+        self.name = name or name_of(fn)
+        _check(fn, self.name)
+        self._fn = fn
+
+    async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
+        try:
+            answer = await self._fn(call)
+        except Exception as error:
+            said = str(error) or "no message"
+            kind = type(error).__name__
+            raise ModelFailedError(call.path, kind, f"{kind}: {said}", model=self.name) from error
+        text = answer if isinstance(answer, str) else self._encoded(answer, call)
+        return Reply(text, estimate(call, text), self.name)
+
+    def worst_case(self, call: Call) -> Charge:
+        return worst_case(call, self.price)
+
+    def _encoded(self, answer: Any, call: Call) -> str:
+        dump = getattr(answer, "model_dump_json", None)
+        if callable(dump):  # a pydantic model; its schema names fields by their aliases
+            return str(dump(by_alias=True))
+        data = dataclasses.is_dataclass(answer) and not isinstance(answer, type)
+        if data or isinstance(answer, (dict, msgspec.Struct)):
+            return encode(answer).decode()
+        kind = type(answer).__name__
+        raise ModelFailedError(
+            call.path,
+            "TypeError",
+            f"the model function returned {kind}, not a string or a dictionary",
+            model=self.name,
+        )
+
+
+def load_function(name: str) -> FunctionModel:
+    """Open `python:FILE.py:function`; the file counts from the current folder."""
+    file, colon, function = name.removeprefix("python:").rpartition(":")
+    if not colon or not file or not function:
+        raise ModelUnavailableError(f"The model {name} names no function in a file.", hint=_FORM)
+    path = Path(file).expanduser().resolve()
+    if not path.is_file():
+        raise ModelUnavailableError(f"There is no file {path} for the model {name}.", hint=_FORM)
+    module = _import(path, name)
+    if not hasattr(module, function):
+        names = [key for key, value in vars(module).items() if inspect.iscoroutinefunction(value)]
+        hint = f"Async functions in it: {', '.join(names)}." if names else f"It holds none. {_SHAPE}"
+        raise ModelUnavailableError(f"{path} holds no function {function}.", hint=hint)
+    return FunctionModel(getattr(module, function), f"python:{path}:{function}")
+
+
+def name_of(fn: Any) -> str:
+    """A name under which the function can be opened again, if it stands at the top of a file."""
+    name = getattr(fn, "__qualname__", type(fn).__qualname__)
+    file = getattr(getattr(fn, "__code__", None), "co_filename", "")
+    if name.isidentifier() and Path(file).is_file():
+        return f"python:{Path(file).resolve()}:{name}"
+    return f"python:{name}"
+
+
+def _check(fn: Any, name: str) -> None:
+    call = getattr(fn, "__call__", None)  # noqa: B004 - objects with an async `__call__` are welcome too
+    if not inspect.iscoroutinefunction(fn) and not inspect.iscoroutinefunction(call):
+        raise ModelUnavailableError(f"The model {name} is not an async function.", hint=_SHAPE)
+    try:
+        inspect.signature(fn).bind(None)
+    except (TypeError, ValueError) as error:
+        raise ModelUnavailableError(
+            f"The model {name} cannot be called with one argument, the call: {error}.", hint=_SHAPE
+        ) from error
+
+
+def _import(path: Path, name: str) -> ModuleType:
+    """Import a file once for as long as it does not change, so its state outlives a single run."""
+    stat = path.stat()
+    mark = hashlib.blake2b(f"{path}|{stat.st_mtime_ns}|{stat.st_size}".encode(), digest_size=8).hexdigest()
+    module_name = f"podium_model_{path.stem}_{mark}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise ModelUnavailableError(f"{path} is not a Python file.", hint=_FORM)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # dataclasses and pydantic look their module up while it is imported
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module_name]
+        raise ModelUnavailableError(
+            f"The file of the model {name} cannot be imported: {type(error).__name__}: {error}.",
+            hint=f"Try `python {path}`.",
+        ) from error
+    finally:
+        sys.path.remove(str(path.parent))
+    return module

@@ -1,0 +1,133 @@
+"""The contract of a model: one call in, one reply out, and what that may cost.
+
+Everything that answers Podium's agents is a `Model`: three offline ones ship with the package, hosted
+providers are adapters to this page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from podium.engine.codec import encode
+from podium.engine.events import Charge
+
+OnDelta = Callable[[str], None]
+"""Called with each piece of a reply as it is generated."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One question to a model; also the argument of a `python:` function."""
+
+    run_id: str
+    workflow: str
+    path: str
+    """The step that asks, for example `story/dialogue/grade#2`."""
+    agent: str
+    """Name of the agent that is asked."""
+    role: str
+    task: str
+    """The verb of the ask: `plan`, `grade`, …"""
+    system: str
+    """Who the agent is and how it works."""
+    prompt: str
+    schema: dict[str, Any] | None = None
+    """The JSON schema that the reply must fit; `None` asks for text."""
+    attempt: int = 1
+    """1, and one more for each repair of this step."""
+    temperature: float = 0.7
+    max_tokens: int = 4096
+    """The longest reply, always sent: without it no worst case could be reserved."""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What a call used, as the model reports it."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What came back."""
+
+    text: str
+    usage: Usage | None = None
+    """`None`: the model did not say; the whole reservation is then counted."""
+    model: str = ""
+    """Which model really answered, where it says so; providers resolve aliases."""
+    finish: str = "stop"
+    """Why it ended: `stop`, `length`, `refusal`, …"""
+
+
+class Price(msgspec.Struct, frozen=True):
+    """What tokens cost in US dollars. Free is not the same as unknown."""
+
+    kind: Literal["free", "known", "unknown"] = "unknown"
+    input_per_million: float = 0.0
+    output_per_million: float = 0.0
+
+
+FREE = Price("free")
+UNKNOWN = Price("unknown")
+
+
+class Model(Protocol):
+    """Something that answers calls."""
+
+    @property
+    def name(self) -> str:
+        """Enough to open it again: `rehearsal`, `python:/path/models.py:answer`, `openai:…`."""
+        ...
+
+    @property
+    def rehearsal(self) -> bool:
+        """Its answers are made up; whoever shows them must say so."""
+        ...
+
+    @property
+    def price(self) -> Price: ...
+
+    async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
+        """Answer once, on one wire request. Any exception is a failed call."""
+        ...
+
+    def worst_case(self, call: Call) -> Charge:
+        """The most that `complete(call)` can cost: reserved before it, settled after it."""
+        ...
+
+
+def charge(price: Price, usage: Usage) -> Charge:
+    """What a call cost. An unknown price costs nothing and is counted as such."""
+    usd = (
+        usage.input_tokens * price.input_per_million + usage.output_tokens * price.output_per_million
+    ) / 1_000_000
+    return Charge(
+        usd=usd if price.kind == "known" else 0.0,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        calls=1,
+        unpriced_calls=int(price.kind == "unknown"),
+    )
+
+
+def worst_case(call: Call, price: Price) -> Charge:
+    """A token is at least one byte, so input is bounded by its bytes; output by `max_tokens`."""
+    return charge(price, Usage(_input_bytes(call), call.max_tokens))
+
+
+def estimate(call: Call, text: str) -> Usage:
+    """Usage for models that count no tokens: a quarter of the bytes. It never passes the worst case,
+    because a figure that nobody is billed for must not break a ceiling."""
+    reply = -(-_size(text) // 4)
+    return Usage(-(-_input_bytes(call) // 4), min(reply, call.max_tokens))
+
+
+def _input_bytes(call: Call) -> int:
+    schema = 0 if call.schema is None else len(encode(call.schema))
+    return _size(call.system) + _size(call.prompt) + schema
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,183 @@
+"""Getting structured data out of a reply: find the JSON, check it, say readably what is wrong.
+
+Models wrap JSON in Markdown fences, introduce it and comment on it. Every place where JSON may lie is
+tried in order; the first that fits the wanted type is the answer. Nothing is ever executed, and the
+work is bounded whatever a reply holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, cast
+
+import msgspec
+
+from podium.engine import codec
+from podium.errors import NotEncodableError
+
+MAX_REPAIRS = 2
+"""How often a reply that does not fit is sent back."""
+
+_LONGEST = 4_000_000
+"""Characters of a reply that are looked at; real replies are a thousandth of it."""
+_MOST_MARKS = 400_000
+"""Brackets and strings that are looked at in one reply."""
+_MOST_CANDIDATES = 32
+_DEEPEST = 1_000
+_SHOWN_ERRORS = 6
+_SHOWN_REPLY = 8_000
+
+_FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
+_MARK = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A bracket, or a string as a whole; one that is never closed reaches to the end."""
+_ESCAPE = re.compile(
+    r"\\\\"
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+"""An escaped backslash, a surrogate pair, or half of one."""
+_OPENING = re.compile(r"[\[{]")
+_CLOSES = {"}": "{", "]": "["}
+
+
+class Mismatch(msgspec.Struct, frozen=True):
+    """A reply does not fit."""
+
+    error: str
+    """Why: one paragraph that a person can read and a model can act on."""
+
+
+def find(text: str, returns: Any) -> bytes | Mismatch:
+    """The JSON in a reply that fits the type `returns`, checked and without decoration."""
+    read = codec.reader(returns)
+    problems: list[tuple[bool, int, str]] = []
+    for candidate in _candidates(text[:_LONGEST]):
+        try:
+            read(candidate)
+            return codec.encode(codec.decode(candidate))
+        except (ValueError, RecursionError, NotEncodableError) as error:
+            problems.append((_is_json(candidate), len(candidate), explain(error)))
+    if problems:
+        # The largest piece of real JSON is the one that was meant; a `[1]` in the prose before it is not.
+        return Mismatch(max(problems)[2])
+    return _bare_word(text.strip()[:_LONGEST], returns)
+
+
+def _bare_word(text: str, returns: Any) -> bytes | Mismatch:
+    """A reply without any JSON may still be just the word that a type of choices wants."""
+    if returns is None or returns is Any:
+        return Mismatch("The reply holds no JSON.")
+    word = codec.encode(text)
+    try:
+        codec.reader(returns)(word)
+    except ValueError as error:
+        return Mismatch(f"The reply holds no JSON: {explain(error)}")
+    return word
+
+
+def explain(error: Exception) -> str:
+    """One readable paragraph about why a value did not fit, whoever checked it."""
+    if isinstance(error, RecursionError):
+        return "The JSON is nested too deeply."
+    details = getattr(error, "errors", None)
+    if not callable(details):
+        return f"{str(error).removesuffix('.')}."
+    found = cast(
+        "list[dict[str, Any]]", details(include_url=False, include_context=False, include_input=True)
+    )
+    lines = [_line(item) for item in found[:_SHOWN_ERRORS]]
+    if len(found) > _SHOWN_ERRORS:
+        lines.append(f"and {len(found) - _SHOWN_ERRORS} more problems")
+    return f"{'; '.join(lines)}."
+
+
+def repair_prompt(prompt: str, raw: str, error: str) -> str:
+    """The original question, the reply that did not fit, and why."""
+    shown = raw if len(raw) <= _SHOWN_REPLY else f"{raw[:_SHOWN_REPLY]}\n[… cut]"
+    return (
+        f"{prompt}\n\n---\n\n"
+        f"You have answered this before, but the answer could not be used.\n\n"
+        f"Your answer was:\n\n{shown}\n\n"
+        f"What is wrong with it: {error}\n\n"
+        f"Answer again. Reply with JSON that fits the schema and with nothing else."
+    )
+
+
+def _line(item: dict[str, Any]) -> str:
+    where = ".".join(str(part) for part in item.get("loc", ()))
+    given = repr(item.get("input"))
+    given = given if len(given) <= 60 else f"{given[:57]}…"
+    return f"{where + ': ' if where else ''}{item.get('msg', 'invalid')} (got {given})"
+
+
+def _candidates(text: str) -> Iterator[bytes]:
+    """The places where the JSON may lie, the most likely first, none twice."""
+    seen: set[bytes] = set()
+    for candidate in islice(_places(text), _MOST_CANDIDATES):
+        data = _without_lone_surrogates(candidate).encode("utf-8", "replace")
+        if data and data not in seen:
+            seen.add(data)
+            yield data
+
+
+def _places(text: str) -> Iterator[str]:
+    whole = text.strip()
+    if _looks_like_json(whole):
+        yield whole
+    for fence in _FENCE.finditer(text):
+        yield fence.group(1).strip()
+    yield from _balanced(text)
+
+
+def _without_lone_surrogates(text: str) -> str:
+    """Half of an escaped pair is no character and would sink the whole reply."""
+    if "\\u" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: "\\ufffd" if len(found[0]) == 6 else found[0], text)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        codec.decode(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _looks_like_json(text: str) -> bool:
+    """Whether a whole reply could be JSON: saves an exception for each reply in prose."""
+    return text.startswith(tuple('{["-0123456789')) or text in ("true", "false", "null")
+
+
+def _balanced(text: str) -> Iterator[str]:
+    """Each outermost `{…}` or `[…]` of a text that is closed again."""
+    marks = _MOST_MARKS
+    position = 0
+    while marks > 0 and (opening := _OPENING.search(text, position)):
+        end, used = _end_of(text, opening.start(), marks)
+        marks -= used
+        position = opening.start() + 1
+        if end:
+            yield text[opening.start() : end]
+            position = end
+
+
+def _end_of(text: str, start: int, most_marks: int) -> tuple[int, int]:
+    """Where the bracket at `start` is closed (0: it is not), and how many marks were looked at."""
+    open_brackets: list[str] = []
+    used = 0
+    for mark in islice(_MARK.finditer(text, start), most_marks):
+        used += 1
+        sign = text[mark.start()]
+        if sign in "[{":
+            open_brackets.append(sign)
+            if len(open_brackets) > _DEEPEST:
+                return 0, used
+        elif sign in "]}":
+            if open_brackets.pop() != _CLOSES[sign]:
+                return 0, used
+            if not open_brackets:
+                return mark.end(), used
+    return 0, used

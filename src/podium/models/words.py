@@ -1,0 +1,81 @@
+"""The words of a request that matter, and choices that are always the same for the same call."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_WORD = re.compile(r"[^\W\d_][^\W_]*(?:[-’'][^\W_]+)*")
+_SUBJECT = re.compile(
+    r"^[ \t#*>-]*(?:the |your |user'?s? |original )*"
+    r"(?:request|topic|objective|goal|question|subject|brief|idea|story|assignment)\b[^\n:]{0,40}(?::|\n)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where a prompt says what it is about: a heading or a label such as `Request:`."""
+_NEXT_HEADING = re.compile(r"^[ \t]*(?:#|\*\*)", re.MULTILINE)
+_LOOKED_AT = 20_000
+_LONGEST_WORD = 24
+
+_COMMON_TEXT = """
+    a about above after again all also although always an and another any answer are around as ask asked at
+    back be because been before being below best better between both but by call can come could create did do
+    does doing done down during each either else enough even every everything few find first following for
+    from further gave get give given gives go good great had has have having he help her here him his how
+    however if in instead into is it its itself just keep know last least less let like list long look made
+    make makes many may me might more most much must my need needs never new next no nor not nothing now of
+    off on once one only or other our out over own part people please point produce put rather rehearsal reply
+    request say sentence sentences she should show since so some something still such take than that the
+    their them then there these they thing things this those three through to too topic two under until up
+    upon us use used using very want was way we well were what when where whether which while who whole whom
+    whose why will with within without word words work would write writes writing yes yet you your yours
+"""
+_COMMON = frozenset(_COMMON_TEXT.split())
+"""Words that say nothing about what a request is about."""
+
+
+def keywords(prompt: str, limit: int = 12) -> list[str]:
+    """The words that a prompt is about, in the order in which they appear; never empty.
+
+    A section that names itself the request or the topic counts before everything around it, because
+    templates hold many words of their own.
+    """
+    text = prompt[:_LOOKED_AT]
+    section = _subject(text)
+    found = _telling(section)
+    if len(found) < 3:
+        found += [word for word in _telling(text) if word.lower() not in {w.lower() for w in found}]
+    return found[:limit] or ["request", "answer"]
+
+
+def pick(options: Sequence[T], *seed: object) -> T:
+    """One of the options, always the same for the same seed."""
+    return options[number(*seed) % len(options)]
+
+
+def number(*seed: object) -> int:
+    """A large number that depends on nothing but the seed."""
+    text = "\x1f".join(str(part) for part in seed)
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+
+
+def _subject(text: str) -> str:
+    label = _SUBJECT.search(text)
+    if label is None:
+        return text
+    heading = _NEXT_HEADING.search(text, label.end())
+    section = text[label.end() : heading.start() if heading else len(text)]
+    return section if section.strip() else text
+
+
+def _telling(text: str) -> list[str]:
+    """The words of a text without the common ones; those that occur most, in order of appearance."""
+    words = [word[:_LONGEST_WORD] for word in _WORD.findall(text)]
+    telling = [word for word in words if len(word) > 2 and word.lower() not in _COMMON]
+    counts = Counter(word.lower() for word in telling)
+    chosen = {word for word, _ in counts.most_common(24)}
+    return list({word.lower(): word for word in reversed(telling) if word.lower() in chosen}.values())[::-1]

@@ -1,0 +1,1 @@
+"""What people see of a log: one line per event, and reports. Everything here is a fold over events."""

@@ -1,0 +1,249 @@
+"""How the events of the engine and of model calls are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.engine.codec import decode
+from podium.engine.events import (
+    ArtifactCreated,
+    BudgetExhausted,
+    Event,
+    RunAnswered,
+    RunCancelled,
+    RunCreated,
+    RunFailed,
+    RunForked,
+    RunPaused,
+    RunResumed,
+    RunWaiting,
+    RunWarned,
+    StepCompleted,
+    StepFailed,
+    StepRetried,
+    StepStale,
+    StepStarted,
+    UnknownData,
+)
+from podium.engine.state import RunState, StepState
+from podium.models.events import ModelAttempted, ModelCached, ModelFellBack, ModelRepaired
+from podium.report.lines import TELLERS, Line, Weight, tells
+from podium.report.words import brief, duration, money, one_line, size
+
+
+def line_of(event: Event, state: RunState) -> Line:
+    """The line of one event; `state` has taken it into account already. What nobody tells gets a plain
+    line made of its type and data, so nothing in a log is ever invisible."""
+    teller = TELLERS.get(event.type)
+    line = teller(event, state) if teller is not None else None
+    if line is None:
+        line = _untold(event)
+    if event.data.inherited:
+        return Line(line.what, "trace", ("inherited",), line.mark)
+    return line
+
+
+def _untold(event: Event) -> Line:
+    data = event.data
+    fields: dict[str, Any] = data.fields if isinstance(data, UnknownData) else msgspec.structs.asdict(data)
+    shown = [
+        f"{key}={brief(value, 40)}" for key, value in fields.items() if value not in (None, "", [], {}, False)
+    ]
+    quiet = event.type.split(".")[0] in ("run", "step", "model", "budget", "artifact")
+    return Line(f"{event.type} {' '.join(shown)}".strip(), "trace" if quiet else "routine")
+
+
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tells("run.created")
+def _created(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, RunCreated):
+        return None
+    return Line(f"created: {brief(event.data.request, 200)}", "trace")
+
+
+@tells("run.started")
+def _started(event: Event, state: RunState) -> Line | None:
+    return Line("started", "trace")
+
+
+@tells("run.resumed")
+def _resumed(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, RunResumed):
+        return None
+    after = f" after {event.data.after}" if event.data.after else ""
+    return Line(f"resumed{after}", "result", mark="▸")
+
+
+@tells("run.waiting")
+def _waiting(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, RunWaiting):
+        return None
+    choices = f" [{' / '.join(event.data.choices)}]" if event.data.choices else ""
+    return Line(one_line(event.data.question + choices), "attention", mark="?")
+
+
+@tells("run.answered")
+def _answered(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, RunAnswered):
+        return None
+    by = f" (by {event.data.by})" if event.data.by else ""
+    return Line(f"answered: {brief(event.data.answer, 120)}{by}", "result", mark="▸")
+
+
+@tells("run.warned")
+def _warned(event: Event, state: RunState) -> Line | None:
+    return (
+        Line(one_line(event.data.message), "warning", mark="!") if isinstance(event.data, RunWarned) else None
+    )
+
+
+@tells("run.paused", "run.cancelled")
+def _stopped(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, (RunPaused, RunCancelled)):
+        return None
+    reason = f": {one_line(event.data.reason)}" if event.data.reason else ""
+    return Line(f"{event.type.removeprefix('run.')}{reason}", "trace", mark="■")
+
+
+@tells("run.completed", "run.partial")
+def _ended(event: Event, state: RunState) -> Line | None:
+    reason = f" ({state.stop_reason})" if state.stop_reason else ""
+    return Line(f"{event.type.removeprefix('run.')}{reason}", "trace", _spent(state), "■")
+
+
+@tells("run.failed")
+def _failed(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, RunFailed):
+        return None
+    return Line(f"failed: {one_line(event.data.error)}", "trace", _spent(state), "■")
+
+
+@tells("run.forked")
+def _forked(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, RunForked):
+        return None
+    edit = f" with another {event.data.edit}" if event.data.edit else ""
+    return Line(f"forked from {event.data.source} at {event.data.at}{edit}", "result", mark="▸")
+
+
+# ── steps ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tells("step.started")
+def _step_started(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, StepStarted):
+        return None
+    who = f" {event.data.about['agent']}" if "agent" in event.data.about else ""
+    return Line(f"started{who}", "routine" if event.data.kind == "sleep" else "trace")
+
+
+@tells("step.completed")
+def _step_completed(event: Event, state: RunState) -> Line | None:
+    data = event.data
+    step = state.steps.get(event.path)
+    if not isinstance(data, StepCompleted) or step is None:
+        return None
+    result = "" if data.blob else _preview(bytes(data.result))
+    what = ": ".join(part for part in (str(step.about.get("agent", "")), result) if part)
+    edited = " (edited)" if data.edited else ""
+    weight: Weight = "trace" if step.kind == "now" else "routine"
+    return Line((what or "done") + edited, weight, _figures(step), "✓")
+
+
+@tells("step.failed")
+def _step_failed(event: Event, state: RunState) -> Line | None:
+    step = state.steps.get(event.path)
+    if not isinstance(event.data, StepFailed) or step is None:
+        return None
+    what = ": ".join(part for part in (event.data.error_type, one_line(event.data.error)) if part)
+    return Line(what, "failure", _figures(step), "✗")
+
+
+@tells("step.retried")
+def _step_retried(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, StepRetried):
+        return None
+    wait = f" in {duration(event.data.wait_s)}" if event.data.wait_s else ""
+    return Line(
+        f"attempt {event.data.attempt} failed, again{wait}: {one_line(event.data.error)}", "warning", mark="↻"
+    )
+
+
+@tells("step.stale")
+def _step_stale(event: Event, state: RunState) -> Line | None:
+    return Line(f"runs again: {event.data.reason}", mark="↻") if isinstance(event.data, StepStale) else None
+
+
+@tells("artifact.created")
+def _artifact(event: Event, state: RunState) -> Line | None:
+    data = event.data
+    if not isinstance(data, ArtifactCreated):
+        return None
+    return Line(f"{one_line(data.name)} ({one_line(data.media_type)})", "result", (size(data.bytes),), "+")
+
+
+@tells("budget.exhausted")
+def _exhausted(event: Event, state: RunState) -> Line | None:
+    data = event.data
+    if not isinstance(data, BudgetExhausted):
+        return None
+    return Line(f"{data.kind} budget used up: {data.spent:g} of {data.limit:g}", "warning", mark="!")
+
+
+# ── models ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@tells("model.attempted")
+def _attempted(event: Event, state: RunState) -> Line | None:
+    data = event.data
+    if not isinstance(data, ModelAttempted):
+        return None
+    cost = (money(data.charge.usd),) if data.charge.usd else ()
+    notes = (*cost, duration(data.latency_ms / 1000))
+    if data.ok:
+        return Line(f"{data.model} answered", "trace", notes)
+    return Line(f"{data.model} failed: {one_line(data.error)}", "warning", notes, "!")
+
+
+@tells("model.repaired")
+def _repaired(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, ModelRepaired):
+        return None
+    return Line(f"reply did not fit, asked again: {one_line(event.data.error)}", "routine", mark="↻")
+
+
+@tells("model.cached")
+def _cached(event: Event, state: RunState) -> Line | None:
+    return Line("from the cache", "trace") if isinstance(event.data, ModelCached) else None
+
+
+@tells("model.fell_back")
+def _fell_back(event: Event, state: RunState) -> Line | None:
+    data = event.data
+    if not isinstance(data, ModelFellBack):
+        return None
+    return Line(
+        f"{data.from_model} gave up, {data.to_model} takes over: {one_line(data.error)}", "warning", mark="!"
+    )
+
+
+def _preview(result: bytes) -> str:
+    """The beginning of a result, on one line; nothing when there is nothing to see."""
+    if result in (b"null", b'""', b"{}", b"[]"):
+        return ""
+    value = decode(result) if result[:1] == b'"' else result.decode("utf-8", "replace")
+    return one_line(str(value), 300)
+
+
+def _figures(step: StepState) -> tuple[str, ...]:
+    cost = (money(step.charge.usd),) if step.charge.usd else ()
+    took = (duration(step.duration_s),) if step.duration_s is not None and step.duration_s >= 0.05 else ()
+    return cost + took
+
+
+def _spent(state: RunState) -> tuple[str, ...]:
+    return (money(state.usage.usd),) if state.usage.usd else ()

@@ -1,0 +1,243 @@
+"""Settings: the only reader of the environment and of config files.
+
+Flags > `PODIUM_*` variables > `podium.toml` of the project > `podium.toml` of the user > defaults.
+A wrong key or value is refused with its source and the nearest valid key: a misspelt budget that is
+silently ignored costs money.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import msgspec
+import platformdirs
+
+from podium.errors import SettingsError
+
+FILE_NAME = "podium.toml"
+
+SECRET_NAMES = re.compile(
+    r"(_API_KEY|_APIKEY|_ACCESS_KEY|_SECRET_KEY|_TOKEN|_SECRET|_PASSWORD|_PASSWD|_CREDENTIALS)$"
+    r"|^(AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|PGPASSWORD)$"
+)
+"""Names of variables whose values must never reach a log, a prompt or a report."""
+
+PROVIDER_KEYS = (
+    "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY",
+    "MISTRAL_API_KEY", "COHERE_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY",
+    "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "TAVILY_API_KEY", "BRAVE_API_KEY",
+)  # fmt: skip
+"""Keys that providers know by these names; Podium gives them no second one."""
+
+OTHER_VARIABLES = ("PODIUM_CONFIG", "PODIUM_DEBUG")
+"""`PODIUM_*` variables that are no settings: another user file, and tracebacks for unexpected errors."""
+
+Natural = Annotated[int, msgspec.Meta(ge=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is started with when its own flags do not say otherwise."""
+
+    store: str = ""
+    """Where runs are kept: `sqlite:///PATH` or a bare path. Default: the user's data folder."""
+    model: str = ""
+    """The model for every agent; empty: each agent's own, or its profile's."""
+    profiles: dict[str, str] = {}
+    """Which model stands behind `fast`, `balanced` and `powerful`."""
+    max_usd: Amount | None = None
+    """Ceiling of money per run, in US dollars."""
+    max_tokens: Natural | None = None
+    """Ceiling of tokens per run, in and out."""
+    max_calls: Natural | None = None
+    """Ceiling of model calls per run."""
+    time_limit: float | None = None
+    """Ceiling of driven time per run, in seconds; written as `90s`, `15m`, `2h` or a number."""
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 8
+    """How many model calls of one run may be under way at once."""
+    cache: bool = False
+    """Serve identical model calls from a cache across runs."""
+    files: tuple[str, ...] = ()
+    """The settings files that were read, the strongest first. Not a key."""
+    sources: dict[str, str] = {}
+    """Where each given key came from: a file, a variable or `flag`. Not a key."""
+
+    @classmethod
+    def load(
+        cls, cwd: Path | str | None = None, env: Mapping[str, str] | None = None, **flags: Any
+    ) -> Settings:
+        """Merge all sources; a flag that is `None` was not given."""
+        here, environ = Path(cwd or Path.cwd()), os.environ if env is None else env
+        values: dict[str, Any] = {}
+        sources: dict[str, str] = {}
+        files = settings_files(here, environ)
+        layers = [_read_file(file) for file in reversed(files)]
+        layers += [_read_environment(environ, here), _read_flags(flags, here)]
+        for source, layer in layers:
+            for key, value in layer.items():
+                profiles = cast("dict[str, str]", values.get("profiles", {}))
+                values[key] = {**profiles, **value} if key == "profiles" else value
+                sources[key] = f"PODIUM_{key.upper()}" if source == "environment" else source
+        values.setdefault("store", default_store())
+        return cls(**values, files=tuple(str(file) for file in files), sources=sources)
+
+    def secrets(self, env: Mapping[str, str] | None = None) -> list[str]:
+        """Values that must be redacted wherever they appear, the longest first."""
+        environ = os.environ if env is None else env
+        found = {value.strip() for name, value in environ.items() if SECRET_NAMES.search(name.upper())}
+        return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)
+
+
+KEYS: dict[str, Any] = {
+    field.name: field.type
+    for field in msgspec.structs.fields(Settings)
+    if field.name not in ("files", "sources")
+}
+"""Every key that a file, a variable or a flag may set, with its type."""
+
+_EXPECTED = {
+    "store": "a path or a URL such as sqlite:///podium.sqlite",
+    "model": "a model's name",
+    "profiles": "a table of profile = model",
+    "max_usd": "an amount of at least 0",
+    "max_tokens": "a whole number of at least 0",
+    "max_calls": "a whole number of at least 0",
+    "time_limit": "a duration such as 90s, 15m or 2h",
+    "concurrency": "a whole number of at least 1",
+    "cache": "true or false",
+}
+
+
+def settings_files(cwd: Path, env: Mapping[str, str]) -> list[Path]:
+    """The files that count here: the nearest project file up to the git root, then the user's."""
+    user = Path(env["PODIUM_CONFIG"]) if env.get("PODIUM_CONFIG") else user_file()
+    project = next((file for file in _upward(cwd) if file.is_file()), None)
+    found = [file for file in (project, user) if file is not None and file.is_file()]
+    return list(dict.fromkeys(file.resolve() for file in found))
+
+
+def user_file() -> Path:
+    """The user's own settings file; it need not exist."""
+    return Path(platformdirs.user_config_dir("podium", appauthor=False)) / FILE_NAME
+
+
+def default_store() -> str:
+    """The store in the user's data folder."""
+    return f"sqlite:///{Path(platformdirs.user_data_dir('podium', appauthor=False)) / 'podium.sqlite'}"
+
+
+def store_url(value: str, base: Path) -> str:
+    """A store's URL with an absolute path; relative ones count from `base`."""
+    if "://" in value and not value.startswith("sqlite:///"):
+        return value
+    path = Path(value.removeprefix("sqlite:///")).expanduser()
+    return f"sqlite:///{path if path.is_absolute() else (base / path).absolute()}"
+
+
+def parse_duration(text: str | float) -> float:
+    """Seconds of `90s`, `15m`, `2h`, `1h30m`, or a plain number; `ValueError` for anything else."""
+    if isinstance(text, str):
+        units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+        parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhd]?)", text.strip().lower())
+        if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower():
+            raise ValueError(f"{text!r} is not a duration")
+        if len(parts) > 1 and not all(unit for _, unit in parts):
+            raise ValueError(f"{text!r} is not a duration")
+        text = sum(float(number) * units[unit or "s"] for number, unit in parts)
+    if isinstance(text, bool) or not math.isfinite(text) or text <= 0:
+        raise ValueError("a duration must be more than 0")
+    return float(text)
+
+
+def nearest(word: str, valid: list[str] | tuple[str, ...]) -> str:
+    """The valid word that somebody most likely meant; empty when none is close."""
+    return next(iter(difflib.get_close_matches(word, valid, n=1, cutoff=0.6)), "")
+
+
+def debug_wanted() -> bool:
+    """Whether the user asked for tracebacks of unexpected errors."""
+    return os.environ.get("PODIUM_DEBUG", "") not in ("", "0")
+
+
+def provider_keys(env: Mapping[str, str] | None = None) -> list[str]:
+    """Names of the known provider keys that are set; never their values."""
+    environ = os.environ if env is None else env
+    return [name for name in PROVIDER_KEYS if environ.get(name)]
+
+
+def _upward(cwd: Path) -> Iterator[Path]:
+    """Where a project's file may lie: here and above, no further than the git root."""
+    for folder in (cwd.absolute(), *cwd.absolute().parents):
+        yield folder / FILE_NAME
+        if (folder / ".git").exists():
+            return
+
+
+def _read_file(file: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        with file.open("rb") as handle:
+            table = tomllib.load(handle)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} is not valid TOML: {error}.", hint="Correct that line.") from error
+    except OSError as error:
+        raise SettingsError(
+            f"{file} cannot be read: {error.strerror}.", hint="Check its permissions."
+        ) from error
+    return str(file), {key: _convert(key, value, str(file), file.parent) for key, value in table.items()}
+
+
+def _read_environment(env: Mapping[str, str], cwd: Path) -> tuple[str, dict[str, Any]]:
+    layer: dict[str, Any] = {}
+    names = tuple(f"PODIUM_{key.upper()}" for key in KEYS if key != "profiles")
+    for name, value in env.items():
+        if not name.startswith("PODIUM_") or not value or name in OTHER_VARIABLES:
+            continue
+        if name in names:
+            key = name.removeprefix("PODIUM_").lower()
+            layer[key] = _convert(key, value, name, cwd, from_text=True)
+        elif name.startswith("PODIUM_PROFILE_"):
+            layer.setdefault("profiles", {})[name.removeprefix("PODIUM_PROFILE_").lower()] = value
+        elif meant := nearest(name, names):  # others may be somebody else's: container hosts set PODIUM_PORT
+            raise SettingsError(f"{name} is not a setting.", hint=f"Did you mean {meant}?")
+    return "environment", layer
+
+
+def _read_flags(flags: Mapping[str, Any], cwd: Path) -> tuple[str, dict[str, Any]]:
+    given = {key: value for key, value in flags.items() if value is not None}
+    return "flag", {key: _convert(key, value, "", cwd) for key, value in given.items()}
+
+
+def _convert(key: str, value: Any, source: str, base: Path, *, from_text: bool = False) -> Any:
+    """One value in its type, or an error that names where it stands and what would be right."""
+    if key not in KEYS:
+        meant = nearest(key, list(KEYS))
+        hint = f"Did you mean `{meant}`?" if meant else f"Valid keys: {', '.join(KEYS)}."
+        raise SettingsError(f"{source or 'Podium'}: `{key}` is not a setting.", hint=hint)
+    try:
+        if key == "time_limit":
+            return parse_duration(value)
+        given = _plain(value) if from_text else value
+        converted: Any = msgspec.convert(given, KEYS[key], strict=not from_text)
+        if key == "max_usd" and not math.isfinite(converted):
+            raise ValueError("not finite")
+    except (msgspec.ValidationError, ValueError, TypeError) as error:
+        where = f"`{key}` in {source}" if source.endswith(".toml") else source or f"--{key.replace('_', '-')}"
+        raise SettingsError(f"{where} must be {_EXPECTED[key]}, not {value!r}.", hint=_hint(key)) from error
+    return store_url(converted, base) if key == "store" else converted
+
+
+def _plain(text: str) -> str:
+    words = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+    return words.get(text.strip().lower(), text.strip())
+
+
+def _hint(key: str) -> str:
+    examples = {"store": 'store = "podium.sqlite"', "profiles": '[profiles]\nfast = "rehearsal"'}
+    return "" if key not in examples else f"For example: {examples[key]}"

@@ -1,0 +1,56 @@
+"""The homes of the log: `open_store("sqlite:///PATH")`.
+
+async with open_store(url) as store: ...
+store = await open_store(url)          # and later: await store.close()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from podium.engine.log import Store
+from podium.errors import UsageError
+from podium.stores.sqlite.store import SqliteStore
+
+__all__ = ["open_store"]
+
+HINT = "Name it as `sqlite:///PATH` or as a plain path."
+
+
+def open_store(url: str) -> Opening:
+    """The store that `url` names; use it with `async with`, or await it and close it yourself."""
+    return Opening(url)
+
+
+class Opening:
+    """A store that is about to be opened."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._store: Store | None = None
+
+    def __await__(self) -> Generator[Any, None, Store]:
+        return _open(self._url).__await__()
+
+    async def __aenter__(self) -> Store:
+        self._store = await _open(self._url)
+        return self._store
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._store is not None:
+            await self._store.close()
+
+
+async def _open(url: str) -> Store:
+    scheme, separator, path = url.partition(":///")
+    if not separator:
+        path = url
+        scheme = url.partition("://")[0] if "://" in url else "sqlite"
+    if scheme in ("postgresql", "postgres"):
+        raise UsageError("Stores on PostgreSQL are not available yet.", hint=HINT)
+    if scheme != "sqlite" or "://" in path:
+        raise UsageError(f"The store {url!r} is of a kind that Podium does not know.", hint=HINT)
+    if not path or path == ":memory:":
+        raise UsageError(f"The store {url!r} names no file.", hint=HINT)
+    return await SqliteStore.open(path)

@@ -1,0 +1,211 @@
+"""What is waiting to be written: filled on the event loop, then handed whole to whoever writes it.
+
+Rows are kept as one flat list of SQL parameters, because that is the form in which one statement takes
+hundreds of them, and building it costs the event loop least.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from podium.engine.log import Row, RunRow, RunUpdate
+from podium.errors import PodiumError
+from podium.stores.sqlite.lock import RunLock
+
+Key = tuple[int, int]
+"""A lease as the database knows it: run number and epoch."""
+
+ROW_WIDTH = 6
+"""Parameters of one row: id (run number << 32 | seq), epoch, time, path, type, data."""
+
+
+class SqliteLease:
+    """The right to drive one run."""
+
+    __slots__ = ("base", "epoch", "failure", "key", "last_seq", "last_time_us", "lock", "next_seq", "run_id")
+
+    def __init__(self, run_id: str, standing: Standing, lock: RunLock) -> None:
+        self.run_id = run_id
+        self.epoch = standing.epoch
+        self.key: Key = (standing.number, standing.epoch)
+        self.base = standing.number << 32
+        self.last_seq = standing.last_seq
+        self.last_time_us = standing.last_time_us
+        self.next_seq = standing.last_seq + 1
+        """The only `seq` that is accepted next: a log has no gaps."""
+        self.lock = lock
+        self.failure: PodiumError | None = None
+        """Why nothing more is accepted. Once rows were lost, later ones must not be written either."""
+
+
+class Standing(NamedTuple):
+    """Where a run stands when somebody takes it up."""
+
+    number: int
+    epoch: int
+    last_seq: int
+    last_time_us: int
+
+
+class Blob(NamedTuple):
+    digest: bytes
+    data: bytes
+    position: int
+    """Length of `Batch.rows` when it was put: it belongs to whoever queued the next row."""
+
+
+class Errand:
+    """Something other than rows to be done in the next transaction, and who waits for it."""
+
+    __slots__ = ("failure", "future", "outcome")
+
+    def __init__(self, future: asyncio.Future[Any]) -> None:
+        self.future = future
+        self.outcome: Any = None
+        self.failure: BaseException | None = None
+
+
+class Creation(Errand):
+    """Make a run. Its rows name the run that does not have a number yet."""
+
+    __slots__ = ("blobs", "rows", "run")
+
+    def __init__(
+        self, future: asyncio.Future[None], run: RunRow, rows: Sequence[Row], blobs: list[Blob]
+    ) -> None:
+        super().__init__(future)
+        self.run = run
+        self.rows = rows
+        self.blobs = blobs
+
+
+class Acquisition(Errand):
+    """Raise a run's epoch; the outcome is a `Standing`."""
+
+    __slots__ = ("run_id",)
+
+    def __init__(self, future: asyncio.Future[Standing], run_id: str) -> None:
+        super().__init__(future)
+        self.run_id = run_id
+
+
+class Job(Errand):
+    """Anything rare. It must raise before it writes, or not at all: others share its transaction."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, future: asyncio.Future[Any], call: Callable[[sqlite3.Connection], Any]) -> None:
+        super().__init__(future)
+        self.call = call
+
+
+class Batch:
+    """One transaction to be."""
+
+    __slots__ = ("acquisitions", "blobs", "creations", "jobs", "rows", "updates", "waiters")
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self.updates: dict[Key, RunUpdate] = {}
+        self.blobs: list[Blob] = []
+        self.creations: list[Creation] = []
+        self.acquisitions: list[Acquisition] = []
+        self.jobs: list[Job] = []
+        self.waiters: list[tuple[asyncio.Future[None], SqliteLease]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.updates or self.blobs or self.waiters) or self.has_errands
+
+    @property
+    def has_errands(self) -> bool:
+        return bool(self.creations or self.acquisitions or self.jobs)
+
+    @property
+    def only_rows(self) -> bool:
+        return not (self.updates or self.blobs or self.has_errands)
+
+    @property
+    def errands(self) -> Iterable[Errand]:
+        return [*self.creations, *self.acquisitions, *self.jobs]
+
+    @property
+    def keys(self) -> set[Key]:
+        """Every lease that has something in here."""
+        return {*_row_keys(self.rows), *self.updates, *(lease.key for _, lease in self.waiters)}
+
+    @property
+    def numbers(self) -> set[int]:
+        """The runs that get rows."""
+        return {row_id >> 32 for row_id in self.rows[::ROW_WIDTH]}
+
+    def absorb(self, later: Batch) -> None:
+        """Take in what was queued after this."""
+        shift = len(self.rows)
+        self.blobs += [blob._replace(position=blob.position + shift) for blob in later.blobs]
+        self.rows += later.rows
+        for key, update in later.updates.items():
+            self.updates[key] = merge(self.updates.get(key), update)
+        self.creations += later.creations
+        self.acquisitions += later.acquisitions
+        self.jobs += later.jobs
+        self.waiters += later.waiters
+
+    def drop(self, keys: set[Key]) -> None:
+        """Leave out what these leases have queued; those who wait are told elsewhere."""
+        kept: list[Any] = []
+        moved: list[int] = []
+        for index, key in enumerate(_row_keys(self.rows)):
+            moved.append(len(kept))
+            if key not in keys:
+                kept += self.rows[index * ROW_WIDTH : (index + 1) * ROW_WIDTH]
+        moved.append(len(kept))
+        self.blobs = [blob._replace(position=moved[blob.position // ROW_WIDTH]) for blob in self.blobs]
+        self.rows = kept
+        self.updates = {key: update for key, update in self.updates.items() if key not in keys}
+
+    def parts(self) -> list[Batch]:
+        """The same, one batch for every lease and every errand: so that what one of them cannot write
+        does not keep the others from writing."""
+        parts: dict[Key | Errand | None, Batch] = {}
+
+        def part(owner: Key | Errand | None) -> Batch:
+            return parts.setdefault(owner, Batch())
+
+        keys = _row_keys(self.rows)
+        for blob in self.blobs:
+            row = blob.position // ROW_WIDTH
+            part(keys[row] if row < len(keys) else None).blobs.append(blob._replace(position=0))
+        for index, key in enumerate(keys):
+            part(key).rows += self.rows[index * ROW_WIDTH : (index + 1) * ROW_WIDTH]
+        for key, update in self.updates.items():
+            part(key).updates[key] = update
+        for waiter in self.waiters:
+            part(waiter[1].key).waiters.append(waiter)
+        for creation in self.creations:
+            part(creation).creations.append(creation)
+        for acquisition in self.acquisitions:
+            part(acquisition).acquisitions.append(acquisition)
+        for job in self.jobs:
+            part(job).jobs.append(job)
+        return list(parts.values())
+
+
+def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
+    """Two changes of one summary as one."""
+    if earlier is None:
+        return later
+    fields = {name: getattr(earlier, name) for name in RunUpdate.__struct_fields__}
+    for name in RunUpdate.__struct_fields__:
+        value = getattr(later, name)
+        if value is not None:
+            fields[name] = value
+    return RunUpdate(**fields)
+
+
+def _row_keys(rows: list[Any]) -> list[Key]:
+    return [
+        (row_id >> 32, epoch) for row_id, epoch in zip(rows[::ROW_WIDTH], rows[1::ROW_WIDTH], strict=True)
+    ]

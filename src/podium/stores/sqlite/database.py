@@ -1,0 +1,149 @@
+"""Opening the file: connections with the right settings, and numbered migrations."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+from podium.errors import StoreError, UsageError
+from podium.stores.sqlite.failures import PATIENCE_S, explain, is_busy
+
+SCHEMA = Path(__file__).parent.parent / "schema"
+APPLICATION_ID = 0x506F6469
+"""`Podi`: how a store is told from any other SQLite file."""
+
+OLDEST_SQLITE = (3, 33, 0)
+"""The first with `UPDATE … FROM`."""
+
+
+def prepare(name: str | Path) -> Path:
+    """See that a database can be at `name`; its folder is made if need be."""
+    path = Path(name).expanduser().absolute()
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise UsageError(f"Podium needs SQLite 3.33 or newer; this Python has {sqlite3.sqlite_version}.")
+    if path.is_dir():
+        raise UsageError(f"The store {path} is a folder.", hint="Name a file in it, for example podium.db.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"The folder {path.parent} of the store cannot be made: {error.strerror}.",
+            hint="Name a file in a folder that you can write to.",
+        ) from error
+    return path
+
+
+def connect(path: Path, *, patience: float = PATIENCE_S) -> sqlite3.Connection:
+    """A connection on which every commit is on the disk when it returns.
+
+    `isolation_level=None`: transactions begin and end where this package says so. Connections may move
+    between threads because each is used by one thread at a time.
+    """
+    db = sqlite3.connect(
+        path, timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    try:
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute("PRAGMA cache_size = -16000")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def connect_here(path: Path) -> sqlite3.Connection:
+    """A connection for commits on the event loop: it neither waits for a lock nor checkpoints."""
+    db = connect(path, patience=0)
+    db.execute("PRAGMA wal_autocheckpoint = 0")
+    return db
+
+
+def open_database(path: Path, schema: Path = SCHEMA) -> sqlite3.Connection:
+    """The first connection to a store: makes or migrates it where that is needed."""
+    db: sqlite3.Connection | None = None
+    try:
+        db = connect(path)
+        _check(db, path)
+        _use_wal(db, path)
+        migrate(db, path, schema)
+    except BaseException as error:
+        if db is not None:
+            db.close()
+        if isinstance(error, sqlite3.Error):
+            raise explain(error, path) from error
+        raise
+    return db
+
+
+def migrate(db: sqlite3.Connection, path: Path, schema: Path = SCHEMA) -> None:
+    """Bring the tables to this version. Two processes may do so at once: the second finds it done."""
+    scripts = sorted(schema.glob("sqlite_*.sql"))
+    version = _pragma(db, "user_version")
+    if version > len(scripts):
+        raise StoreError(
+            f"The store {path} was written by a newer Podium (schema {version}; known: {len(scripts)}).",
+            hint="Upgrade Podium, or name another store.",
+        )
+    if version == len(scripts):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for script in scripts[_pragma(db, "user_version") :]:
+            for statement in _statements(script.read_text(encoding="utf-8")):
+                db.execute(statement)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {len(scripts)}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _check(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that is somebody else's before anything in it is changed."""
+    if _pragma(db, "application_id") == APPLICATION_ID:
+        return
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and _pragma(db, "application_id") != APPLICATION_ID:  # another process may just have made it
+        raise StoreError(
+            f"The file {path} is a database, but not a Podium store.", hint="Name another file as the store."
+        )
+
+
+def _use_wal(db: sqlite3.Connection, path: Path) -> None:
+    """SQLite does not wait when two processes switch a fresh file at once, so we do."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+            continue
+        if mode != "wal":
+            raise StoreError(
+                f"The folder of the store {path} does not allow write-ahead logging.",
+                hint="Put the store on a local disk.",
+            )
+        return
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    (value,) = db.execute(f"PRAGMA {name}").fetchone()
+    return int(value)
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script, one by one: `executescript` would commit in between."""
+    found: list[str] = []
+    text = ""
+    for line in script.splitlines(keepends=True):
+        text += line
+        if sqlite3.complete_statement(text):
+            found.append(text)
+            text = ""
+    return found

@@ -1,0 +1,178 @@
+"""Every query. They run on the event loop's thread, in short slices.
+
+A reading thread would be slower and could be starved: it has to win back the interpreter after every row,
+which beside a busy event loop takes milliseconds each time. A slice of 1,000 rows takes about one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+from podium.engine.codec import decode
+from podium.engine.events import Charge
+from podium.engine.log import Message, Row, RunRow
+from podium.errors import StoreError, UnknownRunError
+from podium.stores.sqlite import lock
+from podium.stores.sqlite.failures import explain
+from podium.stores.sqlite.writing import Bulk
+
+SLICE = 1000
+_SEQ = 0xFFFFFFFF
+_SHORTEST_PREFIX = 6
+_LAST_CHARACTER = "\U0010ffff"
+
+_RUN = (
+    "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
+    "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s FROM run "
+)
+_EVENTS = (
+    "SELECT id & 0xffffffff, time_us, path, type, data FROM event "
+    "WHERE id > ? AND id <= ? {types}ORDER BY id LIMIT ?"
+)
+_LAST = Bulk(
+    1,
+    "WITH b (number) AS (VALUES {values}) SELECT group_concat((SELECT max(id) FROM event "
+    "WHERE id BETWEEN number << 32 AND (number << 32) + 0xffffffff)) FROM b WHERE number IS NOT NULL",
+)
+
+
+class Reader:
+    """A connection for reading and what is asked through it."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self._path = path
+        self._locks = lock.folder_beside(path)
+
+    def close(self) -> None:
+        self._db.close()
+
+    # ── runs ──
+
+    def number(self, run_id: str) -> int:
+        """The run's number in this database."""
+        found = self._all("SELECT number FROM run WHERE run_id = ?", (run_id,))
+        if not found:
+            raise UnknownRunError(
+                f"There is no run {run_id} in this store.", hint="`podium runs` lists them."
+            )
+        return found[0][0]
+
+    def run(self, run_id: str) -> RunRow:
+        """The summary of the run whose id is, or unambiguously begins with, `run_id`."""
+        found = self._all(_RUN + "WHERE run_id = ?", (run_id,))
+        if not found and len(run_id) >= _SHORTEST_PREFIX:
+            bounds = (run_id, run_id + _LAST_CHARACTER)
+            found = self._all(_RUN + "WHERE run_id >= ? AND run_id < ? ORDER BY run_id LIMIT 2", bounds)
+        if len(found) > 1:
+            raise UnknownRunError(
+                f"More than one run begins with {run_id}: {found[0][0]}, {found[1][0]} and perhaps more.",
+                hint="Give more characters of the id.",
+            )
+        if not found:
+            raise UnknownRunError(
+                f"There is no run {run_id} in this store.", hint="`podium runs` lists them."
+            )
+        return self._summary(found[0])
+
+    def runs(self, status: Collection[str], workflow: str, limit: int, before: str) -> list[RunRow]:
+        """Newest first. Which ones are really driven is known only after looking at their locks, so pages are
+        read until enough have the right status."""
+        stored = {*status, "running"} if "paused" in status else set(status)
+        wanted = ["run_id < ?"]
+        if workflow:
+            wanted.append("workflow = ?")
+        if stored:
+            wanted.append(f"status IN ({', '.join('?' * len(stored))})")
+        sql = f"{_RUN}WHERE {' AND '.join(wanted)} ORDER BY run_id DESC LIMIT ?"
+        rest = ([workflow] if workflow else []) + sorted(stored)
+        runs: list[RunRow] = []
+        before = before or _LAST_CHARACTER
+        while len(runs) < limit:
+            page = [self._summary(row) for row in self._all(sql, (before, *rest, limit))]
+            runs += [run for run in page if not status or run.status in status]
+            if len(page) < limit:
+                break
+            before = page[-1].run_id
+        return runs[:limit]
+
+    def _summary(self, row: tuple[Any, ...]) -> RunRow:
+        run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = (
+            row[:10]
+        )
+        holder = lock.holder(self._locks, run_id) if status in ("running", "queued", "waiting") else ""
+        if status == "running" and not holder:
+            status = "paused"
+        return RunRow(
+            run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
+            created_us=created_us, updated_us=updated_us, model=model, rehearsal=bool(rehearsal),
+            parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder,
+        )  # fmt: skip
+
+    # ── events and blobs ──
+
+    async def rows(self, number: int, after: int, limit: int, types: Collection[str]) -> list[Row]:
+        """Slice by slice, so that a long log does not hold up the event loop. A log only grows, so the
+        slices fit together."""
+        rows: list[Row] = []
+        while True:
+            size = min(SLICE, limit - len(rows)) if limit else SLICE
+            found = self.slice(number, after, size, types)
+            rows += found
+            if len(found) < size or len(rows) == limit:
+                return rows
+            after = found[-1].seq
+            await asyncio.sleep(0)
+
+    def slice(self, number: int, after: int, size: int = SLICE, types: Collection[str] = ()) -> list[Row]:
+        base = number << 32
+        sql = _EVENTS.format(types=f"AND type IN ({', '.join('?' * len(types))}) " if types else "")
+        return [Row._make(row) for row in self._all(sql, (base | after, base | _SEQ, *types, size))]
+
+    def last_seqs(self, numbers: list[int]) -> dict[int, int]:
+        """The highest sequence number of each of these runs that has any event, in one query."""
+        try:
+            texts = _LAST.query(self._db, numbers)
+        except sqlite3.Error as error:
+            raise explain(error, self._path) from error
+        ids = [int(last) for text in texts if text for last in text.split(",")]
+        return {last >> 32: last & _SEQ for last in ids}
+
+    def blob(self, digest: str) -> bytes:
+        found = self._all("SELECT data FROM blob WHERE digest = ?", (_digest(digest),))
+        if not found:
+            raise StoreError(f"The store has no blob {digest}.")
+        return found[0][0]
+
+    # ── inbox ──
+
+    def inbox(self, run_id: str, number: int, after: int = 0) -> list[Message]:
+        sql = "SELECT id, kind, data FROM inbox WHERE run = ? AND id > ? ORDER BY id"
+        return [Message(id, run_id, kind, decode(data)) for id, kind, data in self._all(sql, (number, after))]
+
+    def posted(self, after: int) -> list[tuple[int, int, str, bytes]]:
+        """What was put into any inbox behind a message: id, run number, kind, data."""
+        return self._all("SELECT id, run, kind, data FROM inbox WHERE id > ? ORDER BY id", (after,))
+
+    # ── changes ──
+
+    def version(self) -> int:
+        """A number that changes when another connection has committed, in whatever process."""
+        return self._all("PRAGMA data_version")[0][0]
+
+    def _all(self, sql: str, parameters: Iterable[Any] = ()) -> list[Any]:
+        try:
+            return self._db.execute(sql, tuple(parameters)).fetchall()
+        except sqlite3.Error as error:
+            raise explain(error, self._path) from error
+
+
+def _digest(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""  # what is not a digest names no blob

@@ -1,0 +1,207 @@
+"""A batch as SQL: one statement for each kind of thing in it, however many there are.
+
+A thread that shares the interpreter with a busy event loop waits up to 5 ms for it after every statement,
+so `executemany` of 200 rows can take a second where one statement takes milliseconds. For the same reason
+results come back as a single row.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import chain
+from typing import Any
+
+from podium.engine.log import RunUpdate
+from podium.errors import PodiumError, StoreError, UnknownRunError
+from podium.stores.sqlite.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing
+
+_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+class Bulk:
+    """One statement for many rows of parameters, `{values}` in its text.
+
+    There are a few fixed sizes, so that SQLite's prepared statements are used again; a smaller number of
+    rows is filled up with NULLs, which the statement must leave out.
+    """
+
+    def __init__(self, width: int, sql: str) -> None:
+        self.width = width
+        self.most = _SIZES[-1] * width
+        row = f"({', '.join('?' * width)})"
+        texts = [sql.format(values=", ".join([row] * size)) for size in _SIZES]
+        fitting = [
+            next(index for index, size in enumerate(_SIZES) if size >= n) for n in range(_SIZES[-1] + 1)
+        ]
+        self._texts = [texts[index] for index in fitting]
+        self._fillers = [[None] * (width * (_SIZES[index] - n)) for n, index in enumerate(fitting)]
+
+    def execute(self, db: sqlite3.Connection, parameters: list[Any]) -> int:
+        """Run it over all parameters; returns how many rows were written."""
+        if len(parameters) > self.most:
+            starts = range(0, len(parameters), self.most)
+            return sum(self.execute(db, parameters[start : start + self.most]) for start in starts)
+        count = len(parameters) // self.width
+        return db.execute(self._texts[count], parameters + self._fillers[count]).rowcount
+
+    def query(self, db: sqlite3.Connection, parameters: list[Any]) -> list[Any]:
+        """The first row's only value, for each statement that it takes."""
+        starts = range(0, len(parameters), self.most)
+        found: list[Any] = []
+        for start in starts:
+            some = parameters[start : start + self.most]
+            count = len(some) // self.width
+            found.append(db.execute(self._texts[count], some + self._fillers[count]).fetchone()[0])
+        return found
+
+
+EVENTS = Bulk(
+    ROW_WIDTH,
+    "INSERT INTO event (id, time_us, path, type, data) "
+    "WITH b (id, epoch, time_us, path, type, data) AS (VALUES {values}) "
+    "SELECT b.id, b.time_us, b.path, b.type, b.data "
+    "FROM b CROSS JOIN run ON run.number = b.id >> 32 AND run.epoch = b.epoch",
+)
+"""Rows of leases that are still good; `CROSS JOIN` keeps SQLite from turning the loops round."""
+
+_UPDATES = Bulk(
+    13,
+    "UPDATE run SET updated_us = b.updated_us, status = coalesce(b.status, run.status), "
+    "stop_reason = coalesce(b.stop_reason, run.stop_reason), model = coalesce(b.model, run.model), "
+    "rehearsal = coalesce(b.rehearsal, run.rehearsal), driven_s = coalesce(b.driven_s, run.driven_s), "
+    "usd = coalesce(b.usd, run.usd), input_tokens = coalesce(b.input_tokens, run.input_tokens), "
+    "output_tokens = coalesce(b.output_tokens, run.output_tokens), calls = coalesce(b.calls, run.calls), "
+    "unpriced_calls = coalesce(b.unpriced_calls, run.unpriced_calls) "
+    "FROM (WITH v (number, epoch, updated_us, status, stop_reason, model, rehearsal, driven_s, "
+    "usd, input_tokens, output_tokens, calls, unpriced_calls) AS (VALUES {values}) SELECT * FROM v) AS b "
+    "WHERE run.number = b.number AND run.epoch = b.epoch",
+)
+
+_BLOBS = Bulk(
+    2,
+    "INSERT OR IGNORE INTO blob (digest, data) "
+    "WITH b (digest, data) AS (VALUES {values}) SELECT digest, data FROM b WHERE digest IS NOT NULL",
+)
+
+_RUNS = Bulk(
+    17,
+    "INSERT INTO run (number, run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
+    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request) "
+    "WITH b AS (VALUES {values}) SELECT * FROM b WHERE column1 IS NOT NULL",
+)
+
+_RAISE = Bulk(1, "UPDATE run SET epoch = epoch + 1 WHERE run_id IN (VALUES {values})")
+
+_STANDINGS = Bulk(
+    1,
+    "SELECT group_concat(run_id || char(31) || number || char(31) || epoch || char(31) || last || char(31) "
+    "|| coalesce((SELECT time_us FROM event WHERE id = last), 0), char(30)) "
+    "FROM (SELECT run_id, number, epoch, coalesce((SELECT max(id) FROM event "
+    "WHERE id BETWEEN number << 32 AND (number << 32) + 0xffffffff), 0) AS last "
+    "FROM run WHERE run_id IN (VALUES {values}))",
+)
+
+
+def write(db: sqlite3.Connection, batch: Batch) -> set[Key]:
+    """Write all of a batch, or raise and leave nothing of it. What leases that were fenced off have queued
+    is left out; their keys are returned."""
+    if batch.only_rows and len(batch.rows) <= EVENTS.most:  # one statement is a transaction of its own
+        if not batch.rows:
+            return set()
+        written = EVENTS.execute(db, batch.rows)
+        return set() if written * ROW_WIDTH == len(batch.rows) else _find_fenced(db, batch)
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        fenced = _write_parts(db, batch)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return fenced
+
+
+def change_run(db: sqlite3.Connection, key: Key, update: RunUpdate) -> None:
+    """Change one summary, if the key is still good."""
+    _UPDATES.execute(db, list(_change(key, update)))
+
+
+def _write_parts(db: sqlite3.Connection, batch: Batch) -> set[Key]:
+    """Blobs before the rows that name them; rows of old leases before the epochs are raised."""
+    fenced: set[Key] = set()
+    blobs = [*batch.blobs, *(blob for creation in batch.creations for blob in creation.blobs)]
+    if blobs:
+        _BLOBS.execute(db, [part for blob in blobs for part in (blob.digest, blob.data)])
+    written = EVENTS.execute(db, batch.rows) * ROW_WIDTH if batch.rows else 0
+    changes = list(chain.from_iterable(_change(key, update) for key, update in batch.updates.items()))
+    changed = _UPDATES.execute(db, changes) if changes else 0
+    if written < len(batch.rows) or changed < len(batch.updates):
+        fenced = _find_fenced(db, batch)
+    if batch.creations:
+        _create(db, batch.creations)
+    if batch.acquisitions:
+        _acquire(db, batch.acquisitions)
+    for job in batch.jobs:
+        try:
+            job.outcome, job.failure = job.call(db), None
+        except PodiumError as error:
+            job.failure = error
+    return fenced
+
+
+def _find_fenced(db: sqlite3.Connection, batch: Batch) -> set[Key]:
+    marks = ", ".join(str(number) for number, _ in batch.keys)
+    current = set(db.execute(f"SELECT number, epoch FROM run WHERE number IN ({marks})"))
+    return batch.keys - current
+
+
+def _change(key: Key, update: RunUpdate) -> tuple[Any, ...]:
+    usage = update.usage
+    spent = (
+        (usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls)
+        if usage is not None
+        else (None,) * 5
+    )
+    return (
+        *key, update.updated_us, update.status, update.stop_reason, update.model,
+        update.rehearsal, update.driven_s, *spent,
+    )  # fmt: skip
+
+
+def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
+    """The write lock is held, so the next free numbers are ours."""
+    (number,) = db.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
+    runs: list[Any] = []
+    rows: list[Any] = []
+    for creation in creations:
+        number += 1
+        run = creation.run
+        usage = run.usage
+        runs += (
+            number, run.run_id, run.status, run.stop_reason, run.updated_us, run.driven_s,
+            usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
+            run.model, run.rehearsal, run.created_us, run.parent, run.workflow, run.request,
+        )  # fmt: skip
+        for seq, time_us, path, kind, data in creation.rows:
+            rows += (number << 32 | seq, 0, time_us, path, kind, data)
+    _RUNS.execute(db, runs)
+    if rows and EVENTS.execute(db, rows) * ROW_WIDTH != len(rows):
+        raise StoreError("The first rows of a run were not accepted.")
+
+
+def _acquire(db: sqlite3.Connection, acquisitions: list[Acquisition]) -> None:
+    """Raise the epochs. The same run twice means twice: then the first one is fenced at once."""
+    now = {acquisition.run_id: acquisition for acquisition in reversed(acquisitions)}
+    run_ids = list(now)
+    _RAISE.execute(db, run_ids)
+    standings: dict[str, Standing] = {}
+    for text in _STANDINGS.query(db, run_ids):
+        for entry in text.split("\x1e") if text else ():
+            run_id, number, epoch, last, time_us = entry.split("\x1f")
+            standings[run_id] = Standing(int(number), int(epoch), int(last) & 0xFFFFFFFF, int(time_us))
+    for run_id, acquisition in now.items():
+        acquisition.outcome = standings.get(run_id)
+        acquisition.failure = None if run_id in standings else UnknownRunError(f"There is no run {run_id}.")
+    again = [acquisition for acquisition in acquisitions if now[acquisition.run_id] is not acquisition]
+    if again:
+        _acquire(db, again)

@@ -1,0 +1,23 @@
+"""A real store in a folder of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from podium.engine.log import Store
+from podium.settings import Settings
+from podium.stores import open_store
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[Store]:
+    async with open_store(f"sqlite:///{tmp_path}/podium.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Defaults, whatever the machine's own settings are."""
+    return Settings.load(cwd=tmp_path, env={})

@@ -1,0 +1,304 @@
+"""The house rules, as tests: layers, imports, sizes, names, and what may be loaded when."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import podium
+from podium.engine.events import EVENT_TYPES, EventData
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "podium"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+ROOMS = (
+    "errors", "settings", "engine", "stores", "models", "agents", "tools", "brain",
+    "report", "workflows", "api", "cluster", "server", "cli",
+)  # fmt: skip
+"""A file imports only from its own room and from rooms before it."""
+
+LIGHT_ROOMS = {"errors", "settings", "engine", "stores"}
+HEAVY = {"pydantic", "pydantic_ai", "jinja2", "rich", "nh3", "markdown_it", "fastapi", "starlette", "mcp"}
+"""Never imported by the light rooms."""
+
+LAZY = {
+    ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
+    ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
+    ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",
+}
+"""(file, imported module) -> why this one import stands inside a function."""
+
+SLOW_TO_IMPORT = ("pydantic", "pydantic_ai", "jinja2", "fastapi", "mcp", "nh3")
+"""Not loaded by `import podium`, `podium --help` or `podium runs`."""
+
+PUBLIC = (
+    "Agent", "Budget", "BudgetExhaustedError", "Charge", "Event", "EventData", "Failed", "InvalidReplyError",
+    "ModelFailedError", "Ok", "Outcome", "Partial", "PodiumError", "Process", "Retry", "Run", "RunHandle",
+    "RunResult", "RunState", "Settings", "StepFailedError", "Workflow", "__version__", "answer", "cancel",
+    "fork", "open_store", "replay", "resume", "run", "run_process", "start", "workflow",
+)  # fmt: skip
+"""What users may rely on. A change here is a change for them: it belongs into the changelog."""
+
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+VAGUE = re.compile(r"(Manager|Handler|Base|Helper|Service|Util|Utils)$")
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def room(path: Path) -> str:
+    """The room of a file: the folder or, for a file at the top, its name."""
+    return relative(path).split("/")[0].removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Every module that a tree imports, also through `import_module("…")`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield node, alias.name
+            case ast.ImportFrom(module=str(module), level=0):
+                yield node, module
+            case ast.ImportFrom():
+                yield node, "."
+            case ast.Call(
+                func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ):
+                yield node, module
+            case _:
+                pass
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def rooms_imported(path: Path) -> set[str]:
+    """The rooms that a file imports from; `from podium import errors` counts as errors."""
+    found: set[str] = set()
+    for node, module in imports(parse(path)):
+        if module == "podium" and isinstance(node, ast.ImportFrom):
+            found |= {alias.name for alias in node.names} - {"__version__"}
+        elif module.startswith("podium."):
+            found.add(module.split(".")[1])
+    return found
+
+
+# ── layers ───────────────────────────────────────────────────────────────────────────────────────
+
+INNER = [path for path in FILES if path.parent != PACKAGE or path.stem not in {"__init__", "__main__"}]
+"""All files but the front door, which opens on every room."""
+
+
+@pytest.mark.parametrize("path", INNER, ids=relative)
+def test_a_file_is_in_a_known_room(path: Path) -> None:
+    assert room(path) in ROOMS, "name the room in ROOMS, at its place in the order"
+
+
+@pytest.mark.parametrize("path", INNER, ids=relative)
+def test_a_file_imports_only_from_its_own_room_and_rooms_above(path: Path) -> None:
+    allowed = set(ROOMS[: ROOMS.index(room(path)) + 1])
+    assert rooms_imported(path) <= allowed
+
+
+@pytest.mark.parametrize("path", [p for p in INNER if room(p) in LIGHT_ROOMS], ids=relative)
+def test_the_light_rooms_import_nothing_heavy(path: Path) -> None:
+    assert not HEAVY & {module.split(".")[0] for _, module in imports(parse(path))}
+
+
+def test_relative_imports_are_not_used() -> None:
+    assert [relative(path) for path in FILES if any(m == "." for _, m in imports(parse(path)))] == []
+
+
+# ── imports inside functions ─────────────────────────────────────────────────────────────────────
+
+
+def inner_imports() -> set[tuple[str, str]]:
+    return {
+        (relative(path), module)
+        for path in FILES
+        for function in functions(parse(path))
+        for node, module in imports(function)
+        if not isinstance(node, ast.Call)
+    }
+
+
+def test_imports_inside_functions_are_the_deliberate_ones() -> None:
+    assert inner_imports() == set(LAZY)
+
+
+def test_every_lazy_import_has_a_reason() -> None:
+    assert [key for key, reason in LAZY.items() if len(reason) < 10] == []
+
+
+# ── sizes and names ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_files_and_functions_are_of_readable_size(path: Path) -> None:
+    long = [
+        f"{function.name}: {lines} lines"
+        for function in functions(parse(path))
+        if (lines := (function.end_lineno or 0) - function.lineno + 1) > MAX_FUNCTION_LINES
+    ]
+    assert long == []
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_files_say_what_they_are_for(path: Path) -> None:
+    assert ast.get_docstring(parse(path)), "the first lines of a file tell what it is for"
+
+
+def test_no_vague_names() -> None:
+    classes = [
+        node.name for path in FILES for node in ast.walk(parse(path)) if isinstance(node, ast.ClassDef)
+    ]
+    stems = [path.stem.title() for path in FILES]
+    assert [name for name in classes + stems if VAGUE.search(name)] == []
+
+
+# ── what is public, and what is loaded ───────────────────────────────────────────────────────────
+
+
+def test_the_public_names_are_the_agreed_ones() -> None:
+    assert sorted(podium.__all__) == sorted(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_resolves(name: str) -> None:
+    assert getattr(podium, name) is not None
+    assert name in dir(podium)
+
+
+def test_an_unknown_name_is_an_ordinary_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = podium.no_such_name  # pyright: ignore
+
+
+LOADED = (
+    "import json, sys\n"
+    "try:\n    {code}\n"
+    "except SystemExit as stop:\n    assert not stop.code, stop.code\n"
+    "print(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})), file=sys.stderr)"
+)
+
+
+COMMAND = "sys.argv = ['podium', *{arguments}]; from podium.cli.main import main; main()"
+
+
+def loaded_by(code: str, tmp_path: Path) -> set[str]:
+    """Top-level names of all modules that a fresh interpreter holds after running `code`."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED.format(code=code)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import podium",
+        COMMAND.format(arguments=["--help"]),
+        COMMAND.format(arguments=["runs", "--store", "sqlite:///runs.sqlite"]),
+    ],
+    ids=["import podium", "podium --help", "podium runs"],
+)
+def test_nothing_slow_is_imported_early(code: str, tmp_path: Path) -> None:
+    assert sorted(loaded_by(code, tmp_path) & set(SLOW_TO_IMPORT)) == []
+
+
+# ── events ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def event_classes() -> list[type[EventData]]:
+    """Every event class of the package, wherever it is declared."""
+    for module in pkgutil.walk_packages(podium.__path__, "podium."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+    def below(cls: type[EventData]) -> Iterator[type[EventData]]:
+        for child in cls.__subclasses__():
+            yield child
+            yield from below(child)
+
+    return [cls for cls in below(EventData) if cls.__module__.startswith("podium.")]
+
+
+def test_every_event_class_has_a_namespaced_type_of_its_own_or_says_what_it_is() -> None:
+    types = [cls.type for cls in event_classes() if "type" in cls.__dict__]
+    assert len(types) > 20
+    assert [name for name in types if not re.fullmatch(r"[a-z]+\.[a-z_]+", name)] == []
+    assert all(first != second for first, second in pairwise(sorted(types))), "two classes of one type"
+    assert [cls.__name__ for cls in event_classes() if "type" not in cls.__dict__ and not cls.__doc__] == []
+    assert {EVENT_TYPES[name].type for name in types} == set(types)
+
+
+# ── the repository ───────────────────────────────────────────────────────────────────────────────
+
+# In pieces, so that this file does not find itself.
+UNWANTED = re.compile(
+    "|".join(
+        [
+            r"\bTO" r"DO\b|\bFIX" r"ME\b|\bXX" r"X\b",
+            r"/ro" r"ot/|/ho" r"me/\w|/Us" r"ers/\w|/wo" r"rk/",
+            r"py" r"pi\.org|python" r"hosted\.org|npm" r"js\.(org|com)",
+        ]
+    )
+)
+
+
+def tracked_files() -> list[Path]:
+    """What is, or would be, committed."""
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        pytest.skip("not a git work tree")
+    return [path for name in done.stdout.splitlines() if (path := ROOT / name).is_file()]
+
+
+def test_no_leftovers_and_no_paths_of_one_machine() -> None:
+    found: list[str] = []
+    for path in tracked_files():
+        text = path.read_bytes()
+        if b"\0" in text:
+            continue
+        for number, line in enumerate(text.decode("utf-8").splitlines(), 1):
+            if UNWANTED.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert found == []
+
+
+def test_no_source_file_is_ignored_by_git() -> None:
+    sources = [str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*") if "__pycache__" not in path.parts]
+    done = subprocess.run(["git", "check-ignore", *sources], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode > 1:
+        pytest.skip("not a git work tree")
+    assert done.stdout == "", "an ignored file would be missing from the repository and from the wheel"

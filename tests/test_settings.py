@@ -1,0 +1,169 @@
+"""Where settings come from, which source wins, and what a wrong one says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.errors import SettingsError
+from podium.settings import Settings, parse_duration, provider_keys, store_url
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    (tmp_path / "repo" / "deep" / "er").mkdir(parents=True)
+    return tmp_path / "repo"
+
+
+def env(tmp_path: Path, **variables: str) -> dict[str, str]:
+    """An environment whose user file lies in `tmp_path`."""
+    return {"PODIUM_CONFIG": str(tmp_path / "user.toml"), **variables}
+
+
+def test_defaults_name_a_store_in_the_data_folder_and_no_ceiling(tmp_path: Path) -> None:
+    settings = Settings.load(tmp_path, env(tmp_path))
+    assert settings.store.startswith("sqlite:////")
+    assert settings.store.endswith("podium.sqlite")
+    assert (settings.model, settings.max_usd, settings.time_limit, settings.cache) == ("", None, None, False)
+
+
+def test_each_source_beats_the_one_below_it(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "user.toml").write_text('model = "user"\nmax_calls = 1\nmax_tokens = 1\nconcurrency = 1\n')
+    (project / "podium.toml").write_text('model = "project"\nmax_calls = 2\nmax_tokens = 2\n')
+    variables = env(tmp_path, PODIUM_MODEL="variable", PODIUM_MAX_CALLS="3")
+    settings = Settings.load(project / "deep" / "er", variables, model="flag", max_calls=None)
+    assert settings.model == "flag"
+    assert settings.max_calls == 3
+    assert settings.max_tokens == 2
+    assert settings.concurrency == 1
+    assert settings.files == (str(project / "podium.toml"), str(tmp_path / "user.toml"))
+    assert settings.sources["max_calls"] == "PODIUM_MAX_CALLS"
+    assert settings.sources["concurrency"] == str(tmp_path / "user.toml")
+
+
+def test_the_search_for_the_project_file_ends_at_the_git_root(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "podium.toml").write_text('model = "outside"\n')
+    assert Settings.load(project / "deep", env(tmp_path)).model == ""
+    (project / ".git").rmdir()
+    assert Settings.load(project / "deep", env(tmp_path)).model == "outside"
+
+
+def test_profiles_merge_key_by_key(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "user.toml").write_text('[profiles]\nfast = "a"\nbalanced = "b"\n')
+    (project / "podium.toml").write_text('[profiles]\nbalanced = "c"\n')
+    settings = Settings.load(project, env(tmp_path, PODIUM_PROFILE_POWERFUL="d"))
+    assert settings.profiles == {"fast": "a", "balanced": "c", "powerful": "d"}
+
+
+def test_a_misspelt_key_names_the_file_and_the_nearest_key(project: Path, tmp_path: Path) -> None:
+    (project / "podium.toml").write_text("max_uds = 3\n")
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(project, env(tmp_path))
+    assert "max_uds" in str(caught.value)
+    assert str(project / "podium.toml") in str(caught.value)
+    assert "`max_usd`" in caught.value.hint
+
+
+def test_a_misspelt_variable_is_refused_and_a_foreign_one_is_not(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(tmp_path, env(tmp_path, PODIUM_MAX_UDS="3"))
+    assert "PODIUM_MAX_USD" in caught.value.hint
+    assert Settings.load(tmp_path, env(tmp_path, PODIUM_PORT_8080_TCP_ADDR="10.0.0.1")).max_usd is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['max_usd = "3"', "max_usd = -1", "max_usd = nan", "max_usd = inf", "max_calls = 1.5", "concurrency = 0",
+     'cache = "maybe"', "store = 3", 'profiles = "fast"', 'time_limit = "soon"', "time_limit = 0"],
+)  # fmt: skip
+def test_a_wrong_value_is_refused_with_its_key_and_file(line: str, project: Path, tmp_path: Path) -> None:
+    (project / "podium.toml").write_text(line + "\n")
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(project, env(tmp_path))
+    assert f"`{line.split()[0]}`" in str(caught.value)
+    assert str(project / "podium.toml") in str(caught.value)
+
+
+def test_a_wrong_variable_is_refused_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="PODIUM_MAX_CALLS must be a whole number"):
+        Settings.load(tmp_path, env(tmp_path, PODIUM_MAX_CALLS="many"))
+
+
+def test_a_wrong_flag_is_refused_as_a_flag(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="--max-usd must be an amount"):
+        Settings.load(tmp_path, env(tmp_path), max_usd=-2.0)
+
+
+def test_broken_toml_names_the_file(project: Path, tmp_path: Path) -> None:
+    (project / "podium.toml").write_text("model = \n")
+    with pytest.raises(SettingsError, match=r"podium\.toml is not valid TOML"):
+        Settings.load(project, env(tmp_path))
+
+
+def test_variables_are_read_as_their_types(tmp_path: Path) -> None:
+    settings = Settings.load(
+        tmp_path,
+        env(
+            tmp_path,
+            PODIUM_CACHE="yes",
+            PODIUM_MAX_USD="1.50",
+            PODIUM_TIME_LIMIT="1h30m",
+            PODIUM_CONCURRENCY="",
+        ),
+    )
+    assert (settings.cache, settings.max_usd, settings.time_limit, settings.concurrency) == (
+        True,
+        1.5,
+        5400,
+        8,
+    )
+
+
+def test_a_relative_store_counts_from_the_file_that_names_it(project: Path, tmp_path: Path) -> None:
+    (project / "podium.toml").write_text('store = "runs/podium.sqlite"\n')
+    assert Settings.load(project / "deep", env(tmp_path)).store == f"sqlite:///{project}/runs/podium.sqlite"
+
+
+def test_store_urls() -> None:
+    assert store_url("a.sqlite", Path("/base")) == "sqlite:////base/a.sqlite"
+    assert store_url("sqlite:///a.sqlite", Path("/base")) == "sqlite:////base/a.sqlite"
+    assert store_url("sqlite:////abs/a.sqlite", Path("/base")) == "sqlite:////abs/a.sqlite"
+    assert store_url("postgresql://host/db", Path("/base")) == "postgresql://host/db"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("15m", 900),
+        ("2h", 7200),
+        ("1h30m", 5400),
+        ("45", 45),
+        ("1.5m", 90),
+        ("500ms", 0.5),
+        (30, 30),
+    ],
+)
+def test_durations(text: str | float, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "s", "2 hours", "-5s", "0", "1x", "1h30", "nan", "inf", "١x"])
+def test_wrong_durations(text: str) -> None:
+    with pytest.raises(ValueError, match="duration"):
+        parse_duration(text)
+
+
+def test_secrets_are_the_long_values_of_secret_names_longest_first() -> None:
+    variables = {
+        "OPENAI_API_KEY": "sk-0123456789",
+        "GITHUB_TOKEN": "ghp_0123456789abcdef",
+        "DB_PASSWORD": "short",
+        "AWS_SECRET_ACCESS_KEY": "aws-secret-value",
+        "PATH": "/usr/bin:/usr/local/bin",
+        "TOKENIZERS_PARALLELISM": "false-is-not-a-secret",
+    }
+    assert Settings().secrets(variables) == ["ghp_0123456789abcdef", "aws-secret-value", "sk-0123456789"]
+    assert provider_keys(variables) == ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"]
