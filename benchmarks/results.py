@@ -40,10 +40,11 @@ def us_per_call(found: Measured, contender: str = "") -> float:
 
 
 def ratio(found: Measured, to: str) -> float | None:
-    """Median wall time against that of another contender in the same process, interleaved."""
+    """Wall time against another contender's: the median over rounds, in each of which both ran."""
     if to not in found.walls:
         return None
-    return statistics.median(found.walls[found.subject]) / statistics.median(found.walls[to])
+    pairs = zip(found.walls[found.subject], found.walls[to], strict=True)
+    return statistics.median(own / other for own, other in pairs)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.engine import codec
@@ -164,6 +164,7 @@ def make(kind: Any, seed: str, *, cautious: bool = False) -> bytes:
     return codec.encode(sample(codec.schema(kind), Words(WORDS, seed), cautious=cautious))
 
 
+@settings(max_examples=300)
 @given(kind=st.sampled_from(TRUTHFUL), seed=st.text(max_size=8), cautious=st.booleans())
 def test_a_sample_fits_its_type(kind: Any, seed: str, cautious: bool) -> None:
     data = make(kind, seed, cautious=cautious)

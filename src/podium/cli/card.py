@@ -18,7 +18,7 @@ from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.report.words import amount, clock, count, money, one_line, safe, sentence, size
+from podium.report.words import amount, clock, count, money, one_line, safe, size
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
 SHOWN_LINES = 24
@@ -36,9 +36,8 @@ def print_header(state: RunState) -> None:
         console, (name, "bold"), "  ", (state.run_id, "cyan"), "  ", shorten(one_line(request, 1000), room)
     )
     models = one_line(", ".join(state.config.get("models") or ()) or str(state.config.get("model") or ""))
-    say_line(console, ("  ".join(part for part in (models, ceilings(state)) if part), "dim"))
-    if state.config.get("rehearsal"):
-        say_line(console, (REHEARSAL, "yellow"))
+    made_up = "(answers are made up)" if state.config.get("rehearsal") else ""
+    say_line(console, ("  ".join(part for part in (models, made_up, ceilings(state)) if part), "dim"))
     say_line(console)
 
 
@@ -50,7 +49,7 @@ def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
     figures = [clock(result.duration_s), *spending(result.usage)]
     figures += [f"quality {result.quality:g}"] if result.quality is not None else []
     say_line(console, badge(result.status, console), reason, "  ", ("  ".join(figures), "dim"))
-    if result.rehearsal:
+    if result.rehearsal and result.usage.calls:
         say_line(console, (REHEARSAL, "yellow"))
     print_problems(console, result.error, result.hint, result.warnings)
     print_result(console, result.output, commands("show", result.run_id, "--output"))
@@ -66,7 +65,7 @@ def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
 def print_problems(console: Console, error: str, hint: str, warnings: list[str]) -> None:
     """What went wrong, and what a reader of the result should know."""
     if error:
-        say_line(console, ("Error: ", "bold red"), safe(sentence(error)))
+        say_line(console, ("Error: ", "bold red"), safe(error))
     if hint:
         say_line(console, ("Hint: ", "bold"), safe(hint))
     for warning in warnings:

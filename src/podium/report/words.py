@@ -104,9 +104,6 @@ def brief(value: Any, width: int = 60) -> str:
 
 
 def sentence(text: str) -> str:
-    """Begins with a capital and ends with a full stop."""
+    """With a full stop at its end, and none added to what has one."""
     text = text.strip()
-    if not text:
-        return text
-    text = text[0].upper() + text[1:]
-    return text if text[-1] in ".!?…" else text + "."
+    return text if not text or text[-1] in ".!?…" else text + "."

@@ -97,7 +97,7 @@ def command_for(tokens: list[str]) -> Callable[..., Any]:
     ) -> int:
         return await _run(workflow, request, models, budget, flags, output, options)
 
-    common = list(inspect.signature(run).parameters.values())
+    common = list(inspect.signature(run, eval_str=True).parameters.values())
     extra = [_flag_of(option, workflow.name) for option in own]
     setattr(command, "__signature__", inspect.Signature(common + extra, return_annotation=int))  # noqa: B010
     command.__doc__ = f"{(workflow.__doc__ or f'Run {workflow.name}.').strip()}"

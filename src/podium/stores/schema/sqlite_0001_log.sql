@@ -5,6 +5,7 @@ CREATE TABLE run (
     number          INTEGER PRIMARY KEY,
     run_id          TEXT    NOT NULL UNIQUE,
     epoch           INTEGER NOT NULL DEFAULT 0,
+    driver          TEXT    NOT NULL DEFAULT '', -- name of the lock file of the process that drives it
     status          TEXT    NOT NULL,
     stop_reason     TEXT    NOT NULL,
     updated_us      INTEGER NOT NULL,

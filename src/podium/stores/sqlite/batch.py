@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from podium.engine.log import Row, RunRow, RunUpdate
 from podium.errors import PodiumError
-from podium.stores.sqlite.lock import RunLock
 
 Key = tuple[int, int]
 """A lease as the database knows it: run number and epoch."""
@@ -25,9 +24,9 @@ ROW_WIDTH = 6
 class SqliteLease:
     """The right to drive one run."""
 
-    __slots__ = ("base", "epoch", "failure", "key", "last_seq", "last_time_us", "lock", "next_seq", "run_id")
+    __slots__ = ("base", "epoch", "failure", "key", "last_seq", "last_time_us", "next_seq", "run_id")
 
-    def __init__(self, run_id: str, standing: Standing, lock: RunLock) -> None:
+    def __init__(self, run_id: str, standing: Standing) -> None:
         self.run_id = run_id
         self.epoch = standing.epoch
         self.key: Key = (standing.number, standing.epoch)
@@ -36,7 +35,6 @@ class SqliteLease:
         self.last_time_us = standing.last_time_us
         self.next_seq = standing.last_seq + 1
         """The only `seq` that is accepted next: a log has no gaps."""
-        self.lock = lock
         self.failure: PodiumError | None = None
         """Why nothing more is accepted. Once rows were lost, later ones must not be written either."""
 
@@ -48,6 +46,8 @@ class Standing(NamedTuple):
     epoch: int
     last_seq: int
     last_time_us: int
+    driver: str
+    """Who drives it; whoever asked for it, unless another was quicker."""
 
 
 class Blob(NamedTuple):
@@ -83,13 +83,28 @@ class Creation(Errand):
 
 
 class Acquisition(Errand):
-    """Raise a run's epoch; the outcome is a `Standing`."""
+    """Raise a run's epoch and mark it with its new driver; the outcome is a `Standing`."""
 
-    __slots__ = ("run_id",)
+    __slots__ = ("driver", "expected", "run_id")
 
-    def __init__(self, future: asyncio.Future[Standing], run_id: str) -> None:
+    def __init__(
+        self, future: asyncio.Future[Standing], run_id: str, driver: str, expected: str | None
+    ) -> None:
         super().__init__(future)
         self.run_id = run_id
+        self.driver = driver
+        self.expected = expected
+        """The driver it has now, who is gone; `None`: whoever it is."""
+
+
+class Liberation(Errand):
+    """Take the driver's mark off a run."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, future: asyncio.Future[None], key: Key) -> None:
+        super().__init__(future)
+        self.key = key
 
 
 class Job(Errand):
@@ -105,13 +120,14 @@ class Job(Errand):
 class Batch:
     """One transaction to be."""
 
-    __slots__ = ("acquisitions", "blobs", "creations", "jobs", "rows", "updates", "waiters")
+    __slots__ = ("acquisitions", "blobs", "creations", "jobs", "liberations", "rows", "updates", "waiters")
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
         self.updates: dict[Key, RunUpdate] = {}
         self.blobs: list[Blob] = []
         self.creations: list[Creation] = []
+        self.liberations: list[Liberation] = []
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[Job] = []
         self.waiters: list[tuple[asyncio.Future[None], SqliteLease]] = []
@@ -121,7 +137,7 @@ class Batch:
 
     @property
     def has_errands(self) -> bool:
-        return bool(self.creations or self.acquisitions or self.jobs)
+        return bool(self.creations or self.liberations or self.acquisitions or self.jobs)
 
     @property
     def only_rows(self) -> bool:
@@ -129,7 +145,7 @@ class Batch:
 
     @property
     def errands(self) -> Iterable[Errand]:
-        return [*self.creations, *self.acquisitions, *self.jobs]
+        return [*self.creations, *self.liberations, *self.acquisitions, *self.jobs]
 
     @property
     def keys(self) -> set[Key]:
@@ -149,6 +165,7 @@ class Batch:
         for key, update in later.updates.items():
             self.updates[key] = merge(self.updates.get(key), update)
         self.creations += later.creations
+        self.liberations += later.liberations
         self.acquisitions += later.acquisitions
         self.jobs += later.jobs
         self.waiters += later.waiters
@@ -186,6 +203,8 @@ class Batch:
             part(waiter[1].key).waiters.append(waiter)
         for creation in self.creations:
             part(creation).creations.append(creation)
+        for liberation in self.liberations:
+            part(liberation).liberations.append(liberation)
         for acquisition in self.acquisitions:
             part(acquisition).acquisitions.append(acquisition)
         for job in self.jobs:

@@ -16,7 +16,7 @@ from typing import Any
 
 from podium.engine.log import Row, RunUpdate
 from podium.errors import FencedError, PodiumError, StoreError
-from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Errand, Key, SqliteLease, merge
+from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, SqliteLease, merge
 from podium.stores.sqlite.watch import Watch
 from podium.stores.sqlite.writer import Report, Writer
 from podium.stores.sqlite.writing import write
@@ -126,12 +126,6 @@ class Commits:
             self._batch.waiters.append((future, lease))
             self._schedule()
         return future
-
-    async def _perform(self, errand: Errand, among: list[Any]) -> Any:
-        """Have an errand done in the next transaction."""
-        among.append(errand)
-        self._schedule()
-        return await errand.future
 
     # ── on the spot ──
 

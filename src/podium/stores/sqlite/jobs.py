@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 
 from podium.engine.log import Row, RunUpdate
-from podium.errors import UnknownRunError
+from podium.stores.sqlite.failures import unknown
 from podium.stores.sqlite.writing import EVENTS, change_run
 
 
@@ -26,7 +26,7 @@ def fence_run(db: sqlite3.Connection, run_id: str, rows: Sequence[Row], update: 
     """Raise a run's epoch and end its log with `rows`; returns the run's number."""
     number, epoch = _find(db, run_id)
     base = number << 32
-    db.execute("UPDATE run SET epoch = epoch + 1 WHERE number = ?", (number,))
+    db.execute("UPDATE run SET epoch = epoch + 1, driver = '' WHERE number = ?", (number,))
     sql = "SELECT id & 0xffffffff, time_us FROM event WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1"
     seq, last_us = db.execute(sql, (base, base + 0xFFFFFFFF)).fetchone() or (0, 0)
     parameters: list[object] = []
@@ -43,5 +43,5 @@ def fence_run(db: sqlite3.Connection, run_id: str, rows: Sequence[Row], update: 
 def _find(db: sqlite3.Connection, run_id: str) -> tuple[int, int]:
     found = db.execute("SELECT number, epoch FROM run WHERE run_id = ?", (run_id,)).fetchone()
     if found is None:
-        raise UnknownRunError(f"There is no run {run_id} in this store.", hint="`podium runs` lists them.")
+        raise unknown(run_id)
     return found

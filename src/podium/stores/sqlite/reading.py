@@ -17,7 +17,7 @@ from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow
 from podium.errors import StoreError, UnknownRunError
 from podium.stores.sqlite import lock
-from podium.stores.sqlite.failures import explain
+from podium.stores.sqlite.failures import explain, unknown
 from podium.stores.sqlite.writing import Bulk
 
 SLICE = 1000
@@ -27,7 +27,7 @@ _LAST_CHARACTER = "\U0010ffff"
 
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
-    "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s FROM run "
+    "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, driver FROM run "
 )
 _EVENTS = (
     "SELECT id & 0xffffffff, time_us, path, type, data FROM event "
@@ -55,12 +55,7 @@ class Reader:
 
     def number(self, run_id: str) -> int:
         """The run's number in this database."""
-        found = self._all("SELECT number FROM run WHERE run_id = ?", (run_id,))
-        if not found:
-            raise UnknownRunError(
-                f"There is no run {run_id} in this store.", hint="`podium runs` lists them."
-            )
-        return found[0][0]
+        return self._one("number", run_id)
 
     def run(self, run_id: str) -> RunRow:
         """The summary of the run whose id is, or unambiguously begins with, `run_id`."""
@@ -74,9 +69,7 @@ class Reader:
                 hint="Give more characters of the id.",
             )
         if not found:
-            raise UnknownRunError(
-                f"There is no run {run_id} in this store.", hint="`podium runs` lists them."
-            )
+            raise unknown(run_id)
         return self._summary(found[0])
 
     def runs(self, status: Collection[str], workflow: str, limit: int, before: str) -> list[RunRow]:
@@ -104,7 +97,7 @@ class Reader:
         run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = (
             row[:10]
         )
-        holder = lock.holder(self._locks, run_id) if status in ("running", "queued", "waiting") else ""
+        holder = lock.holder(self._locks, row[16])
         if status == "running" and not holder:
             status = "paused"
         return RunRow(
@@ -112,6 +105,10 @@ class Reader:
             created_us=created_us, updated_us=updated_us, model=model, rehearsal=bool(rehearsal),
             parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder,
         )  # fmt: skip
+
+    def driver(self, run_id: str) -> str:
+        """The mark of whoever drives a run, or did when it died."""
+        return self._one("driver", run_id)
 
     # ── events and blobs ──
 
@@ -163,6 +160,12 @@ class Reader:
     def version(self) -> int:
         """A number that changes when another connection has committed, in whatever process."""
         return self._all("PRAGMA data_version")[0][0]
+
+    def _one(self, column: str, run_id: str) -> Any:
+        found = self._all(f"SELECT {column} FROM run WHERE run_id = ?", (run_id,))
+        if not found:
+            raise unknown(run_id)
+        return found[0][0]
 
     def _all(self, sql: str, parameters: Iterable[Any] = ()) -> list[Any]:
         try:

@@ -11,25 +11,21 @@ from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.log import Message, Row, RunRow, RunUpdate
-from podium.errors import StoreError
-from podium.stores.sqlite import database, lock
-from podium.stores.sqlite.batch import Acquisition, Blob, Creation, Job, SqliteLease
-from podium.stores.sqlite.commits import Commits
+from podium.stores.sqlite import database
+from podium.stores.sqlite.batch import Blob, Creation, Job
+from podium.stores.sqlite.driving import Driving
 from podium.stores.sqlite.failures import explain
 from podium.stores.sqlite.jobs import discard_messages, fence_run, post_message
 from podium.stores.sqlite.reading import SLICE, Reader
-from podium.stores.sqlite.watch import Watch
 from podium.stores.sqlite.writer import Writer
 
 
-class SqliteStore(Commits):
+class SqliteStore(Driving):
     """A home for logs in one file. One instance belongs to one event loop."""
 
     def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
-        super().__init__(writer, near, Watch(reader))
+        super().__init__(path, writer, near, reader)
         self._path = path
-        self._locks = lock.folder_beside(path)
-        self._reader = reader
 
     @classmethod
     async def open(cls, path: str | Path) -> SqliteStore:
@@ -62,15 +58,16 @@ class SqliteStore(Commits):
         try:
             await self._writer.stop()
         finally:
-            for lease in self._leases.values():
-                lease.lock.free()
-            self._leases.clear()
+            self._leave()
 
     # ── runs ──
 
     async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
         named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
-        await self._perform(Creation(self._loop.create_future(), run, rows, named), self._batch.creations)
+        creation = Creation(self._loop.create_future(), run, rows, named)
+        self._batch.creations.append(creation)
+        self._schedule()
+        await creation.future
 
     async def get(self, run_id: str) -> RunRow:
         return self._reader.run(run_id)
@@ -79,34 +76,6 @@ class SqliteStore(Commits):
         self, *, status: Collection[str] = (), workflow: str = "", limit: int = 50, before: str = ""
     ) -> list[RunRow]:
         return self._reader.runs(status, workflow, limit, before)
-
-    # ── driving ──
-
-    async def acquire(self, run_id: str, *, take_over: bool = False) -> SqliteLease:
-        held = lock.take(self._locks, run_id, take_over=take_over)
-        try:
-            errand = Acquisition(self._loop.create_future(), run_id)
-            standing = await self._perform(errand, self._batch.acquisitions)
-        except BaseException:
-            held.free()
-            raise
-        lease = SqliteLease(run_id, standing, held)
-        self._leases[lease.key] = lease
-        return lease
-
-    async def release(self, lease: Any) -> None:
-        """Commit what is queued for the run and unlock it. Raises if that commit fails; what failed before
-        was told before."""
-        held: SqliteLease = lease
-        if self._leases.get(held.key) is not held:
-            return
-        try:
-            if held.failure is None and (pending := self.commit(held)) is not None:
-                await pending
-        finally:
-            self._leases.pop(held.key, None)
-            held.failure = held.failure or StoreError(f"Run {held.run_id} was released.")
-            held.lock.free()
 
     async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
         number = await self._do(fence_run, run_id, rows, update)
@@ -119,12 +88,12 @@ class SqliteStore(Commits):
     ) -> list[Row]:
         return await self._reader.rows(self._reader.number(run_id), after, limit, types)
 
-    async def tail(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Row, None]:
+    async def tail(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Row]:
         number = self._reader.number(run_id)
         with self._watch.tail(number, after) as bell:
             while not self._watch.closed:
                 bell.rung.clear()
-                rows = self._reader.slice(number, bell.after)
+                rows = self._watch.slice(number, bell.after)
                 for row in rows:
                     bell.after = row.seq
                     yield row
@@ -154,6 +123,8 @@ class SqliteStore(Commits):
         return self._watch.subscribe(run_id, self._reader.number(run_id), callback)
 
     async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Have something rare done by the writer."""
+        """Have something rare done in the writer's next transaction."""
         job = Job(self._loop.create_future(), lambda db: call(db, *args))
-        return await self._perform(job, self._batch.jobs)
+        self._batch.jobs.append(job)
+        self._schedule()
+        return await job.future

@@ -11,11 +11,12 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 
 from podium.engine.codec import decode
-from podium.engine.log import Message
+from podium.engine.log import Message, Row
 from podium.errors import StoreError
 from podium.stores.sqlite.reading import Reader
 
 INTERVAL_S = 0.05
+_NOTHING: tuple[tuple[int, int], list[Row]] = ((-1, -1), [])
 
 
 class Bell:
@@ -51,6 +52,7 @@ class Watch:
         self._bells: dict[int, set[Bell]] = {}
         self._subscribers: dict[int, list[Subscriber]] = {}
         self._listeners = 0
+        self._shared = _NOTHING
         self._seen = 0
         """Messages up to this id were handed to the subscribers there were."""
         self._version = -1
@@ -72,6 +74,7 @@ class Watch:
     @contextmanager
     def tail(self, number: int, after: int) -> Generator[Bell]:
         bell = Bell(after)
+        self._shared = _NOTHING
         self._bells.setdefault(number, set()).add(bell)
         self._join()
         try:
@@ -83,8 +86,16 @@ class Watch:
                 del self._bells[number]
             self._leave()
 
+    def slice(self, number: int, after: int) -> list[Row]:
+        """Rows behind `after`. Tails that stand at the same place share what one of them has read."""
+        place = (number, after)
+        if self._shared[0] != place:
+            self._shared = (place, self._reader.slice(number, after))
+        return self._shared[1]
+
     def ring(self, numbers: Iterable[int]) -> None:
         """These runs have new rows."""
+        self._shared = _NOTHING
         for number in numbers:
             for bell in self._bells.get(number, ()):
                 bell.rung.set()
@@ -163,6 +174,7 @@ class Watch:
             version = self._reader.version()
             if version == self._version:
                 return
+            self._shared = _NOTHING
             last = self._reader.last_seqs(list(self._bells))
             self._look()
             self._version = version

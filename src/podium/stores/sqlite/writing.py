@@ -12,9 +12,11 @@ from itertools import chain
 from typing import Any
 
 from podium.engine.log import RunUpdate
-from podium.errors import PodiumError, StoreError, UnknownRunError
+from podium.errors import PodiumError, StoreError
 from podium.stores.sqlite.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing
+from podium.stores.sqlite.failures import unknown
 
+_SEQ = 0xFFFFFFFF
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
@@ -90,13 +92,24 @@ _RUNS = Bulk(
     "WITH b AS (VALUES {values}) SELECT * FROM b WHERE column1 IS NOT NULL",
 )
 
-_RAISE = Bulk(1, "UPDATE run SET epoch = epoch + 1 WHERE run_id IN (VALUES {values})")
+_LIBERATIONS = Bulk(
+    2,
+    "UPDATE run SET driver = '' FROM (WITH v (number, epoch) AS (VALUES {values}) SELECT * FROM v) AS b "
+    "WHERE run.number = b.number AND run.epoch = b.epoch",
+)
+
+_ACQUISITIONS = Bulk(
+    3,
+    "UPDATE run SET epoch = run.epoch + 1, driver = b.driver "
+    "FROM (WITH v (run_id, driver, expected) AS (VALUES {values}) SELECT * FROM v) AS b "
+    "WHERE run.run_id = b.run_id AND run.driver = coalesce(b.expected, run.driver)",
+)
 
 _STANDINGS = Bulk(
     1,
     "SELECT group_concat(run_id || char(31) || number || char(31) || epoch || char(31) || last || char(31) "
-    "|| coalesce((SELECT time_us FROM event WHERE id = last), 0), char(30)) "
-    "FROM (SELECT run_id, number, epoch, coalesce((SELECT max(id) FROM event "
+    "|| coalesce((SELECT time_us FROM event WHERE id = last), 0) || char(31) || driver, char(30)) "
+    "FROM (SELECT run_id, number, epoch, driver, coalesce((SELECT max(id) FROM event "
     "WHERE id BETWEEN number << 32 AND (number << 32) + 0xffffffff), 0) AS last "
     "FROM run WHERE run_id IN (VALUES {values}))",
 )
@@ -139,6 +152,8 @@ def _write_parts(db: sqlite3.Connection, batch: Batch) -> set[Key]:
         fenced = _find_fenced(db, batch)
     if batch.creations:
         _create(db, batch.creations)
+    if batch.liberations:
+        _LIBERATIONS.execute(db, [part for liberation in batch.liberations for part in liberation.key])
     if batch.acquisitions:
         _acquire(db, batch.acquisitions)
     for job in batch.jobs:
@@ -190,18 +205,19 @@ def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
 
 
 def _acquire(db: sqlite3.Connection, acquisitions: list[Acquisition]) -> None:
-    """Raise the epochs. The same run twice means twice: then the first one is fenced at once."""
+    """Raise the epochs. The same run twice (both take it over) means twice: the first is fenced at once."""
     now = {acquisition.run_id: acquisition for acquisition in reversed(acquisitions)}
-    run_ids = list(now)
-    _RAISE.execute(db, run_ids)
+    _ACQUISITIONS.execute(
+        db, [part for one in now.values() for part in (one.run_id, one.driver, one.expected)]
+    )
     standings: dict[str, Standing] = {}
-    for text in _STANDINGS.query(db, run_ids):
+    for text in _STANDINGS.query(db, list(now)):
         for entry in text.split("\x1e") if text else ():
-            run_id, number, epoch, last, time_us = entry.split("\x1f")
-            standings[run_id] = Standing(int(number), int(epoch), int(last) & 0xFFFFFFFF, int(time_us))
+            run_id, number, epoch, last, time_us, driver = entry.split("\x1f")
+            standings[run_id] = Standing(int(number), int(epoch), int(last) & _SEQ, int(time_us), driver)
     for run_id, acquisition in now.items():
         acquisition.outcome = standings.get(run_id)
-        acquisition.failure = None if run_id in standings else UnknownRunError(f"There is no run {run_id}.")
+        acquisition.failure = None if run_id in standings else unknown(run_id)
     again = [acquisition for acquisition in acquisitions if now[acquisition.run_id] is not acquisition]
     if again:
         _acquire(db, again)

@@ -1,0 +1,155 @@
+"""What `podium doctor` looks at: each check tries the real thing and says how to mend it."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sqlite3
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import msgspec
+
+from podium import __version__
+from podium.engine.codec import encode
+from podium.engine.events import RunCreated
+from podium.engine.log import Row, RunRow, Store
+from podium.errors import PodiumError, RunLockedError
+from podium.report.words import size
+from podium.settings import Settings, provider_keys
+from podium.stores import open_store
+
+SLOW_FSYNC_MS = 20.0
+LITTLE_DISK = 200_000_000
+OLD_SQLITE = (3, 35, 0)
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One finding."""
+
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    told: str
+    fix: str = ""
+
+
+async def check_all(store: str | None) -> list[Check]:
+    """Every check, in the order in which things depend on each other."""
+    checks = [_python(), _sqlite()]
+    try:
+        settings = Settings.load(store=store)
+    except PodiumError as error:
+        return [*checks, Check("settings", "fail", str(error), error.hint)]
+    checks += [_settings(settings), await _store(settings), *_disk(settings), await _lock(settings)]
+    return [*checks, _keys(), _models(settings)]
+
+
+def _python() -> Check:
+    told = f"Python {platform.python_version()}, Podium {__version__}"
+    if sys.version_info < (3, 11):
+        return Check("python", "fail", told, "Podium needs Python 3.11 or newer.")
+    return Check("python", "ok", told)
+
+
+def _sqlite() -> Check:
+    told = f"SQLite {sqlite3.sqlite_version}"
+    if sqlite3.sqlite_version_info < OLD_SQLITE:
+        return Check("sqlite", "fail", told, "Podium needs SQLite 3.35 or newer.")
+    return Check("sqlite", "ok", told)
+
+
+def _settings(settings: Settings) -> Check:
+    read = ", ".join(settings.files) or "no podium.toml; defaults are used"
+    variables = sorted(source for source in settings.sources.values() if source.startswith("PODIUM_"))
+    told = f"{read}" + (f"; {', '.join(variables)}" if variables else "")
+    return Check("settings", "ok", told)
+
+
+async def _store(settings: Settings) -> Check:
+    try:
+        async with open_store(settings.store) as store:
+            await store.list_runs(limit=1)
+    except (PodiumError, OSError) as error:
+        hint = error.hint if isinstance(error, PodiumError) else ""
+        return Check("store", "fail", f"{settings.store}: {error}", hint or "Choose another with --store.")
+    mode, fsync_ms = _measure(settings.store)
+    told = f"{settings.store}, journal {mode}, a durable write takes {fsync_ms:.1f} ms"
+    if mode.lower() != "wal":
+        return Check("store", "warn", told, "Write-ahead logging is off here: is this a network file system?")
+    if fsync_ms > SLOW_FSYNC_MS:
+        return Check("store", "warn", told, "Slow disk: runs with many short steps will wait for it.")
+    return Check("store", "ok", told)
+
+
+def _measure(url: str) -> tuple[str, float]:
+    """The store's journal mode, and the median of ten fsynced commits on the same file system."""
+    path = Path(url.removeprefix("sqlite:///"))
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as store:
+        mode = str(store.execute("PRAGMA journal_mode").fetchone()[0])
+    store.close()
+    with TemporaryDirectory(dir=path.parent, prefix=".podium-doctor-") as folder:
+        trial = sqlite3.connect(Path(folder) / "trial.sqlite", isolation_level=None)
+        trial.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE t (x)")
+        took: list[float] = []
+        for _ in range(10):
+            began = time.perf_counter()
+            trial.execute("INSERT INTO t VALUES (1)")
+            took.append(time.perf_counter() - began)
+        trial.close()
+    return mode, median(took) * 1000
+
+
+def _disk(settings: Settings) -> list[Check]:
+    if not settings.store.startswith("sqlite:///"):
+        return []
+    folder = Path(settings.store.removeprefix("sqlite:///")).parent
+    if not folder.exists():
+        return []
+    free = shutil.disk_usage(folder).free
+    told = f"{size(free)} free in {folder}"
+    if free < LITTLE_DISK:
+        return [Check("disk", "warn", told, "A run pauses when the disk is full; make room.")]
+    return [Check("disk", "ok", told)]
+
+
+async def _lock(settings: Settings) -> Check:
+    """Two drivers of one run, in a store of their own beside the real one."""
+    folder = Path(settings.store.removeprefix("sqlite:///")).parent
+    try:
+        with TemporaryDirectory(dir=folder, prefix=".podium-doctor-") as trial:
+            async with open_store(str(Path(trial) / "lock.sqlite")) as store:
+                return await _try_lock(store)
+    except (PodiumError, OSError) as error:
+        return Check("lock", "fail", f"{error}", "Put the store on a local disk.")
+
+
+async def _try_lock(store: Store) -> Check:
+    created = RunCreated(workflow="doctor", request="")
+    row = RunRow(run_id="doctor00doctor", workflow="doctor", request="", status="queued")
+    await store.create(row, [Row(1, 1, "", created.type, encode(created))])
+    lease = await store.acquire(row.run_id)
+    try:
+        second = await store.acquire(row.run_id)
+    except RunLockedError:
+        return Check("lock", "ok", "a second driver of a run is refused")
+    finally:
+        await store.release(lease)
+    await store.release(second)
+    return Check("lock", "fail", "two drivers could hold one run", "Put the store on a local disk.")
+
+
+def _keys() -> Check:
+    found = provider_keys()
+    if not found:
+        return Check("keys", "ok", "no provider key is set; rehearsal and python: models need none")
+    return Check("keys", "ok", f"set: {', '.join(found)}")
+
+
+def _models(settings: Settings) -> Check:
+    told = f"model {settings.model or 'rehearsal, unless an agent names its own'}"
+    profiles = ", ".join(f"{name}={model}" for name, model in settings.profiles.items())
+    return Check("models", "ok", told + (f"; {profiles}" if profiles else ""))

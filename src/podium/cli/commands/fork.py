@@ -1,0 +1,105 @@
+"""`podium fork`: copy a run up to one step, change that step, run on from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from podium.api import fork as fork_run
+from podium.cli.card import say_line
+from podium.cli.drive import Foreground
+from podium.cli.flags import BudgetFlags, OutputFlags, RunId, StoreUrl
+from podium.cli.opening import Commands, find_run, opened
+from podium.cli.terminal import out, print_json
+from podium.engine.codec import decode
+from podium.engine.fork import steps_of
+from podium.engine.log import Row
+from podium.errors import UsageError
+from podium.report.words import one_line
+
+OUTPUT, BUDGET = OutputFlags(), BudgetFlags()
+At = Annotated[
+    str | None, Parameter(metavar="PATH", help="The step to change; without it, all steps are listed.")
+]
+Reply = Annotated[
+    Path | None, Parameter(metavar="FILE", help="Its text (or JSON) takes the place of the step's result.")
+]
+Prompt = Annotated[
+    Path | None, Parameter(metavar="FILE", help="Its text is asked instead of the step's own prompt.")
+]
+Model = Annotated[str | None, Parameter(metavar="MODEL", help="Let another model answer from here on.")]
+
+
+async def fork(
+    run: RunId,
+    /,
+    *,
+    at: At = None,
+    reply: Reply = None,
+    prompt: Prompt = None,
+    model: Model = None,
+    budget: BudgetFlags = BUDGET,
+    store: StoreUrl = None,
+    output: OutputFlags = OUTPUT,
+) -> int:
+    """Copy a run up to one step, change that step, and run on from there.
+
+    What came before the step is inherited: it is shown, and neither run nor paid again.
+    """
+    if sum(given is not None for given in (reply, prompt, model)) > 1:
+        raise UsageError(
+            "--reply, --prompt and --model exclude each other.", hint="Fork twice to change two things."
+        )
+    async with opened(store) as (settings, opened_store):
+        found = await find_run(opened_store, run)
+        rows = await opened_store.read(found.run_id)
+        if at is None:
+            return _list_steps(found.run_id, rows, output, Commands(settings))
+        handle = await fork_run(
+            found.run_id,
+            at,
+            reply=_reply(reply, rows, at),
+            prompt=None if prompt is None else _read(prompt),
+            model=model,
+            budget=budget.totals(),
+            store=opened_store,
+            settings=settings,
+        )
+        return await Foreground(settings, opened_store, output).drive(handle)
+
+
+def _reply(file: Path | None, rows: list[Row], at: str) -> Any:
+    """The file's text where the step gave text, and its JSON where the step gave data."""
+    if file is None:
+        return msgspec.UNSET
+    text = _read(file)
+    last = next((row for row in reversed(rows) if row.path == at and row.type == "step.completed"), None)
+    if last is None or isinstance(decode(last.data).get("result"), str):
+        return text.removesuffix("\n")
+    try:
+        return decode(text.encode())
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{file} is not JSON, but the step {at} gives data.", hint=f"{error}.") from error
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"{file} cannot be read: {reason}.") from error
+
+
+def _list_steps(run_id: str, rows: list[Row], output: OutputFlags, commands: Commands) -> int:
+    steps = steps_of(rows)
+    if output.json:
+        print_json({"run_id": run_id, "steps": steps})
+        return 0
+    for path in steps:
+        say_line(out(), one_line(path))
+    example = steps[-1] if steps else "PATH"
+    say_line(out(), (f"Choose one: {commands('fork', run_id, '--at', repr(example))}", "dim"))
+    return 0

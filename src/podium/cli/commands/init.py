@@ -1,0 +1,111 @@
+"""`podium init`: settings with comments, and a small workflow that runs as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from podium.cli.card import say_line
+from podium.cli.flags import AsJson
+from podium.cli.terminal import out, print_json
+from podium.errors import UsageError
+
+SETTINGS = """\
+# Settings of this project. Stronger ones: flags, then PODIUM_* variables (PODIUM_MODEL, PODIUM_MAX_USD, ...).
+
+# The model for every agent. "rehearsal" is offline and free: it shows the choreography with made-up answers.
+# Your own: "python:FILE.py:function".
+model = "rehearsal"
+
+# Where runs are kept; relative to this file. Without it: your data folder, shared by all projects.
+# store = "podium.sqlite"
+
+# Ceilings of every run; flags raise or lower them for one.
+# max_usd = 1.00
+# max_calls = 100
+# max_tokens = 200_000
+# time_limit = "30m"
+
+# How many model calls of one run may be under way at once.
+# concurrency = 8
+
+# Serve identical calls from a cache across runs.
+# cache = false
+
+# Which models stand behind the profiles that agents ask for.
+# [profiles]
+# fast = "rehearsal"
+# balanced = "rehearsal"
+# powerful = "rehearsal"
+"""
+
+WORKFLOW = '''\
+"""A small team: three helpers work side by side, then an editor makes one text of what they wrote.
+
+    podium run hello.py "Plan a small garden"
+    podium run hello.py "Plan a small garden" --voices 2 --review
+"""
+
+import podium
+
+helper = podium.Agent("helper", role="helper", instructions="You answer in a few clear sentences.")
+editor = podium.Agent("editor", role="editor", instructions="You merge notes into one short text.")
+
+SIDES = ("what is needed", "what can go wrong", "where to begin", "what it costs", "who can help")
+
+
+@podium.workflow
+async def hello(run: podium.Run, request: str, *, voices: int = 3, review: bool = False) -> str:
+    """Several helpers look at a request from different sides; an editor merges their notes.
+
+    Args:
+        voices: How many helpers work, 1 to 5.
+        review: Ask a person before the result counts.
+    """
+
+    async def think(side: str) -> str:
+        return await run.ask(helper, "think", prompt="{{ request }}: {{ side }}?", request=request, side=side)
+
+    found = await run.gather({side: think(side) for side in SIDES[:voices]})
+    notes = [note.unwrap() for note in found.values()]
+    text = await run.ask(editor, "merge", prompt="Merge these notes:\\n{{ notes | join('\\n') }}", notes=notes)
+    if review:
+        answer = await run.wait_for("Is this good enough?", choices=["approve", "reject"], details=text)
+        if answer == "reject":
+            return podium.Partial(output=text, reason="rejected")
+    return text
+'''
+
+FILES = {"podium.toml": SETTINGS, "hello.py": WORKFLOW}
+
+
+def init(
+    folder: Annotated[Path, Parameter(help="Where to put them.", show_default=False)] = Path(),
+    /,
+    *,
+    force: Annotated[
+        bool, Parameter(negative="", show_default=False, help="Overwrite files that exist.")
+    ] = False,
+    json: AsJson = False,
+) -> int:
+    """Write podium.toml and an example workflow into this folder."""
+    existing = [name for name in FILES if (folder / name).exists()]
+    if existing and not force:
+        verb = "exists" if len(existing) == 1 else "exist"
+        raise UsageError(f"{' and '.join(existing)} already {verb} here.", hint="--force overwrites.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in FILES.items():
+            (folder / name).write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror}.") from error
+    written = [str(folder / name) for name in FILES]
+    if json:
+        print_json({"written": written})
+        return 0
+    for name in written:
+        say_line(out(), ("✓ ", "green"), name)
+    say_line(out(), ("Try it  ", "dim"), f'podium run {folder / "hello.py"} "Plan a small garden"')
+    return 0

@@ -1,0 +1,121 @@
+"""`podium show`: one run on one screen, or one of its steps in full."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from podium.cli.card import print_header, print_output, print_problems, print_result, say_line, spending
+from podium.cli.commands.runs import summary_of
+from podium.cli.flags import OUTPUT, AsJson, RunId, StoreUrl
+from podium.cli.next_steps import next_steps
+from podium.cli.opening import Commands, find_run, opened
+from podium.cli.outcome import result_of
+from podium.cli.status import badge
+from podium.cli.step_card import find_step, print_step
+from podium.cli.step_tree import print_steps
+from podium.cli.terminal import out, print_json
+from podium.engine.log import RunRow
+from podium.engine.result import RunResult
+from podium.engine.state import RunState, StepState
+from podium.report.words import brief, clock, one_line, size
+
+
+async def show(
+    run: RunId = "last",
+    step: Annotated[
+        str | None, Parameter(metavar="STEP", help="The path of a step: show it in full.")
+    ] = None,
+    /,
+    *,
+    all_steps: Annotated[
+        bool, Parameter(name="--all", negative="", show_default=False, help="List every step of a large run.")
+    ] = False,
+    output: Annotated[
+        bool, Parameter(negative="", show_default=False, group=OUTPUT, help="Print nothing but the result.")
+    ] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """One run: status, cost, questions, steps, result and what to do next."""
+    async with opened(store) as (settings, opened_store):
+        found = await find_run(opened_store, run)
+        if step is not None:
+            events = [row.to_event(found.run_id) for row in await opened_store.read(found.run_id)]
+            await print_step(opened_store, find_step(RunState.of(events), step), events, as_json=json)
+            return 0
+        result, state = await result_of(opened_store, found)
+    if json:
+        print_json(_as_data(found, result, state))
+    elif output:
+        print_output(result.output)
+    else:
+        _print(found, result, state, Commands(settings), all_steps=all_steps)
+    return 0
+
+
+def _print(row: RunRow, result: RunResult, state: RunState, commands: Commands, *, all_steps: bool) -> None:
+    console = out()
+    print_header(state)
+    reason = f" ({one_line(result.stop_reason)})" if result.stop_reason else ""
+    figures = "  ".join([clock(result.duration_s), *spending(result.usage)])
+    quality = f"  quality {result.quality:g}" if result.quality is not None else ""
+    say_line(console, badge(row.status, console), reason, "  ", (figures + quality, "dim"))
+    if row.holder:
+        say_line(console, (f"driven by {row.holder}", "dim"))
+    if state.forked_from is not None:
+        say_line(console, (f"forked from {state.forked_from.source} at {state.forked_from.at}", "dim"))
+    options = {**state.options, **{key: state.config[key] for key in ("approve",) if key in state.config}}
+    if options:
+        told = "  ".join(f"{key}={brief(value, 40)}" for key, value in options.items())
+        say_line(console, (told, "dim"))
+    for path, question in result.questions.items():
+        say_line(console, ("? ", "bold yellow"), (one_line(question.question), "bold"), (f"  {path}", "dim"))
+    print_problems(console, result.error, result.hint, result.warnings)
+    print_steps(console, state, everything=all_steps, command=commands("show", row.run_id, "--all"))
+    print_result(console, result.output, commands("show", row.run_id, "--output"))
+    for made in result.artifacts:
+        say_line(console, ("artifact  ", "dim"), one_line(made.name), (f"  {size(made.bytes)}", "dim"))
+    say_line(console)
+    for command, why in next_steps(state, row.status, commands):
+        if " show " not in command:
+            say_line(console, (f"{why}  ", "dim"), command)
+
+
+def _as_data(row: RunRow, result: RunResult, state: RunState) -> dict[str, Any]:
+    """The result, and everything else that `show` tells."""
+    return {
+        **result.to_dict(),
+        **{
+            key: value
+            for key, value in summary_of(row).items()
+            if key not in ("cost_usd", "calls", "duration_s")
+        },
+        "request": state.request,
+        "options": state.options,
+        "config": state.config,
+        "budget": state.budget.to_dict(),
+        "hint": result.hint or None,
+        "questions": [
+            {"path": path, "question": asked.question, "choices": asked.choices, "details": asked.details}
+            for path, asked in result.questions.items()
+        ],
+        "steps": [_step_data(step) for step in state.steps.values()],
+    }
+
+
+def _step_data(step: StepState) -> dict[str, Any]:
+    return {
+        "path": step.path,
+        "kind": step.kind,
+        "about": step.about,
+        "status": step.status,
+        "duration_s": step.duration_s,
+        "cost_usd": round(step.charge.usd, 9),
+        "calls": step.charge.calls,
+        "retries": step.retries,
+        "error": step.error or None,
+        "inherited": step.inherited,
+        "edited": step.edited,
+    }

@@ -1,0 +1,36 @@
+"""A run's result as its log tells it, for commands that drive nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.engine.codec import decode
+from podium.engine.log import RunRow, Store
+from podium.engine.result import RunResult
+from podium.engine.state import RunState
+
+
+async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:
+    """The result and the state, folded from the log. The store knows best whether somebody drives it."""
+    state = RunState.of(entry.to_event(row.run_id) for entry in await store.read(row.run_id))
+    output: Any = state.output
+    if state.output_blob:
+        output = decode(await store.get_blob(state.output_blob))
+    result = RunResult(
+        run_id=row.run_id,
+        workflow=row.workflow,
+        status=row.status,
+        stop_reason=state.stop_reason or row.stop_reason,
+        output=output,
+        quality=state.quality,
+        warnings=state.warnings,
+        error=state.error,
+        hint=state.hint,
+        model=row.model,
+        rehearsal=row.rehearsal,
+        usage=state.usage,
+        duration_s=max(state.driven_s, row.driven_s),
+        artifacts=list(state.artifacts.values()),
+        questions=state.questions if row.status in ("waiting", "running", "paused") else {},
+    )
+    return result, state

@@ -1,0 +1,122 @@
+"""Taking runs up and letting go of them: the half of the store that decides who drives."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from podium.errors import RunLockedError, StoreError
+from podium.stores.sqlite import lock
+from podium.stores.sqlite.batch import Acquisition, Key, Liberation, SqliteLease, Standing
+from podium.stores.sqlite.commits import Commits
+from podium.stores.sqlite.reading import Reader
+from podium.stores.sqlite.watch import Watch
+from podium.stores.sqlite.writer import Writer
+
+_AGAIN_S = 1.0
+"""A mark that could not be taken off a run is tried again so much later."""
+
+
+class Driving(Commits):
+    """A run is driven by the process whose mark it bears, as long as that process lives."""
+
+    def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
+        super().__init__(writer, near, Watch(reader))
+        self._reader = reader
+        self._locks = lock.folder_beside(path)
+        self._driver: lock.Driver | None = None
+        self._claims: set[str] = set()
+        self._current: dict[str, SqliteLease] = {}
+
+    async def acquire(self, run_id: str, *, take_over: bool = False) -> SqliteLease:
+        """Mark the run as driven by this process and raise its epoch."""
+        if self._driver is None:
+            self._driver = lock.Driver(self._locks)
+        name = self._driver.name
+        standing = await (self._mark(run_id, name, None) if take_over else self._claim(run_id, name))
+        lease = SqliteLease(run_id, standing)
+        self._leases[lease.key] = self._current[run_id] = lease
+        return lease
+
+    async def release(self, lease: Any) -> None:
+        """Commit what is queued for the run and unlock it, in one transaction. Raises if something that was
+        queued could not be written; what failed earlier was told by `commit`."""
+        held: SqliteLease = lease
+        if self._leases.get(held.key) is not held:
+            return
+        was_good = held.failure is None
+        try:
+            await asyncio.wait([self._unmark(held.key)])
+        finally:
+            del self._leases[held.key]
+            if self._current.get(held.run_id) is held:
+                del self._current[held.run_id]
+            lost = held.failure
+            held.failure = lost or StoreError(f"Run {held.run_id} was released.")
+        if was_good and lost is not None:
+            raise lost
+
+    def _leave(self) -> None:
+        """Let go of every run at once."""
+        self._leases.clear()
+        self._current.clear()
+        if self._driver is not None:
+            self._driver.leave()
+
+    async def _claim(self, run_id: str, name: str) -> Standing:
+        """Mark a run that nobody drives. Another process may be quicker: then look again."""
+        while True:
+            vacant = self._vacant(run_id, name)
+            self._claims.add(run_id)
+            try:
+                standing = await self._mark(run_id, name, vacant)
+            finally:
+                self._claims.discard(run_id)
+            if standing.driver == name:
+                return standing
+
+    def _vacant(self, run_id: str, name: str) -> str:
+        """The mark of a run that nobody drives; raises `RunLockedError` if somebody does."""
+        mark = self._reader.driver(run_id)
+        if run_id in self._current or run_id in self._claims:
+            raise RunLockedError(run_id, lock.this_process())
+        if mark == name:
+            return mark  # ours, but it could not be taken off yet
+        if who := lock.holder(self._locks, mark):
+            raise RunLockedError(run_id, who)
+        return mark
+
+    async def _mark(self, run_id: str, name: str, expected: str | None) -> Standing:
+        errand = Acquisition(self._loop.create_future(), run_id, name, expected)
+        self._batch.acquisitions.append(errand)
+        self._schedule()
+        try:
+            return await asyncio.shield(errand.future)
+        except asyncio.CancelledError:
+            errand.future.add_done_callback(self._disown)
+            raise
+
+    def _disown(self, marked: asyncio.Future[Standing]) -> None:
+        """Whoever wanted the run was cancelled meanwhile."""
+        if marked.exception() is None:
+            standing = marked.result()
+            self._unmark((standing.number, standing.epoch))
+
+    def _unmark(self, key: Key) -> asyncio.Future[None]:
+        """Take the mark off a run. While that cannot be written, it is tried again and again: a process that
+        lives on must not seem to drive what it has let go of."""
+        future: asyncio.Future[None] = self._loop.create_future()
+
+        def check(done: asyncio.Future[None]) -> None:
+            if done.exception() is not None and not self._closed:
+                self._loop.call_later(_AGAIN_S, self._unmark, key)
+
+        future.add_done_callback(check)
+        if self._closed:
+            future.set_result(None)  # closing takes all marks off
+        else:
+            self._batch.liberations.append(Liberation(future, key))
+            self._schedule()
+        return future

@@ -1,0 +1,29 @@
+"""An agent is plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from podium.agents.agent import Agent
+
+
+def test_the_system_prompt_says_who_it_is_and_how_it_works() -> None:
+    assert Agent("Nora").system == "You are Nora."
+    assert Agent("Nora", "critic").system == "You are Nora, critic."
+    assert Agent("Nora", "critic", "\nBe strict.\n").system == "You are Nora, critic.\n\nBe strict."
+
+
+def test_the_defaults() -> None:
+    agent = Agent("Nora")
+    assert (agent.profile, agent.model, agent.temperature, agent.max_tokens, agent.timeout) == (
+        "balanced", "", 0.7, 4096, 300.0,
+    )  # fmt: skip
+
+
+def test_equal_fields_are_equal_agents_and_none_can_be_changed() -> None:
+    assert Agent("Nora", "critic") == Agent("Nora", "critic")
+    assert hash(Agent("Nora")) == hash(Agent("Nora"))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Agent("Nora").name = "Otto"  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,72 @@
+"""Which model answers for whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.agents.agent import Agent
+from podium.agents.models import Models
+from podium.errors import ModelUnavailableError, UnknownRunError
+from podium.models.function import FunctionModel
+from podium.models.model import Call
+from podium.stores import open_store
+
+AGENT = Agent("Nora", "critic", profile="powerful", model="python:own.py:answer")
+PLAIN = Agent("Otto", profile="powerful")
+MODELS = Models({"powerful": "python:profile.py:answer"})
+
+
+@pytest.mark.parametrize(
+    ("agent", "config", "name"),
+    [
+        (AGENT, {"model_for": {"Nora": "a", "critic": "b"}, "model": "c"}, "a"),
+        (AGENT, {"model_for": {"critic": "b"}, "model": "c"}, "b"),
+        (AGENT, {"model_for": {"editor": "b"}, "model": "c"}, "c"),
+        (AGENT, {"model": "c"}, "c"),
+        (AGENT, {}, "python:own.py:answer"),
+        (PLAIN, {}, "python:profile.py:answer"),
+        (Agent("Ida", profile="fast"), {}, "rehearsal"),
+        (Agent("Ida"), {"model_for": None, "model": None}, "rehearsal"),
+    ],
+)
+def test_the_strongest_choice_wins(agent: Agent, config: dict[str, Any], name: str) -> None:
+    assert MODELS.name_for(agent, config) == name
+
+
+async def answer(call: Call) -> str:
+    return "mine"
+
+
+def test_a_model_is_opened_once_under_both_its_names() -> None:
+    models = Models()
+    short = f"python:{Path(__file__).parent}/../agents/{Path(__file__).name}:answer"
+    opened = models.open(short)
+    assert models.open(short) is opened
+    assert opened.name != short
+    assert models.for_agent(PLAIN, {"model": opened.name}) is opened
+
+
+def test_a_model_that_is_handed_in_is_used() -> None:
+    mine = FunctionModel(answer, "mine")
+    assert Models(opened={"mine": mine}).for_agent(PLAIN, {"model": "mine"}) is mine
+
+
+async def test_wrong_names_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    async with open_store(str(tmp_path / "store.sqlite")) as store:
+        models = Models(store=store)
+        assert [model.name for model in await models.prepare({})] == ["rehearsal"]
+        with pytest.raises(ModelUnavailableError):
+            await models.prepare({"model": "nonsense"})
+        with pytest.raises(ModelUnavailableError):
+            await models.prepare({"model_for": {"critic": "openai:gpt-5"}})
+        with pytest.raises(UnknownRunError):
+            await models.prepare({"model": "replay:zzzzzzzzzzzz"})
+
+
+def test_the_main_model_stands_for_the_run() -> None:
+    assert Models().main({}).rehearsal
+    assert Models({"balanced": f"python:{__file__}:answer"}).main({}).name.endswith(":answer")
+    assert Models({"balanced": "openai:x"}).main({"model": "rehearsal"}).rehearsal

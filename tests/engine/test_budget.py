@@ -1,0 +1,358 @@
+"""Ceilings that hold: worst cases are reserved, waiting is fair, nothing deadlocks, crashes are counted."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import podium
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from podium.engine.budget import Budget, Ledger, Scope
+from podium.engine.events import BudgetLeased, Charge
+from podium.engine.log import Store
+from podium.errors import BudgetExhaustedError, UsageError
+from podium.stores import open_store
+
+ONE_CALL = Charge(calls=1)
+
+
+class Meter:
+    """The callee's own count of what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.at_once = 0
+        self.most_at_once = 0
+
+    async def call(self, n: int) -> int:
+        self.calls += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0.001)
+        self.at_once -= 1
+        return n
+
+
+def fan_of(meter: Meter, branches: int, cost: Charge) -> podium.Workflow:
+    async def one(run: podium.Run, n: int) -> int:
+        return await run.step("call", meter.call, n, cost=cost)
+
+    async def fan(run: podium.Run, request: str) -> dict[str, int]:
+        out = await run.gather({str(n): one(run, n) for n in range(branches)})
+        failed = [r.error for r in out.values() if isinstance(r, podium.Failed)]
+        assert all(isinstance(error, BudgetExhaustedError) for error in failed)
+        return {"done": len(out) - len(failed), "refused": len(failed)}
+
+    return podium.Workflow(fan, "fan")
+
+
+@pytest.mark.parametrize(
+    ("budget", "cost", "allowed"),
+    [
+        (Budget(calls=20), ONE_CALL, 20),
+        (Budget(usd=2.0), Charge(usd=0.1, calls=1), 20),
+        (Budget(tokens=2_050), Charge(input_tokens=60, output_tokens=40, calls=1), 20),
+        (Budget(usd=100, calls=20, tokens=10_000), Charge(usd=0.1, input_tokens=1, calls=1), 20),
+    ],
+)
+async def test_fifty_parallel_calls_never_pass_a_cap_for_twenty(
+    store: Store, budget: Budget, cost: Charge, allowed: int
+) -> None:
+    meter = Meter()
+    result = await podium.run(fan_of(meter, 50, cost), "go", store=store, budget=budget)
+    assert meter.calls == allowed
+    assert result.output == {"done": allowed, "refused": 50 - allowed}
+    assert (result.status, result.stop_reason, result.exit_code) == ("partial", "budget", 4)
+    assert result.usage.calls == allowed
+
+
+async def test_a_resumed_run_remembers_what_it_spent_and_gets_the_new_total(store: Store) -> None:
+    meter = Meter()
+    flow = fan_of(meter, 50, ONE_CALL)
+    first = await podium.run(flow, "go", store=store, budget=Budget(calls=20))
+    second = await (await podium.resume(first.run_id, workflow=flow, store=store, budget=Budget(calls=35))).result()
+    assert meter.calls == 35
+    assert second.usage.calls == 35
+    third = await (await podium.resume(first.run_id, workflow=flow, store=store, budget=Budget(calls=100))).result()
+    assert third.status == "completed"
+    assert meter.calls == 50, "nothing was paid twice"
+
+
+async def test_callers_wait_while_something_in_flight_may_free_the_budget(store: Store) -> None:
+    """The worst case is ten times the real cost: calls must queue for settlements, not fail."""
+    meter = Meter()
+
+    async def one(run: podium.Run, n: int) -> int:
+        async def work(effect: Any) -> int:
+            async with effect.attempt(Charge(usd=1.0, calls=1)) as attempt:
+                value = await meter.call(n)
+                attempt.spend(Charge(usd=0.1, calls=1))
+                return value
+
+        return await run.perform("call", work, inputs=[n])
+
+    async def fan(run: podium.Run, request: str) -> int:
+        out = await run.gather({str(n): one(run, n) for n in range(30)})
+        return sum(isinstance(r, podium.Ok) for r in out.values())
+
+    result = await podium.run(podium.Workflow(fan, "fan"), "go", store=store, budget=Budget(usd=4.0))
+    assert result.output == 30, "3 dollars in all fit under 4, though 30 worst cases do not"
+    assert meter.most_at_once <= 4
+
+
+async def test_a_branch_budget_is_a_cap_and_not_a_share(store: Store) -> None:
+    meter = Meter()
+
+    async def capped(run: podium.Run, name: str, cap: int) -> int:
+        done = 0
+        async with run.branch("capped", budget=Budget(calls=cap)):
+            try:
+                for n in range(10):
+                    await run.step("call", meter.call, n, cost=ONE_CALL)
+                    done += 1
+            except BudgetExhaustedError as error:
+                assert error.scope == f"{name}/capped"
+        return done
+
+    async def flow(run: podium.Run, request: str) -> list[int]:
+        out = await run.gather({"a": capped(run, "a", 3), "b": capped(run, "b", 8)})
+        return [branch.unwrap() for branch in out.values()]
+
+    result = await podium.run(podium.Workflow(flow, "flow"), "go", store=store, budget=Budget(calls=12))
+    assert result.output == [3, 8]
+    assert result.status == "completed", "an exhausted branch is the workflow's own business"
+
+
+async def test_the_run_ceiling_holds_over_generous_branches(store: Store) -> None:
+    meter = Meter()
+
+    async def branch(run: podium.Run) -> None:
+        async with run.branch("rich", budget=Budget(calls=100)):
+            for n in range(10):
+                await run.step("call", meter.call, n, cost=ONE_CALL)
+
+    async def flow(run: podium.Run, request: str) -> None:
+        await run.gather({str(n): branch(run) for n in range(5)})
+
+    result = await podium.run(podium.Workflow(flow, "flow"), "go", store=store, budget=Budget(calls=17))
+    assert meter.calls == 17
+    assert result.status == "partial"
+
+
+async def test_the_closing_reserve_is_kept_for_the_last_step(store: Store) -> None:
+    meter = Meter()
+
+    async def flow(run: podium.Run, request: str) -> str:
+        done = 0
+        try:
+            while True:
+                await run.step("work", meter.call, done, cost=ONE_CALL)
+                done += 1
+        except BudgetExhaustedError:
+            async with run.closing():
+                await run.step("sum_up", meter.call, done, cost=ONE_CALL)
+        return f"{done} steps and a summary"
+
+    result = await podium.run(
+        podium.Workflow(flow, "flow", closing=0.1), "go", store=store, budget=Budget(calls=10)
+    )
+    assert result.output == "9 steps and a summary"
+    assert (result.status, result.stop_reason) == ("partial", "budget")
+    assert meter.calls == 10
+
+
+async def test_out_of_budget_without_a_word_from_the_workflow_is_partial_and_resumable(store: Store) -> None:
+    meter = Meter()
+
+    async def flow(run: podium.Run, request: str) -> int:
+        for n in range(5):
+            await run.step("call", meter.call, n, cost=ONE_CALL)
+        return 5
+
+    workflow = podium.Workflow(flow, "flow")
+    first = await podium.run(workflow, "go", store=store, budget=Budget(calls=3))
+    assert (first.status, first.stop_reason, first.exit_code) == ("partial", "budget", 4)
+    assert "3 of 3 spent" in first.error
+    assert "larger budget" in first.hint
+    second = await (await podium.resume(first.run_id, workflow=workflow, store=store, budget=Budget(calls=9))).result()
+    assert (second.status, second.output) == ("completed", 5)
+    assert meter.calls == 5
+
+
+async def test_a_time_budget_stops_what_is_in_flight(store: Store) -> None:
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    async def flow(run: podium.Run, request: str) -> None:
+        await run.step("wait", forever)
+
+    result = await podium.run(podium.Workflow(flow, "flow"), "go", store=store, budget=Budget(seconds=0.1))
+    assert (result.status, result.stop_reason, result.exit_code) == ("partial", "time", 4)
+
+
+async def test_a_branch_can_have_a_time_budget_of_its_own(store: Store) -> None:
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    async def flow(run: podium.Run, request: str) -> str:
+        try:
+            async with run.branch("slow", budget=Budget(seconds=0.05)):
+                await run.step("wait", forever)
+        except BudgetExhaustedError as error:
+            return f"{error.kind} of {error.scope}"
+        return "no limit"
+
+    result = await podium.run(podium.Workflow(flow, "flow"), "go", store=store)
+    assert result.output == "seconds of slow"
+    assert result.status == "completed"
+
+
+async def test_depth_is_a_budget(store: Store) -> None:
+    async def deeper(run: podium.Run, depth: int) -> int:
+        try:
+            out = await run.gather({"down": deeper(run, depth + 1)})
+        except BudgetExhaustedError as error:
+            assert error.kind == "depth"
+            return depth
+        return out["down"].unwrap()
+
+    async def flow(run: podium.Run, request: str) -> int:
+        return await deeper(run, 0)
+
+    result = await podium.run(podium.Workflow(flow, "flow"), "go", store=store, budget=Budget(depth=4))
+    assert result.output == 4
+
+
+async def test_a_call_that_costs_more_than_its_worst_case_is_reported(store: Store) -> None:
+    async def greedy(effect: Any) -> str:
+        async with effect.attempt(Charge(usd=0.1, calls=1)) as attempt:
+            attempt.spend(Charge(usd=0.5, calls=1))
+        return "done"
+
+    async def flow(run: podium.Run, request: str) -> str:
+        return await run.perform("call", greedy, inputs=[])
+
+    result = await podium.run(podium.Workflow(flow, "flow"), "go", store=store, budget=Budget(usd=1.0))
+    assert result.usage.usd == pytest.approx(0.5)
+    assert len(await store.read(result.run_id, types=["budget.overrun"])) == 1
+
+
+async def test_an_unknown_option_of_a_budget_is_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match="empty"):
+        await podium.run(fan_of(Meter(), 1, ONE_CALL), "  ", store=store)
+
+
+# ── the ledger alone ──
+
+
+def ledger_of(limit: int) -> tuple[Ledger, Scope, list[tuple[str, BudgetLeased]]]:
+    told: list[tuple[str, BudgetLeased]] = []
+    scope = Scope("", Budget(calls=limit))
+    return Ledger(scope, lambda path, lease: told.append((path, lease))), scope, told
+
+
+async def test_only_a_full_scope_blocks_those_behind() -> None:
+    """First come first served; but a waiter for a full branch does not hold up its neighbours."""
+    ledger, root, _ = ledger_of(100)
+    narrow, wide = Scope("narrow", Budget(calls=1)), Scope("wide", Budget(calls=50))
+    held, _ = await ledger.reserve((narrow, root), ONE_CALL, False)
+    blocked = asyncio.create_task(ledger.reserve((narrow, root), ONE_CALL, False))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(1):
+        await ledger.reserve((wide, root), ONE_CALL, False)
+    assert not blocked.done()
+    ledger.settle(held, Charge())
+    async with asyncio.timeout(1):
+        await blocked
+
+
+async def test_a_big_waiter_is_not_starved_by_small_ones() -> None:
+    ledger, root, _ = ledger_of(10)
+    first, _ = await ledger.reserve((root,), Charge(calls=6), False)
+    big = asyncio.create_task(ledger.reserve((root,), Charge(calls=8), False))
+    await asyncio.sleep(0)
+    small = asyncio.create_task(ledger.reserve((root,), Charge(calls=1), False))
+    await asyncio.sleep(0)
+    assert not small.done(), "it came later and the scope is full for the one before it"
+    ledger.settle(first, Charge(calls=1))
+    await big
+    await small
+
+
+async def test_a_cancelled_waiter_gives_way() -> None:
+    ledger, root, _ = ledger_of(2)
+    held, _ = await ledger.reserve((root,), Charge(calls=1), False)
+    waiting = asyncio.create_task(ledger.reserve((root,), Charge(calls=2), False))
+    await asyncio.sleep(0)
+    behind = asyncio.create_task(ledger.reserve((root,), Charge(calls=1), False))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    async with asyncio.timeout(1):
+        await behind
+    assert root.reserved[2] == 2
+    ledger.settle(held, Charge())
+    assert root.reserved[2] == 1
+
+
+async def test_leases_grow_by_doubling_and_shrink_when_much_too_large() -> None:
+    ledger, root, told = ledger_of(1000)
+    held = [await ledger.reserve((root,), ONE_CALL, False) for _ in range(50)]
+    assert [lease.lease.calls for _, lease in told] == [1, 2, 4, 8, 16, 32, 64]
+    assert [grown for _, grown in held].count(True) == 7
+    for reservation, _ in held:
+        ledger.settle(reservation, ONE_CALL)
+    await ledger.reserve((root,), ONE_CALL, False)
+    assert told[-1][1].lease.calls == 2
+
+
+# ── nested budgets and slots: no deadlock ──
+
+Tree = tuple[int, int | None, list[Any]]
+"""Calls at a node, its cap, and its children."""
+
+trees: st.SearchStrategy[Tree] = st.recursive(
+    st.tuples(st.integers(0, 3), st.none() | st.integers(0, 6), st.just([])),
+    lambda children: st.tuples(
+        st.integers(0, 3), st.none() | st.integers(0, 12), st.lists(children, min_size=1, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tree=trees, slots=st.integers(1, 8), total=st.integers(0, 40))
+def test_nested_budgets_with_few_slots_never_deadlock(
+    tree: Tree, slots: int, total: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    meter = Meter()
+
+    async def node(run: podium.Run, tree: Tree) -> None:
+        calls, cap, children = tree
+        async with run.branch("node", budget=None if cap is None else Budget(calls=cap)):
+            for n in range(calls):
+                await run.step("before", meter.call, n, cost=ONE_CALL)
+            if children:
+                await run.gather({str(i): node(run, child) for i, child in enumerate(children)})
+            await run.step("after", meter.call, 0, cost=ONE_CALL)
+
+    async def flow(run: podium.Run, request: str) -> str:
+        await node(run, tree)
+        return "done"
+
+    async def drive(folder: Path) -> podium.RunResult:
+        async with open_store(f"sqlite:///{folder}/podium.sqlite") as store, asyncio.timeout(20):
+            return await podium.run(
+                podium.Workflow(flow, "flow"), "go", store=store, budget=Budget(calls=total), concurrency=slots
+            )
+
+    result = asyncio.run(drive(_SHARED.setdefault("folder", tmp_path_factory.mktemp("trees"))))
+    assert result.status in {"completed", "partial"}
+    assert meter.calls <= total
+    assert meter.most_at_once <= slots
+
+
+_SHARED: dict[str, Path] = {}
+"""One database for all examples: making 300 of them would test the file system."""

@@ -1,0 +1,92 @@
+"""`kill -9` at any instant: the same result, no finished step run again, at most the calls in flight
+repeated, and never past the budget."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import podium
+from podium.settings import Settings
+
+from tests.engine.programs import crash_flow
+
+ROOT = Path(__file__).parents[2]
+
+
+def lab(folder: Path, kind: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "tests.engine.programs.crash_lab", str(folder), kind]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+async def reference(folder: Path) -> str:
+    """The result of a run that nobody disturbs."""
+    crash_flow.CALLS = folder / "reference.log"
+    result = await podium.run(
+        crash_flow.crash, "go", store=str(folder / "reference.sqlite"), settings=Settings.load(cwd="/", env={})
+    )
+    return str(result.output)
+
+
+def label_of(path: str) -> str:
+    """`b1/work#3` is the step labelled `b1-2`; in the root branch the head comes first, then the tail."""
+    branch, _, name = path.rpartition("/")
+    nth = int(name.partition("#")[2] or 1) - 1
+    if branch:
+        return f"{branch}-{nth}"
+    return f"head-{nth}" if nth < 5 else f"tail-{nth - 5}"
+
+
+def check(report: dict[str, Any], output: str) -> None:
+    assert report["status"] == "completed", report
+    assert report["output"] == output, report["how"]
+    begun = Counter(report["begun"])
+    assert len(begun) == 30
+    for path in report["done_when_killed"]:
+        assert begun[label_of(path)] == 1, f"{path} was finished and ran again: {report['how']}"
+    assert max(begun.values()) <= 2, "a call in flight is repeated at most once"
+
+
+async def test_killed_at_every_step_boundary(tmp_path: Path) -> None:
+    reports = lab(tmp_path, "boundaries")
+    assert len(reports) == 60
+    output = await reference(tmp_path)
+    for report in reports:
+        assert report["was_killed"], report["how"]
+        check(report, output)
+
+
+async def test_killed_at_random_instants(tmp_path: Path) -> None:
+    reports = lab(tmp_path, "instants")
+    assert len(reports) == 50
+    output = await reference(tmp_path)
+    survived_long_enough = [report for report in reports if report["begun_before"]]
+    assert len(survived_long_enough) > 10, "most instants should hit a run that was under way"
+    for report in reports:
+        if report["status"] == "none":  # killed before `start` had returned: nothing was promised
+            assert not report["begun_before"]
+        else:
+            check(report, output)
+
+
+def test_killed_right_after_start_returns_the_run_exists(tmp_path: Path) -> None:
+    reports = lab(tmp_path, "starts")
+    assert len(reports) == 100
+    assert all(report["was_killed"] for report in reports)
+    assert all(report["status"] in {"queued", "running"} for report in reports), Counter(
+        report["status"] for report in reports
+    )
+
+
+def test_a_crash_in_the_middle_never_lets_the_budget_be_passed(tmp_path: Path) -> None:
+    """By the called function's own count, over both lives together."""
+    for report in lab(tmp_path, "capped"):
+        assert report["was_killed"], report["how"]
+        assert len(report["begun"]) <= 20, f"{len(report['begun'])} calls under a cap of 20: {report['how']}"
+        assert report["status"] == "partial"

@@ -1,0 +1,184 @@
+"""Data is found in a reply wherever it lies, and what is wrong with it is said readably."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.engine import codec
+from podium.models.repair import Mismatch, find, repair_prompt
+
+
+class Point(msgspec.Struct):
+    x: int
+    label: str = ""
+
+
+class Idea(pydantic.BaseModel):
+    title: str
+    score: float = pydantic.Field(ge=0, le=1)
+    tags: list[str] = []
+
+
+def value(text: str, kind: Any) -> Any:
+    found = find(text, kind)
+    assert isinstance(found, bytes), found
+    return codec.reader(kind)(found)
+
+
+def error(text: str, kind: Any) -> str:
+    found = find(text, kind)
+    assert isinstance(found, Mismatch), found
+    return found.error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"x": 1}',
+        '  \n{"x": 1}\n ',
+        '```json\n{"x": 1}\n```',
+        '```\n{"x": 1}\n```',
+        'Sure!\n\n```JSON\n{"x": 1}\n```\nHope this helps {really}.',
+        'Here it is: {"x": 1}',
+        '{"x": 1} as you wished.',
+        'As [1] says (see {a}), the answer is {"x": 1}; compare {"x": "no"}.',
+        'An open { brace first, then {"x": 1}',
+        '```json\n{"x": 1}',
+        'Draft: {"x": "one"}\nFinal: {"x": 1}',
+        '{"label": "a } in a string \\" and a {", "x": 1} done',
+        '<think>{"x": "?"}</think>{"x": 1}',
+    ],
+)
+def test_the_json_is_found(text: str) -> None:
+    assert value(text, Point).x == 1
+
+
+def test_what_is_found_is_plain_json_without_decoration() -> None:
+    assert find('```json\n{\n  "x": 1\n}\n```', Point) == b'{"x":1}'
+
+
+def test_arrays_and_plain_values_are_found_too() -> None:
+    assert value("The list: [1, 2, 3].", list[int]) == [1, 2, 3]
+    assert value("42", int) == 42
+    assert value("true", bool) is True
+    assert value('{"a": [1]}', dict[str, list[int]]) == {"a": [1]}
+    assert value("[]", Any) == []
+
+
+def test_a_bare_word_can_be_a_choice_or_a_text_with_rules() -> None:
+    assert value(" approve\n", Literal["approve", "reject"]) == "approve"
+    assert value("short", Annotated[str, msgspec.Meta(max_length=5)]) == "short"
+    assert "maybe" in error("maybe", Literal["approve", "reject"])
+    assert error("maybe", Any) == "The reply holds no JSON."
+
+
+def test_an_error_names_the_field_for_msgspec_and_for_pydantic() -> None:
+    assert "$.x" in error('{"x": "one"}', Point)
+    told = error('{"title": 3, "score": 7}', Idea)
+    assert "title" in told
+    assert "score" in told
+    assert "got 7" in told
+    assert "https://" not in told
+    assert "\n" not in told
+
+
+def test_many_errors_are_counted_and_not_all_listed() -> None:
+    told = error(json.dumps([{"title": 1, "score": 9}] * 20), list[Idea])
+    assert "34 more problems" in told
+    assert len(told) < 1500
+
+
+def test_the_error_is_about_the_json_that_was_meant() -> None:
+    assert "$.x" in error('As [1] says: {"x": "one", "label": "the one that was meant"} [2]', Point)
+    assert "$.x" in error('{"x": "one"} and some prose after it', Point)
+
+
+def test_broken_json_is_called_broken() -> None:
+    assert "truncated" in error('{"x": 1, "label": "never clo', Point)
+    assert "malformed" in error('{"x": 1,, }', Point)
+
+
+def test_what_json_itself_forbids_is_refused() -> None:
+    assert isinstance(find('{"score": NaN, "title": "a"}', Idea), Mismatch)
+
+
+def test_surrogates_are_replaced_and_pairs_are_kept() -> None:
+    assert value('{"x": 1, "label": "a\\ud800b"}', Point).label == "a\ufffdb"
+    assert value('{"x": 1, "label": "\\ud83d\\ude00"}', Point).label == "😀"
+    assert value('{"x": 1, "label": "\\\\ud800"}', Point).label == "\\ud800"
+    assert value('{"x": 1, "label": "\ud800"}', Point).label == "?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 1_000_000, "[" * 1_000_000, '{"' * 500_000, '\\"' * 500_000, "{" + '\\"' * 500_000 + "\\",
+        "{]" * 500_000, "```\n" * 250_000, "[" * 100_000 + "]" * 100_000, '"' * 999_999, "\n" + " " * 1_000_000,
+        '{"a":' * 100_000, "{}" * 500_000, "```json" + "a" * 1_000_000, "\x00" * 1_000_000,
+    ],
+)  # fmt: skip
+def test_hostile_replies_are_refused_with_bounded_work(text: str) -> None:
+    assert isinstance(find(text, Point), Mismatch)
+    assert isinstance(find(text, Idea), Mismatch)
+
+
+def test_deep_nesting_and_long_replies_are_read() -> None:
+    deep = "[" * 200 + "]" * 200
+    assert find(deep, Any) == deep.encode()
+    long = {"title": "x" * 1_000_000, "score": 0.5}
+    assert len(value(f"Here:\n{json.dumps(long)}\nDone.", Idea).title) == 1_000_000
+
+
+@given(st.text())
+def test_random_text_never_crashes(text: str) -> None:
+    for kind in (Point, Idea, list[int], Literal["a"], Any):
+        found = find(text, kind)
+        if isinstance(found, Mismatch):
+            assert found.error
+        else:
+            codec.reader(kind)(found)  # what was found does fit
+
+
+@given(st.lists(st.sampled_from(['{"x":1}', "{", "}", "[", "]", '"', "\\", "```", "\n", "json", "x", ","])))
+def test_random_brackets_never_crash(parts: list[str]) -> None:
+    text = "".join(parts)
+    found = find(text, Point)
+    assert isinstance(found, Mismatch) or codec.reader(Point)(found).x == 1
+
+
+PROSE = st.text(st.characters(blacklist_characters='{}[]"`\\', blacklist_categories=("Cs",)), max_size=40)
+JSON = st.dictionaries(
+    st.text(max_size=5),
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-1000, 1000) | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=8,
+    ),
+)
+
+
+@given(before=PROSE, data=JSON, after=PROSE, indent=st.none() | st.integers(0, 3))
+def test_any_object_between_any_prose_is_found(
+    before: str, data: dict[str, Any], after: str, indent: int | None
+) -> None:
+    text = json.dumps(data, indent=indent)
+    assert value(f"{before}{text}{after}", dict[str, Any]) == data
+    assert value(f"{before}\n```json\n{text}\n```\n{after}", dict[str, Any]) == data
+
+
+def test_the_repair_prompt_holds_the_question_the_reply_and_the_error() -> None:
+    prompt = repair_prompt("Grade this.", '{"x": "one"}', "Expected `int`.")
+    assert prompt.startswith("Grade this.")
+    assert '{"x": "one"}' in prompt
+    assert "Expected `int`." in prompt
+
+
+def test_a_very_long_reply_is_cut_in_the_repair_prompt() -> None:
+    assert len(repair_prompt("p", "x" * 1_000_000, "e")) < 10_000
