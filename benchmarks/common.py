@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from typing import Protocol
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / ".bench"
 """Results, temporary stores and the peers' virtual environments; ignored by git."""
+
+JOURNAL = "PODIUM_BENCH_JOURNAL"
+"""Environment variable that names the journal of a process that is killed or resumed."""
 
 WORKLOADS = ("chain", "fanout", "tree", "many")
 REPLY = json.dumps(
@@ -73,28 +77,34 @@ class FakeModel:
         self.latency = 0.0
         self.calls = 0
         self.slots: asyncio.Semaphore | None = None
-        self.journal: int | None = None
-        """File descriptor that gets the tag of every finished call: what was really paid for."""
+        self.journal = os.environ.get(JOURNAL, "")
+        """A file that gets the tag and the moment of every finished call: what was really paid for."""
+        self.outside: Callable[[str], Awaitable[str]] | None = None
+        """Another harness's fake model, which then answers instead."""
         self.kill_at = ""
         """Tag of the call at whose beginning the process dies, as by `kill -9`."""
-        self.first_call_at: float | None = None
 
     async def answer(self, tag: str) -> str:
+        if self.outside is not None:
+            return await self.outside(tag)
         if self.slots is None:
             return await self._answer(tag)
         async with self.slots:
             return await self._answer(tag)
 
     async def _answer(self, tag: str) -> str:
-        if self.first_call_at is None:
-            self.first_call_at = time.time()
         if tag == self.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
+        began = time.time() if self.journal else 0.0
         await asyncio.sleep(self.latency)
         self.calls += 1
-        if self.journal is not None:
-            os.write(self.journal, f"{tag}\n".encode())
+        if self.journal:
+            self._record(tag, began)
         return REPLY
+
+    def _record(self, tag: str, began: float) -> None:
+        with open(self.journal, "a", encoding="utf-8") as journal:
+            journal.write(f"{tag} {began!r}\n")
 
 
 MODEL = FakeModel()

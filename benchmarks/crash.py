@@ -7,17 +7,20 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.common import MODEL, ROOT
+from benchmarks.common import JOURNAL, MODEL, ROOT
 from benchmarks.worker import SUBJECTS, load
+
+PODIUM = Path(sys.executable).with_name("podium")
 
 
 @dataclass
 class Resumed:
-    """What the second process reports."""
+    """Both lives of a killed chain."""
 
     done_before: int
     """Calls that were finished and paid for before the kill."""
@@ -26,53 +29,79 @@ class Resumed:
     complete: bool
     spawn_to_first_call_s: float
     """From starting the process to its first new call: what a person waits."""
-    ask_to_first_call_s: float
+    ask_to_first_call_s: float | None
     """From the request to resume to the first new call: reading the log and running to that point."""
-    total_s: float
 
 
 async def drive(subject: str, folder: Path, steps: int, kill_at: int) -> None:
     """The first life: dies at the beginning of call `kill_at`."""
     MODEL.kill_at = str(kill_at)
-    MODEL.journal = os.open(folder / "first.calls", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     it = load(subject)
     async with it.opened(folder):
         await it.chain("run", steps)
     raise AssertionError("the process was not killed")
 
 
-async def resume(subject: str, folder: Path, steps: int, spawned_at: float) -> Resumed:
-    """The second life."""
-    MODEL.journal = os.open(folder / "second.calls", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+async def resume(subject: str, folder: Path, steps: int) -> float:
+    """The second life. Returns the moment at which it asked to resume."""
     it = load(subject)
     async with it.opened(folder):
         asked_at = time.time()
         await it.resume("run", steps)
-    first = MODEL.first_call_at or time.time()
-    before = (folder / "first.calls").read_text().split()
-    after = (folder / "second.calls").read_text().split()
-    return Resumed(
-        done_before=len(before),
-        repeated=len(set(before) & set(after)),
-        complete=len(set(before) | set(after)) == steps,
-        spawn_to_first_call_s=first - spawned_at,
-        ask_to_first_call_s=first - asked_at,
-        total_s=time.time() - spawned_at,
-    )
+    return asked_at
+
+
+def spawn(command: list[str], journal: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, JOURNAL: str(journal), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def calls(journal: Path) -> dict[str, float]:
+    """Tags of finished calls and when they began."""
+    lines = [line.split() for line in journal.read_text(encoding="utf-8").splitlines()]
+    return {tag: float(moment) for tag, moment in lines}
 
 
 def kill_and_resume(python: Path, subject: str, folder: Path, steps: int, kill_at: int) -> Resumed:
     """Both lives, each in a process of its own."""
-    folder.mkdir(parents=True)
+    command = first_life(python, subject, folder, steps, kill_at)
+    return second_life(command, folder, steps)
+
+
+def kill_and_resume_by_command(folder: Path, steps: int, kill_at: int) -> Resumed:
+    """The same, taken up by `podium resume` as a person would."""
+    first_life(Path(sys.executable), "steps", folder, steps, kill_at)
+    store = ["--store", f"sqlite:///{folder}/podium.sqlite"]
+    listed = subprocess.run([PODIUM, "runs", "--json", *store], capture_output=True, text=True, check=True)
+    run_id: str = json.loads(listed.stdout)["runs"][0]["run_id"]
+    return second_life([str(PODIUM), "resume", run_id, *store], folder, steps)
+
+
+def first_life(python: Path, subject: str, folder: Path, steps: int, kill_at: int) -> list[str]:
+    """Let it work and die. Returns the command that takes it up again."""
     command = [str(python), "-m", "benchmarks.crash", subject, str(folder), str(steps)]
-    first = subprocess.run([*command, "--kill-at", str(kill_at)], cwd=ROOT, capture_output=True, text=True)
+    first = spawn([*command, "--kill-at", str(kill_at)], folder / "first.calls")
     if first.returncode != -9:
         raise AssertionError(f"{subject} was not killed: {first.stderr.strip()[-400:]}")
-    spawned = ["--spawned-at", repr(time.time())]
-    second = subprocess.run([*command, *spawned], cwd=ROOT, capture_output=True, text=True)
+    return command
+
+
+def second_life(command: list[str], folder: Path, steps: int) -> Resumed:
+    spawned_at = time.time()
+    second = spawn(command, folder / "second.calls")
     if second.returncode != 0:
-        raise AssertionError(f"{subject} did not resume: {second.stderr.strip()[-400:]}")
-    return Resumed(**json.loads(second.stdout.splitlines()[-1]))
+        raise AssertionError(f"it did not resume: {second.stderr.strip()[-400:]}")
+    before, after = calls(folder / "first.calls"), calls(folder / "second.calls")
+    first_call = min(after.values())
+    last_line = second.stdout.splitlines()[-1]
+    asked_at = float(last_line) if "benchmarks.crash" in command else None
+    return Resumed(
+        done_before=len(before),
+        repeated=len(before.keys() & after.keys()),
+        complete=len(before.keys() | after.keys()) == steps,
+        spawn_to_first_call_s=first_call - spawned_at,
+        ask_to_first_call_s=first_call - asked_at if asked_at else None,
+    )
 
 
 def main() -> None:
@@ -81,14 +110,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("steps", type=int)
     parser.add_argument("--kill-at", type=int)
-    parser.add_argument("--spawned-at", type=float)
     given = parser.parse_args()
     if given.kill_at is not None:
         asyncio.run(drive(given.subject, given.folder, given.steps, given.kill_at))
     else:
-        found = asyncio.run(resume(given.subject, given.folder, given.steps, given.spawned_at))
-        print(json.dumps(asdict(found)), flush=True)
-        os._exit(0)
+        print(repr(asyncio.run(resume(given.subject, given.folder, given.steps))), flush=True)
+        os._exit(0)  # a peer's left-over threads must not keep it alive
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """A human approval: draft, ask a person, revise until they are content.
 
-    podium run examples/approval.py "an invitation to the summer party"
-    podium answer last "shorter, please"
-    podium answer last approve
+podium run examples/approval.py "an invitation to the summer party"
+podium answer last "shorter, please"
+podium answer last approve
 """
 
 import podium

@@ -1,6 +1,6 @@
 """A chain: research a topic, draft from the notes, polish the draft.
 
-    podium run examples/chain.py "the history of lighthouses"
+podium run examples/chain.py "the history of lighthouses"
 """
 
 import podium
@@ -14,7 +14,9 @@ editor = podium.Agent("editor", instructions="You tighten prose without changing
 async def chain(run: podium.Run, request: str) -> str:
     """Three agents, one after the other; each sees what the one before made."""
     notes = await run.ask(researcher, "research", prompt="Collect notes on: {{ topic }}", topic=request)
-    draft = await run.ask(writer, "draft", prompt="Write an article from these notes:\n{{ notes }}", notes=notes)
+    draft = await run.ask(
+        writer, "draft", prompt="Write an article from these notes:\n{{ notes }}", notes=notes
+    )
     article = await run.ask(editor, "polish", prompt="Polish this article:\n{{ draft }}", draft=draft)
     await run.artifact("article.md", article, "text/markdown")
     return article

@@ -1,11 +1,12 @@
 """A fan-out with a gate: several writers pitch side by side, a judge grades, weak pitches are dropped.
 
-    podium run examples/fanout.py "a podcast about rivers" --writers 4 --threshold 60
+podium run examples/fanout.py "a podcast about rivers" --writers 4 --threshold 60
 """
 
 from typing import Annotated
 
 import msgspec
+
 import podium
 
 
@@ -21,6 +22,16 @@ class Grade(msgspec.Struct):
 
     score: Annotated[int, msgspec.Meta(ge=0, le=100)]
     reason: str
+
+
+class Graded(msgspec.Struct):
+    """A pitch with its grade: what a branch returns."""
+
+    title: str
+    idea: str
+    score: int
+    reason: str
+    passed: bool
 
 
 class Pitched(podium.EventData, frozen=True, kw_only=True):
@@ -41,31 +52,43 @@ async def fanout(
     run: podium.Run, request: str, *, writers: int = 3, threshold: int = 50
 ) -> podium.Outcome | podium.Partial:
     """Pitch in parallel, grade each pitch, keep those that pass, and let the judge sum up."""
-    branches = await run.gather({f"writer-{n}": pitch(run, request, n, threshold) for n in range(1, writers + 1)})
+    branches = await run.gather(
+        {f"writer-{n}": pitch(run, request, n, threshold) for n in range(1, writers + 1)}
+    )
     for name, branch in branches.items():
         if isinstance(branch, podium.Failed):
             run.warn(f"{name} did not finish: {branch.error}")
     graded = [branch.value for branch in branches.values() if isinstance(branch, podium.Ok)]
-    passed = sorted((row for row in graded if row["passed"]), key=lambda row: -row["score"])
+    passed = sorted((row for row in graded if row.passed), key=lambda row: -row.score)
     if not graded:
         return podium.Partial(output={"pitches": []}, reason="no pitch was finished")
     async with run.closing():
         summary = await run.ask(
-            judge, "sum_up", prompt="Sum up in two sentences for the commissioner:\n{{ rows }}", rows=passed or graded
+            judge,
+            "sum_up",
+            prompt="Sum up in two sentences for the commissioner:\n{{ rows }}",
+            rows=passed or graded,
         )
     return podium.Outcome(
         output={"summary": summary, "pitches": passed, "dropped": len(graded) - len(passed)},
-        quality=max(row["score"] for row in graded),
+        quality=max(row.score for row in graded),
     )
 
 
-async def pitch(run: podium.Run, request: str, number: int, threshold: int) -> dict[str, object]:
+async def pitch(run: podium.Run, request: str, number: int, threshold: int) -> Graded:
     """One branch: write a pitch, have it graded, tell the result."""
     writer = podium.Agent(f"writer {number}", role="writer", instructions="You pitch one bold idea.")
-    made = await run.ask(writer, "pitch", prompt="Pitch an idea for: {{ request }}", request=request, returns=Pitch)
+    made = await run.ask(
+        writer, "pitch", prompt="Pitch an idea for: {{ request }}", request=request, returns=Pitch
+    )
     grade = await run.ask(
-        judge, "grade", prompt="Grade this pitch: {{ title }}. {{ idea }}", title=made.title, idea=made.idea, returns=Grade
+        judge,
+        "grade",
+        prompt="Grade this pitch: {{ title }}. {{ idea }}",
+        title=made.title,
+        idea=made.idea,
+        returns=Grade,
     )
     passed = grade.score >= threshold
     run.emit(Pitched(writer=writer.name, title=made.title, score=grade.score, passed=passed))
-    return {"title": made.title, "idea": made.idea, "score": grade.score, "reason": grade.reason, "passed": passed}
+    return Graded(made.title, made.idea, grade.score, grade.reason, passed)

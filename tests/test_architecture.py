@@ -36,6 +36,8 @@ LAZY = {
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
     ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",
+    ("cli/commands/report.py", "podium.report.markdown"): "each format loads only its own renderer",
+    ("cli/commands/report.py", "podium.report.html"): "each format loads only its own renderer",
 }
 """(file, imported module) -> why this one import stands inside a function."""
 

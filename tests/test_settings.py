@@ -126,6 +126,15 @@ def test_a_relative_store_counts_from_the_file_that_names_it(project: Path, tmp_
     assert Settings.load(project / "deep", env(tmp_path)).store == f"sqlite:///{project}/runs/podium.sqlite"
 
 
+def test_a_relative_model_file_counts_from_the_file_that_names_it(project: Path, tmp_path: Path) -> None:
+    (project / "podium.toml").write_text(
+        'model = "python:m.py:f"\n[profiles]\nfast = "python:/abs/n.py:g"\nbalanced = "rehearsal"\n'
+    )
+    settings = Settings.load(project / "deep", env(tmp_path))
+    assert settings.model == f"python:{project}/m.py:f"
+    assert settings.profiles == {"fast": "python:/abs/n.py:g", "balanced": "rehearsal"}
+
+
 def test_store_urls() -> None:
     assert store_url("a.sqlite", Path("/base")) == "sqlite:////base/a.sqlite"
     assert store_url("sqlite:///a.sqlite", Path("/base")) == "sqlite:////base/a.sqlite"

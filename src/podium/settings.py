@@ -230,7 +230,18 @@ def _convert(key: str, value: Any, source: str, base: Path, *, from_text: bool =
     except (msgspec.ValidationError, ValueError, TypeError) as error:
         where = f"`{key}` in {source}" if source.endswith(".toml") else source or f"--{key.replace('_', '-')}"
         raise SettingsError(f"{where} must be {_EXPECTED[key]}, not {value!r}.", hint=_hint(key)) from error
-    return store_url(converted, base) if key == "store" else converted
+    return _anchored(key, converted, base)
+
+
+def _anchored(key: str, value: Any, base: Path) -> Any:
+    """Paths inside values count from the folder of the file that holds them, not from where one stands."""
+    if key == "store":
+        return store_url(value, base)
+    if key == "profiles":
+        return {name: _anchored("model", model, base) for name, model in value.items()}
+    if key == "model" and value.startswith("python:"):
+        return f"python:{(base / value.removeprefix('python:')).absolute()}"
+    return value
 
 
 def _plain(text: str) -> str:

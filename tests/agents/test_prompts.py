@@ -47,7 +47,13 @@ def test_a_missing_variable_is_an_error_that_names_template_and_variable(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "use", ["{% if gone %}x{% endif %}", "{% for a in gone %}x{% endfor %}", "{{ gone ~ 'x' }}", "{{ gone | json }}"]
+    "use",
+    [
+        "{% if gone %}x{% endif %}",
+        "{% for a in gone %}x{% endfor %}",
+        "{{ gone ~ 'x' }}",
+        "{{ gone | json }}",
+    ],
 )
 def test_every_use_of_a_missing_variable_is_an_error(use: str) -> None:
     with pytest.raises(UsageError, match="'gone' is undefined"):
@@ -79,7 +85,9 @@ def test_a_missing_folder_and_a_missing_task_are_named(tmp_path: Path) -> None:
 
 def test_data_is_written_as_json_and_parts_of_it_can_be_reached() -> None:
     grade, person = Grade(3, ["a"]), Person(name="Ada")
-    template = template_of("{{ grade }}|{{ grade.score }}|{{ person.name }}|{{ person }}|{{ items | json }}", "inline")
+    template = template_of(
+        "{{ grade }}|{{ grade.score }}|{{ person.name }}|{{ person }}|{{ items | json }}", "inline"
+    )
     assert template.render({"grade": grade, "person": person, "items": [1]}) == (
         '{\n  "score": 3,\n  "notes": [\n    "a"\n  ]\n}|3|Ada|{\n  "name": "Ada"\n}|[\n  1\n]'
     )
@@ -91,7 +99,7 @@ def test_blocks_leave_no_empty_lines() -> None:
 
 
 def test_a_template_cannot_reach_into_python() -> None:
-    with pytest.raises(UsageError, match="unsafe|undefined"):
+    with pytest.raises(UsageError, match=r"unsafe|undefined"):
         template_of("{{ ''.__class__.__mro__ }}", "inline").render({})
 
 

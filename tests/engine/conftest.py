@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+
 from podium.engine.log import Store
 from podium.settings import Settings
 from podium.stores import open_store

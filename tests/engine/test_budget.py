@@ -6,10 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import podium
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import podium
 from podium.engine.budget import Budget, Ledger, Scope
 from podium.engine.events import BudgetLeased, Charge
 from podium.engine.log import Store
@@ -73,10 +74,14 @@ async def test_a_resumed_run_remembers_what_it_spent_and_gets_the_new_total(stor
     meter = Meter()
     flow = fan_of(meter, 50, ONE_CALL)
     first = await podium.run(flow, "go", store=store, budget=Budget(calls=20))
-    second = await (await podium.resume(first.run_id, workflow=flow, store=store, budget=Budget(calls=35))).result()
+    second = await (
+        await podium.resume(first.run_id, workflow=flow, store=store, budget=Budget(calls=35))
+    ).result()
     assert meter.calls == 35
     assert second.usage.calls == 35
-    third = await (await podium.resume(first.run_id, workflow=flow, store=store, budget=Budget(calls=100))).result()
+    third = await (
+        await podium.resume(first.run_id, workflow=flow, store=store, budget=Budget(calls=100))
+    ).result()
     assert third.status == "completed"
     assert meter.calls == 50, "nothing was paid twice"
 
@@ -114,7 +119,7 @@ async def test_a_branch_budget_is_a_cap_and_not_a_share(store: Store) -> None:
                     await run.step("call", meter.call, n, cost=ONE_CALL)
                     done += 1
             except BudgetExhaustedError as error:
-                assert error.scope == f"{name}/capped"
+                return done if error.scope == f"{name}/capped" else -1
         return done
 
     async def flow(run: podium.Run, request: str) -> list[int]:
@@ -177,7 +182,9 @@ async def test_out_of_budget_without_a_word_from_the_workflow_is_partial_and_res
     assert (first.status, first.stop_reason, first.exit_code) == ("partial", "budget", 4)
     assert "3 of 3 spent" in first.error
     assert "larger budget" in first.hint
-    second = await (await podium.resume(first.run_id, workflow=workflow, store=store, budget=Budget(calls=9))).result()
+    second = await (
+        await podium.resume(first.run_id, workflow=workflow, store=store, budget=Budget(calls=9))
+    ).result()
     assert (second.status, second.output) == ("completed", 5)
     assert meter.calls == 5
 
@@ -215,8 +222,7 @@ async def test_depth_is_a_budget(store: Store) -> None:
         try:
             out = await run.gather({"down": deeper(run, depth + 1)})
         except BudgetExhaustedError as error:
-            assert error.kind == "depth"
-            return depth
+            return depth if error.kind == "depth" else -1
         return out["down"].unwrap()
 
     async def flow(run: podium.Run, request: str) -> int:
@@ -345,7 +351,11 @@ def test_nested_budgets_with_few_slots_never_deadlock(
     async def drive(folder: Path) -> podium.RunResult:
         async with open_store(f"sqlite:///{folder}/podium.sqlite") as store, asyncio.timeout(20):
             return await podium.run(
-                podium.Workflow(flow, "flow"), "go", store=store, budget=Budget(calls=total), concurrency=slots
+                podium.Workflow(flow, "flow"),
+                "go",
+                store=store,
+                budget=Budget(calls=total),
+                concurrency=slots,
             )
 
     result = asyncio.run(drive(_SHARED.setdefault("folder", tmp_path_factory.mktemp("trees"))))

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import podium
 import pytest
+
+import podium
 from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.errors import NotResumableError
@@ -30,7 +31,7 @@ def alive(pid: int) -> bool:
 async def until(condition: Any, what: str) -> None:
     """Wait for something that another task or process brings about."""
     async with asyncio.timeout(20):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - other processes cannot set an event
             await asyncio.sleep(0.01)
     assert condition(), what
 

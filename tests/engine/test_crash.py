@@ -12,7 +12,6 @@ from typing import Any
 
 import podium
 from podium.settings import Settings
-
 from tests.engine.programs import crash_flow
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +28,10 @@ async def reference(folder: Path) -> str:
     """The result of a run that nobody disturbs."""
     crash_flow.CALLS = folder / "reference.log"
     result = await podium.run(
-        crash_flow.crash, "go", store=str(folder / "reference.sqlite"), settings=Settings.load(cwd="/", env={})
+        crash_flow.crash,
+        "go",
+        store=str(folder / "reference.sqlite"),
+        settings=Settings.load(cwd="/", env={}),
     )
     return str(result.output)
 
@@ -46,7 +48,7 @@ def label_of(path: str) -> str:
 def check(report: dict[str, Any], output: str) -> None:
     assert report["status"] == "completed", report
     assert report["output"] == output, report["how"]
-    begun = Counter(report["begun"])
+    begun: Counter[str] = Counter(report["begun"])
     assert len(begun) == 30
     for path in report["done_when_killed"]:
         assert begun[label_of(path)] == 1, f"{path} was finished and ran again: {report['how']}"

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import msgspec
-import podium
 import pytest
+
+import podium
 from podium.engine.log import Store
 from podium.errors import (
     ConcurrentBranchError,
@@ -187,7 +188,11 @@ async def test_gather_keeps_the_declared_order_and_a_failure_is_data(store: Stor
 
     async def fan(run: podium.Run, request: str) -> list[Any]:
         out = await run.gather(
-            {"slow": branch(run, "slow", 0.05), "bad": branch(run, "bad", 0.0), "fast": branch(run, "fast", 0.0)}
+            {
+                "slow": branch(run, "slow", 0.05),
+                "bad": branch(run, "bad", 0.0),
+                "fast": branch(run, "fast", 0.0),
+            }
         )
         return [(name, r.value if isinstance(r, podium.Ok) else str(r.error)) for name, r in out.items()]
 

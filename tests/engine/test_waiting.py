@@ -6,8 +6,9 @@ import asyncio
 import time
 from typing import Any
 
-import podium
 import pytest
+
+import podium
 from podium.engine.log import Store
 from podium.errors import NotResumableError, UsageError
 
@@ -145,7 +146,9 @@ async def test_a_gate_asks_only_when_the_run_was_started_with_it(store: Store) -
     gated = await podium.run(workflow, "go", store=store, approve=["plan"])
     assert gated.status == "waiting"
     await podium.answer(gated.run_id, "reject", store=store)
-    assert (await (await podium.resume(gated.run_id, workflow=workflow, store=store)).result()).output is False
+    assert (
+        await (await podium.resume(gated.run_id, workflow=workflow, store=store)).result()
+    ).output is False
     with pytest.raises(UsageError, match="no gate nothing"):
         await podium.run(workflow, "go", store=store, approve=["nothing"])
 

@@ -16,7 +16,9 @@ from podium.errors import ModelFailedError, ModelUnavailableError
 from podium.models.function import FunctionModel, load_function
 from podium.models.model import Call
 
-CALL = Call(run_id="r", workflow="w", path="draft", agent="a", role="", task="draft", system="s", prompt="four")
+CALL = Call(
+    run_id="r", workflow="w", path="draft", agent="a", role="", task="draft", system="s", prompt="four"
+)
 
 
 async def top_level(call: Call) -> str:
@@ -124,7 +126,7 @@ async def test_a_file_is_found_from_the_current_folder_and_recorded_with_its_who
     (tmp_path / "mine.py").write_text("import beside\nasync def answer(call):\n    return beside.WORD\n")
     with contextlib.chdir(tmp_path):
         model = load_function("python:mine.py:answer")
-    assert model.name == f"python:{tmp_path.resolve()}/mine.py:answer"
+    assert model.name == f"python:{tmp_path}/mine.py:answer"
     assert (await model.complete(CALL)).text == "imported"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,9 @@ from podium.engine.events import Charge
 from podium.models.model import FREE, UNKNOWN, Call, Price, Usage, charge, estimate, worst_case
 
 
-def ask(system: str = "", prompt: str = "", max_tokens: int = 100, schema: dict[str, object] | None = None) -> Call:
+def ask(
+    system: str = "", prompt: str = "", max_tokens: int = 100, schema: dict[str, Any] | None = None
+) -> Call:
     return Call(
         run_id="r", workflow="w", path="p", agent="a", role="", task="t",
         system=system, prompt=prompt, schema=schema, max_tokens=max_tokens,

@@ -12,7 +12,8 @@ from podium.models.pattern import matching
 PATTERNS = [
     r"^[A-Z]{2}-\d{4}$", r"^(red|green|blue)$", r"\w+@\w+\.(com|org)", r"^[^/\s]{3,8}$", r"^a.c$", r"^\S+$",
     r"^(?:[0-9a-f]{8})(?:-[0-9a-f]{4}){3}$", r"^x*y+z?$", r"^[\w.-]+/[\w.-]+$", r"^(?P<year>20\d\d)-[01]\d$",
-    r"^\D\W\S$", r"^(?!0)\d+$", r"", r"^é[à-ü]$", r"^(?i:abc)$", r"^\d+(?:\.\d{2})?$", r"^(?>ab)c++$", r"^[^a]$",
+    r"^\D\W\S$", r"^(?!0)\d+$", r"", r"^é[à-ü]$", r"^(?i:abc)$", r"^\d+(?:\.\d{2})?$", r"^(?>ab)c++$",
+    r"^[^a]$",
 ]  # fmt: skip
 
 

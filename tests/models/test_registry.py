@@ -32,7 +32,9 @@ async def test_replay_needs_a_store_and_a_run(tmp_path: Path) -> None:
         open_model("replay:abc123")
 
 
-@pytest.mark.parametrize("name", ["openai:gpt-5", "anthropic:claude", "google:gemini", "ollama:llama", "groq:x"])
+@pytest.mark.parametrize(
+    "name", ["openai:gpt-5", "anthropic:claude", "google:gemini", "ollama:llama", "groq:x"]
+)
 def test_hosted_models_are_not_here_yet(name: str) -> None:
     with pytest.raises(ModelUnavailableError, match="not part of this version yet") as caught:
         open_model(name)

@@ -44,7 +44,13 @@ async def test_text_names_the_request_the_agent_the_role_and_the_task() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"path": "story/draft#2"}, {"agent": "Otto"}, {"role": "editor"}, {"task": "revise"}, {"prompt": "Tidal power."}],
+    [
+        {"path": "story/draft#2"},
+        {"agent": "Otto"},
+        {"role": "editor"},
+        {"task": "revise"},
+        {"prompt": "Tidal power."},
+    ],
 )
 async def test_text_differs_where_the_call_differs(changes: dict[str, Any]) -> None:
     assert await text_of(**changes) != await text_of()

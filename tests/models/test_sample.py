@@ -143,9 +143,9 @@ class Everything(pydantic.BaseModel):
 
 
 TRUTHFUL = [
-    Grade, Circle | Group, Group, Node, Rich, Empty, list[Grade], dict[str, Grade], Literal["a", "b"], int, bool,
-    float, Mood, list[Mood], tuple[int, str], dict[str, Any], Any, dict, list, Cat, Dog, list[Pet], Band, Sum,
-    Everything, list[Everything], Sum | None,
+    Grade, Circle | Group, Group, Node, Rich, Empty, list[Grade], dict[str, Grade], Literal["a", "b"], int,
+    bool, float, Mood, list[Mood], tuple[int, str], dict[str, Any], Any, dict, list, Cat, Dog, list[Pet], Band,
+    Sum, Everything, list[Everything], Sum | None,
 ]  # fmt: skip
 """Types whose schema tells everything that they want."""
 
@@ -234,11 +234,17 @@ def test_a_type_without_an_end_stops() -> None:
 def test_bounds_hold(low: int, width: int, kind: str, seed: str) -> None:
     value = sample({"type": kind, "minimum": low, "maximum": low + width}, Words(WORDS, seed))
     assert low <= value <= low + width
-    inner = sample({"type": kind, "exclusiveMinimum": low, "exclusiveMaximum": low + width + 2}, Words(WORDS, seed))
+    inner = sample(
+        {"type": kind, "exclusiveMinimum": low, "exclusiveMaximum": low + width + 2}, Words(WORDS, seed)
+    )
     assert low < inner < low + width + 2
 
 
-@given(fewest=st.integers(0, 400), extra=st.integers(0, 40), words=st.lists(st.text("äb ", min_size=1), min_size=1))
+@given(
+    fewest=st.integers(0, 400),
+    extra=st.integers(0, 40),
+    words=st.lists(st.text("äb ", min_size=1), min_size=1),
+)
 def test_lengths_hold(fewest: int, extra: int, words: list[str]) -> None:
     schema = {"type": "string", "minLength": fewest, "maxLength": fewest + extra}
     assert fewest <= len(sample(schema, Words(words, "s"))) <= fewest + extra
@@ -255,5 +261,6 @@ def test_the_rest_of_json_schema() -> None:
     assert len(sample({"type": "array", "maxItems": 1}, words)) == 1
     assert sample({"enum": [None]}, words) is None
     assert sample(
-        {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"], "maxProperties": 1}, words
+        {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"], "maxProperties": 1},
+        words,
     )

@@ -59,21 +59,21 @@ class Run(EngineRun):
 
     @overload
     async def ask(
-        self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, key: str | None = None,
-        **variables: Any,
-    ) -> str: ...  # fmt: skip
-
-    @overload
-    async def ask(
-        self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, returns: type[T],
+        self, agent: Agent, task: str, /, *, returns: type[T], prompt: Template | str | None = None,
         key: str | None = None, **variables: Any,
     ) -> T: ...  # fmt: skip
 
     @overload
     async def ask(
-        self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, returns: Any,
+        self, agent: Agent, task: str, /, *, returns: Any, prompt: Template | str | None = None,
         key: str | None = None, **variables: Any,
     ) -> Any: ...  # fmt: skip
+
+    @overload
+    async def ask(
+        self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, key: str | None = None,
+        **variables: Any,
+    ) -> str: ...  # fmt: skip
 
     async def ask(
         self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, returns: Any = str,

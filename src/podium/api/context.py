@@ -31,7 +31,7 @@ class Context:
         self.settings = settings
         self.store = store
         self.owns_store = owns_store
-        self.redact = Redactor(settings.secrets())
+        self.redact = _redactor(settings)
 
     def models(self, opened: Mapping[str, Model]) -> Models:
         return Models(self.settings.profiles, self.store, opened=opened)
@@ -70,6 +70,19 @@ class Context:
             return Run(run_id, workflow, request, options, config, core, models=models)
 
         return make
+
+
+_redactors: dict[int, tuple[Settings, Redactor]] = {}
+
+
+def _redactor(settings: Settings) -> Redactor:
+    """Looking through the environment takes as long as ten steps: once for each settings object."""
+    known = _redactors.get(id(settings))
+    if known is None or known[0] is not settings:
+        if len(_redactors) > 8:
+            _redactors.clear()
+        known = _redactors[id(settings)] = (settings, Redactor(settings.secrets()))
+    return known[1]
 
 
 async def open_context(store: Store | str | None, settings: Settings | None) -> Context:

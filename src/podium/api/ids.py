@@ -9,4 +9,5 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 def new_run_id() -> str:
     """Twelve characters, 60 bits; the beginning is enough to name a run."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(12))
+    number = secrets.randbits(60)
+    return "".join([_LETTERS[(number >> shift) & 31] for shift in range(0, 60, 5)])

@@ -69,6 +69,7 @@ async def start(
             make_run=ctx.make_run(models),
             redact=ctx.redact,
             concurrency=config["concurrency"],
+            created=_as_logged(ctx, created),
         )
         return RunHandle(ctx.store, driver, await ctx.store.acquire(run_id), owns_store=ctx.owns_store)
     except BaseException:
@@ -271,6 +272,11 @@ async def _create(
         first,
     )
     return run_id
+
+
+def _as_logged(ctx: Context, created: RunCreated) -> RunCreated:
+    """What a later life of the run will read, so that the first one sees the same."""
+    return msgspec.json.decode(ctx.redact(encode(created)), type=RunCreated)
 
 
 def _redacted(ctx: Context, text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -18,7 +17,7 @@ from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.report.words import amount, clock, count, money, one_line, safe, size
+from podium.report.words import amount, clock, count, money, one_line, pretty, safe, size
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
 SHOWN_LINES = 24
@@ -49,7 +48,7 @@ def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
     figures = [clock(result.duration_s), *spending(result.usage)]
     figures += [f"quality {result.quality:g}"] if result.quality is not None else []
     say_line(console, badge(result.status, console), reason, "  ", ("  ".join(figures), "dim"))
-    if result.rehearsal and result.usage.calls:
+    if result.rehearsal and any(step.kind == "ask" for step in state.steps.values()):
         say_line(console, (REHEARSAL, "yellow"))
     print_problems(console, result.error, result.hint, result.warnings)
     print_result(console, result.output, commands("show", result.run_id, "--output"))
@@ -76,7 +75,7 @@ def print_result(console: Console, output: Any, whole: str) -> None:
     """The output itself when it is short, its beginning otherwise."""
     if output is None:
         return
-    lines = safe(text_of(output)).strip("\n").splitlines()
+    lines = safe(pretty(output)).strip("\n").splitlines()
     shown = lines[:SHOWN_LINES]
     say_line(console)
     for line in shown:
@@ -87,13 +86,8 @@ def print_result(console: Console, output: Any, whole: str) -> None:
 
 def print_output(output: Any) -> None:
     """The output and nothing else; bytes as they are unless a terminal would read them."""
-    text = text_of(output)
+    text = pretty(output)
     print_raw((safe(text) if out().is_terminal else text).encode("utf-8", "replace"))
-
-
-def text_of(output: Any) -> str:
-    """An output as text: itself, or indented JSON."""
-    return output if isinstance(output, str) else msgspec.json.format(encode(output), indent=2).decode()
 
 
 def spending(usage: Charge) -> list[str]:

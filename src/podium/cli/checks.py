@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import shutil
 import sqlite3
-import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -19,6 +18,7 @@ from podium.engine.codec import encode
 from podium.engine.events import RunCreated
 from podium.engine.log import Row, RunRow, Store
 from podium.errors import PodiumError, RunLockedError
+from podium.models.registry import DEFAULT, open_model
 from podium.report.words import size
 from podium.settings import Settings, provider_keys
 from podium.stores import open_store
@@ -49,10 +49,7 @@ async def check_all(store: str | None) -> list[Check]:
 
 
 def _python() -> Check:
-    told = f"Python {platform.python_version()}, Podium {__version__}"
-    if sys.version_info < (3, 11):
-        return Check("python", "fail", told, "Podium needs Python 3.11 or newer.")
-    return Check("python", "ok", told)
+    return Check("python", "ok", f"Python {platform.python_version()}, Podium {__version__}")
 
 
 def _sqlite() -> Check:
@@ -150,6 +147,14 @@ def _keys() -> Check:
 
 
 def _models(settings: Settings) -> Check:
-    told = f"model {settings.model or 'rehearsal, unless an agent names its own'}"
-    profiles = ", ".join(f"{name}={model}" for name, model in settings.profiles.items())
-    return Check("models", "ok", told + (f"; {profiles}" if profiles else ""))
+    """The models that the settings name can really be opened; `replay:` needs its run and is left out."""
+    named = {"model": settings.model or DEFAULT, **settings.profiles}
+    told = ", ".join(f"{place} {name}" for place, name in named.items())
+    for place, name in named.items():
+        try:
+            if not name.startswith("replay:"):
+                open_model(name)
+        except PodiumError as error:
+            where = "`model`" if place == "model" else f"the profile {place}"
+            return Check("models", "warn", f"{where}: {error}", error.hint)
+    return Check("models", "ok", told)

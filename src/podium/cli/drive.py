@@ -115,7 +115,7 @@ def _pausing(handle: RunHandle, view: View) -> Generator[None]:
         nonlocal presses
         presses += 1
         if presses == 1:
-            view.note("Pausing: calls under way get up to 10 s to be recorded. Ctrl-C again stops at once.")
+            view.note("Pausing; calls under way may finish. Again: stop at once.")
         handle.request_pause("interrupted")
         if presses == 2:
             loop.call_later(HARD_EXIT_S, _leave, view)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from podium.cli.cells import one_row, shorten_path
+from podium.cli.cells import one_row, shorten, shorten_path
 from podium.cli.layout import NARROW, meter
 from podium.engine.state import RunState
-from podium.report.words import amount, clock, count, money
+from podium.report.words import amount, clock, count, money, one_line
 
 
 def footer_of(state: RunState, elapsed: float, width: int) -> tuple[str, str]:
@@ -14,7 +14,7 @@ def footer_of(state: RunState, elapsed: float, width: int) -> tuple[str, str]:
     head = f"● {'waiting' if state.questions and not flying else 'running'} {clock(elapsed)}"
     if state.budget.seconds is not None:
         head += f" of {clock(state.budget.seconds)}"
-    return one_row(f"{head}  {_places(state, width - len(head) - 2)}", width), one_row(
+    return shorten(f"{head}  {_places(state, width - len(head) - 2)}", width), shorten(
         _spend(state, width), width
     )
 
@@ -22,11 +22,11 @@ def footer_of(state: RunState, elapsed: float, width: int) -> tuple[str, str]:
 def _places(state: RunState, width: int) -> str:
     """The steps under way, as many as there is room for."""
     if state.questions and not state.in_flight:
-        return next(iter(state.questions.values())).question
+        return one_row(next(iter(state.questions.values())).question, width)
     paths = [step.path for step in state.in_flight]
     if not paths:
         return ""
-    shown = shorten_path(paths[-1], max(width - 6, 8))
+    shown = shorten_path(one_line(paths[-1]), max(width - 6, 8))
     return shown if len(paths) == 1 else f"{shown} +{len(paths) - 1}"
 
 

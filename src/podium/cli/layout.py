@@ -39,7 +39,8 @@ def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
     where_width = min(max(width * 3 // 10, 14), 36) if width else 32
     where = one_line(path or "run")
     where = shorten_path(where, where_width) if width else where
-    notes = "  ".join(line.notes[:1] if width and width < NARROW else line.notes)
+    shown = line.notes[:1] if width and width < NARROW else line.notes[:2]
+    notes = "  ".join(note.rjust(7) for note in shown).rjust(16 if width >= NARROW and shown else 0)
     room = width - 8 - 2 - where_width - 2 - 2 - (cell_len(notes) + 2 if notes else 0) if width else 0
     what = one_row(line.what, max(room, 8)) if width else one_line(line.what)
     style = STYLES[line.weight]

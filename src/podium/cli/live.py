@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from podium.cli.footer import footer_of
 from podium.cli.layout import fit, row_of
-from podium.cli.terminal import print_raw
+from podium.cli.terminal import hide_controls, print_raw
 from podium.engine.events import Event
 from podium.engine.state import RunState
 from podium.report.tellers import line_of
@@ -100,8 +101,10 @@ class LiveLines(Lines):
             redirect_stderr=False,
         )
         self._ticking: asyncio.Task[None] | None = None
+        self._show_controls: Callable[[], None] | None = None
 
     def start(self) -> None:
+        self._show_controls = hide_controls()
         self._live.start(refresh=True)
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
@@ -109,6 +112,8 @@ class LiveLines(Lines):
         if self._ticking is not None:
             self._ticking.cancel()
         self._live.stop()
+        if self._show_controls is not None:
+            self._show_controls()
 
     async def _tick(self) -> None:
         while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.cli.card import say_line, text_of
+from podium.cli.card import say_line
 from podium.cli.status import badge
 from podium.cli.terminal import out, print_json
 from podium.engine.codec import decode
@@ -14,7 +14,7 @@ from podium.engine.state import RunState, StepState
 from podium.errors import UsageError
 from podium.models.events import ModelAsked
 from podium.report.tellers import line_of
-from podium.report.words import safe
+from podium.report.words import pretty, safe
 from podium.settings import nearest
 
 
@@ -55,7 +55,7 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
             say_line(console, safe(text))
     if step.status == "completed":
         say_line(console, ("\nresult", "bold"))
-        say_line(console, safe(text_of(result)))
+        say_line(console, safe(pretty(result)))
 
 
 def _as_data(step: StepState, asked: ModelAsked | None, result: Any) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+import termios
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -51,6 +53,18 @@ def print_raw(data: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()
+
+
+def hide_controls() -> Callable[[], None]:
+    """Keep the terminal from printing `^C` into the footer; returns how to undo it."""
+    if not sys.stdin.isatty():
+        return lambda: None
+    number = sys.stdin.fileno()
+    before = termios.tcgetattr(number)
+    quiet = termios.tcgetattr(number)
+    quiet[3] &= ~termios.ECHOCTL
+    termios.tcsetattr(number, termios.TCSADRAIN, quiet)
+    return lambda: termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
 def interactive() -> bool:

@@ -109,7 +109,7 @@ class Effect:
         try:
             value = await work(self)
             raw = self.core.journal.redact(encode(value))
-            self._record(self._read(raw), self._completed(raw))
+            self._record(self._read(raw), "step.completed", encode(self._completed(raw)))
         except asyncio.CancelledError:
             self._stopped()
         except (BudgetExhaustedError, StoreError) as error:
@@ -136,17 +136,15 @@ class Effect:
             failure = StepFailedError(self.path, type(error).__name__, str(error) or type(error).__name__)
             details = {}
         failure.__cause__ = error
-        self._record(
-            failure,
-            StepFailed(
-                fingerprint=self._fingerprint,
-                kind=failure.kind,
-                error_type=failure.error_type,
-                error=failure.reason,
-                details=details,
-                charge=self.charge,
-            ),
+        data = StepFailed(
+            fingerprint=self._fingerprint,
+            kind=failure.kind,
+            error_type=failure.error_type,
+            error=failure.reason,
+            details=details,
+            charge=self.charge,
         )
+        self._record(failure, "step.failed", self.core.journal.redact(encode(data)))
 
     def _stopped(self) -> None:
         if self._expired == "timeout":
@@ -157,10 +155,10 @@ class Effect:
         elif not self.waiter.done():
             self.waiter.cancel()
 
-    def _record(self, outcome: Any, data: EventData) -> None:
+    def _record(self, outcome: Any, event_type: str, data: bytes) -> None:
         """Append the outcome; the caller learns of it when it is durable."""
         try:
-            self.core.journal.append(self.path, data)
+            self.core.journal.append_raw(self.path, event_type, data)
             durable = self.core.journal.commit()
         except StoreError as error:
             self._fail(error)

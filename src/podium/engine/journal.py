@@ -30,6 +30,7 @@ class Journal:
         return self.append_raw(path, data.type, self.redact(encode(data)))
 
     def append_raw(self, path: str, event_type: str, data: bytes) -> int:
+        """The same for data that is encoded and redacted already."""
         if self.closed:
             raise FencedError(self.lease.run_id)
         self._seq += 1

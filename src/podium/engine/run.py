@@ -140,7 +140,10 @@ class Run:
             if found:
                 return value
         time_left = core.remaining_time(branch, path) if branch.deadline else None
-        core.journal.append(path, StepStarted(kind=kind, about=about or {}))
+        if kind == "step":
+            core.journal.append_raw(path, "step.started", b"{}")
+        else:
+            core.journal.append(path, StepStarted(kind=kind, about=about or {}))
         effect = Effect(self, core, branch, path, mark, read)
         effect.start(work, timeout, time_left)
         return await effect.waiter

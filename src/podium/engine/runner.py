@@ -76,6 +76,7 @@ class Driver:
         budget: Budget | None = None,
         config: Mapping[str, Any] | None = None,
         concurrency: int = 0,
+        created: RunCreated | None = None,
     ) -> None:
         self.run_id = run_id
         self.workflow = workflow
@@ -90,7 +91,9 @@ class Driver:
         self._hurry = asyncio.Event()
         self._core: Core | None = None
         self._viewers: set[Callable[[tuple[str, int, int, str]], None]] = set()
-        self._created = RunCreated(workflow="", request=None)
+        self._fresh = created is not None
+        """The run was created a moment ago by this process: there is no log to read."""
+        self._created = created or RunCreated(workflow="", request=None)
         self._config: dict[str, Any] = {}
 
     # ── orders from outside ──
@@ -145,11 +148,7 @@ class Driver:
             await self._store.release(lease)
 
     async def _drive(self, lease: Lease) -> RunResult:
-        rows = await self._store.read(self.run_id)
-        memo = Memo.of(rows)
-        self._created, self._config, budget = history_of(rows)
-        check_resumable(self.run_id, memo)
-        memo.prepare_resume()
+        memo, budget = await self._remember()
         journal = Journal(self._store, lease, self._redact)
         core = Core(
             journal,
@@ -163,13 +162,26 @@ class Driver:
         self._core = core
         try:
             self._begin(core, memo)
-            await journal.committed()
+            if not self._fresh:
+                await journal.committed()  # so that a life which ends at once is still counted
             if memo.recoveries >= MAX_RECOVERIES:
                 return await self._finish(core, too_many_recoveries())
             return await self._walk(core)
         finally:
             journal.close()
             self._core = None
+
+    async def _remember(self) -> tuple[Memo, Budget]:
+        """What the log holds, and the ceilings that it names."""
+        if self._fresh:
+            self._config = dict(self._created.config)
+            return Memo(), msgspec.convert(self._created.budget, Budget)
+        rows = await self._store.read(self.run_id)
+        memo = Memo.of(rows)
+        self._created, self._config, budget = history_of(rows)
+        check_resumable(self.run_id, memo)
+        memo.prepare_resume()
+        return memo, budget
 
     def _begin(self, core: Core, memo: Memo) -> None:
         if memo.left == "queued":
@@ -314,14 +326,18 @@ def history_of(rows: Sequence[Row]) -> tuple[RunCreated, dict[str, Any], Budget]
     """How a run was created, and its settings and ceilings with all later changes."""
     if not rows or rows[0].type != "run.created":
         raise StoreError("The log of this run does not begin with its creation; it is damaged.")
-    created = msgspec.json.decode(rows[0].data, type=RunCreated)
+    created = _CREATED.decode(rows[0].data)
     config, budget = dict(created.config), msgspec.convert(created.budget, Budget)
     for row in rows:
         if row.type == "run.resumed":
-            resumed = msgspec.json.decode(row.data, type=RunResumed)
+            resumed = _RESUMED.decode(row.data)
             config |= resumed.config
             budget = budget.merged(msgspec.convert(resumed.budget, Budget))
     return created, config, budget
+
+
+_CREATED = msgspec.json.Decoder(RunCreated)
+_RESUMED = msgspec.json.Decoder(RunResumed)
 
 
 def check_resumable(run_id: str, memo: Memo) -> None:

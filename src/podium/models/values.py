@@ -88,10 +88,20 @@ def _multiple(schema: Mapping[str, Any], step: float, words: Words, place: Place
     """A multiple of `step` within the bounds; counted in steps, so nothing is lost to rounding."""
     low, high = _bounds(schema)
     first = None if low is None else math.ceil(low / step)
-    if low is not None and first is not None and low == schema.get("exclusiveMinimum") and first * step <= low:
+    if (
+        low is not None
+        and first is not None
+        and low == schema.get("exclusiveMinimum")
+        and first * step <= low
+    ):
         first += 1
     last = None if high is None else math.floor(high / step)
-    if high is not None and last is not None and high == schema.get("exclusiveMaximum") and last * step >= high:
+    if (
+        high is not None
+        and last is not None
+        and high == schema.get("exclusiveMaximum")
+        and last * step >= high
+    ):
         last -= 1
     if first is not None and last is not None:
         count = max(1, last - first + 1)

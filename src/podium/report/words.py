@@ -6,6 +6,8 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from podium.engine.codec import encode
 
 _ESCAPES = re.compile(
@@ -59,9 +61,11 @@ def amount(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.4s`, `12s`, `3m 05s`, `2h 10m`."""
+    """`40ms`, `1.4s`, `12s`, `3m 05s`, `2h 10m`."""
+    if seconds < 1:
+        return f"{max(seconds, 0) * 1000:.0f}ms"
     if seconds < 10:
-        return f"{max(seconds, 0):.1f}s"
+        return f"{seconds:.1f}s"
     if seconds < 60:
         return f"{seconds:.0f}s"
     minutes, rest = divmod(round(seconds), 60)
@@ -101,6 +105,11 @@ def brief(value: Any, width: int = 60) -> str:
     """Any JSON-like value on one line."""
     text = value if isinstance(value, str) else encode(value).decode()
     return one_line(text, width)
+
+
+def pretty(value: Any) -> str:
+    """Text as it is, anything else as indented JSON."""
+    return value if isinstance(value, str) else msgspec.json.format(encode(value), indent=2).decode()
 
 
 def sentence(text: str) -> str:

@@ -38,7 +38,8 @@ async def work(label: str, before: str) -> str:
 
 async def line(run: podium.Run, name: str, steps: int, text: str) -> str:
     for n in range(steps):
-        text = await run.step("work", work, f"{name}-{n}", text)
+        label = f"{name}-{n}"
+        text = await run.step("work", work, label, text)
     return text
 
 

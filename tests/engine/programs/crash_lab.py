@@ -20,7 +20,6 @@ from typing import Any
 
 import podium
 from podium.settings import Settings
-
 from tests.engine.programs import crash_flow
 
 SETTINGS = Settings.load(cwd="/", env={})
@@ -43,7 +42,9 @@ def fork(work: Coroutine[Any, Any, Any], kill_after: float | None = None) -> int
     return os.waitpid(child, 0)[1]
 
 
-async def start(store: str, workflow: podium.Workflow, budget: podium.Budget, die_at_once: bool = False) -> None:
+async def start(
+    store: str, workflow: podium.Workflow, budget: podium.Budget, die_at_once: bool = False
+) -> None:
     handle = await podium.start(workflow, "go", store=store, settings=SETTINGS, budget=budget)
     if die_at_once:
         Path(store).with_suffix(".id").write_text(handle.run_id)
@@ -68,7 +69,9 @@ async def look(store: str, run_id: str = "") -> dict[str, Any]:
         return {"run_id": runs[0].run_id, "done": done, "output": state.output, "status": state.status}
 
 
-def trial(folder: Path, number: int, workflow: podium.Workflow, budget: podium.Budget, **how: Any) -> dict[str, Any]:
+def trial(
+    folder: Path, number: int, workflow: podium.Workflow, budget: podium.Budget, **how: Any
+) -> dict[str, Any]:
     """One life, one death, one resume."""
     store = str(folder / f"{number}.sqlite")
     crash_flow.CALLS = folder / f"{number}.log"

@@ -53,11 +53,14 @@ import podium
 helper = podium.Agent("helper", role="helper", instructions="You answer in a few clear sentences.")
 editor = podium.Agent("editor", role="editor", instructions="You merge notes into one short text.")
 
+MERGE = "Merge these notes into one text:\\n{% for note in notes %}- {{ note }}\\n{% endfor %}"
 SIDES = ("what is needed", "what can go wrong", "where to begin", "what it costs", "who can help")
 
 
 @podium.workflow
-async def hello(run: podium.Run, request: str, *, voices: int = 3, review: bool = False) -> str:
+async def hello(
+    run: podium.Run, request: str, *, voices: int = 3, review: bool = False
+) -> str | podium.Partial:
     """Several helpers look at a request from different sides; an editor merges their notes.
 
     Args:
@@ -70,7 +73,7 @@ async def hello(run: podium.Run, request: str, *, voices: int = 3, review: bool 
 
     found = await run.gather({side: think(side) for side in SIDES[:voices]})
     notes = [note.unwrap() for note in found.values()]
-    text = await run.ask(editor, "merge", prompt="Merge these notes:\\n{{ notes | join('\\n') }}", notes=notes)
+    text = await run.ask(editor, "merge", prompt=MERGE, notes=notes)
     if review:
         answer = await run.wait_for("Is this good enough?", choices=["approve", "reject"], details=text)
         if answer == "reject":

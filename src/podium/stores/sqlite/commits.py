@@ -178,7 +178,7 @@ class Commits:
         """The writer is done with a batch: tell everyone who waits."""
         batch = report.batch
         self._in_flight -= report.merged
-        if len(batch.rows) <= _SMALL:
+        if batch.waiters and len(batch.rows) <= _SMALL:
             self._pace.note(report.seconds)
         if report.failures:
             self._give_up(report.failures)

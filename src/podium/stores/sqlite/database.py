@@ -19,16 +19,16 @@ OLDEST_SQLITE = (3, 33, 0)
 
 def prepare(name: str | Path) -> Path:
     """See that a database can be at `name`; its folder is made if need be."""
-    path = Path(name).expanduser().absolute()
+    path = Path(name).expanduser().resolve()  # one store has one name, so that all find the same locks
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise UsageError(f"Podium needs SQLite 3.33 or newer; this Python has {sqlite3.sqlite_version}.")
-    if path.is_dir():
-        raise UsageError(f"The store {path} is a folder.", hint="Name a file in it, for example podium.db.")
     try:
+        if path.is_dir():
+            raise UsageError(f"The store {path} is a folder.", hint="Name a file in it, such as podium.db.")
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"The folder {path.parent} of the store cannot be made: {error.strerror}.",
+            f"The folder {path.parent} of the store cannot be used: {error.strerror}.",
             hint="Name a file in a folder that you can write to.",
         ) from error
     return path
@@ -53,11 +53,18 @@ def connect(path: Path, *, patience: float = PATIENCE_S) -> sqlite3.Connection:
     return db
 
 
-def connect_here(path: Path) -> sqlite3.Connection:
-    """A connection for commits on the event loop: it neither waits for a lock nor checkpoints."""
-    db = connect(path, patience=0)
-    db.execute("PRAGMA wal_autocheckpoint = 0")
-    return db
+def connect_near(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+    """Two connections for the event loop's thread: for commits on the spot, which neither wait for a lock
+    nor checkpoint, and for reading, which waits only while another process opens or closes the file."""
+    near = connect(path, patience=0)
+    try:
+        near.execute("PRAGMA wal_autocheckpoint = 0")
+        reading = connect(path, patience=5)
+        reading.execute("PRAGMA query_only = ON")
+    except BaseException:
+        near.close()
+        raise
+    return near, reading
 
 
 def open_database(path: Path, schema: Path = SCHEMA) -> sqlite3.Connection:

@@ -60,6 +60,8 @@ class Driving(Commits):
 
     def _leave(self) -> None:
         """Let go of every run at once."""
+        for lease in self._leases.values():
+            lease.failure = lease.failure or StoreError("The store is closed.")
         self._leases.clear()
         self._current.clear()
         if self._driver is not None:

@@ -51,7 +51,7 @@ def explain(error: BaseException, path: Path) -> StoreError:
             hint="Check the permissions of the file and its folder.",
         )
     else:
-        explained = StoreError(f"The store {path} failed: {error}.")
+        explained = StoreError(f"The store {path} failed: {str(error).rstrip('.')}.")
     explained.__cause__ = error
     return explained
 

@@ -34,11 +34,11 @@ class SqliteStore(Driving):
         writer = Writer(path)
         await writer.start()
         try:
-            near, reader = database.connect_here(path), Reader(database.connect(path), path)
+            near, reading = database.connect_near(path)
         except sqlite3.Error as error:
             await writer.stop()
             raise explain(error, path) from error
-        return cls(path, writer, near, reader)
+        return cls(path, writer, near, Reader(reading, path))
 
     @property
     def url(self) -> str:

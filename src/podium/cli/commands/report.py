@@ -1,0 +1,88 @@
+"""`podium report`: a report of any run, from its log alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+
+from podium.cli.flags import AsJson, RunId, StoreUrl
+from podium.cli.opening import find_run, opened
+from podium.cli.outcome import result_of
+from podium.cli.terminal import out, print_json, print_raw, say
+from podium.engine.codec import encode
+from podium.errors import UsageError
+from podium.report.facts import Facts, facts_of
+from podium.report.words import safe
+
+Format = Literal["html", "md", "json"]
+Output = Annotated[
+    Path | None, Parameter(alias="-o", metavar="FILE", help="Write it here instead of stdout.")
+]
+Chosen = Annotated[
+    Format | None, Parameter(name="--format", help="By default what FILE's name says, else Markdown.")
+]
+
+
+async def report(
+    run: RunId = "last",
+    /,
+    *,
+    output: Output = None,
+    format: Chosen = None,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """A report of a run as HTML, Markdown or JSON: the answer first, then how it came about."""
+    async with opened(store) as (_, opened_store):
+        found = await find_run(opened_store, run)
+        rows = await opened_store.read(found.run_id)
+        result, _ = await result_of(opened_store, found)
+    events = [row.to_event(found.run_id) for row in rows]
+    facts = facts_of(events, output=result.output, status=found.status)
+    chosen = _format(format, output, json)
+    data = _rendered(facts, chosen)
+    if output is None:
+        print_raw(safe(data.decode()).encode() if out().is_terminal else data.rstrip(b"\n"))
+        return 0
+    _write(output, data)
+    if json:
+        print_json({"run_id": found.run_id, "format": chosen, "file": str(output)})
+    else:
+        say(str(output))
+    return 0
+
+
+def _format(given: Format | None, output: Path | None, json: bool) -> Format:
+    if given is not None:
+        return given
+    by_name: dict[str, Format] = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+    if output is not None and output.suffix.lower() in by_name:
+        return by_name[output.suffix.lower()]
+    if output is not None:
+        return "html"
+    return "json" if json else "md"
+
+
+def _rendered(facts: Facts, chosen: Format) -> bytes:
+    if chosen == "json":
+        return msgspec.json.format(encode(facts), indent=2) + b"\n"
+    if chosen == "md":
+        from podium.report.markdown import to_markdown  # noqa: PLC0415 - each format is loaded when it is used
+
+        return to_markdown(facts).encode("utf-8", "replace")
+    from podium.report.html import to_html  # noqa: PLC0415 - jinja2, markdown-it and nh3
+
+    return to_html(facts).encode("utf-8", "replace")
+
+
+def _write(file: Path, data: bytes) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be written: {error.strerror}.", hint="Choose another with -o."
+        ) from error

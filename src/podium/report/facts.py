@@ -1,0 +1,162 @@
+"""What a report tells, gathered from a run's events: plain data, the same for HTML, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from podium.engine.codec import encode
+from podium.engine.events import NOTHING, Charge, Event, RunAnswered, RunWaiting
+from podium.engine.state import RunState, StepState
+from podium.models.events import ModelAttempted
+from podium.report.words import one_line
+
+
+class StepFacts(msgspec.Struct, frozen=True):
+    """One step as a row of the table."""
+
+    path: str
+    kind: str
+    agent: str
+    status: str
+    offset_s: float
+    """When it began, from the run's beginning on."""
+    duration_s: float | None
+    usage: Charge
+    retries: int
+    error: str
+    inherited: bool
+    edited: bool
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A question that a person was asked, and the answer."""
+
+    path: str
+    question: str
+    answer: str
+    by: str
+
+
+class Facts(msgspec.Struct, kw_only=True):
+    """Everything that a report of any run tells."""
+
+    run_id: str
+    workflow: str
+    request: str
+    status: str
+    stop_reason: str
+    created: datetime | None
+    duration_s: float
+    models: list[str]
+    rehearsal: bool
+    output: Any
+    quality: float | None
+    missing: list[str]
+    error: str
+    hint: str
+    warnings: list[str]
+    usage: Charge
+    budget: dict[str, Any]
+    options: dict[str, Any]
+    steps: list[StepFacts]
+    by_agent: dict[str, Charge]
+    by_model: dict[str, Charge]
+    answers: list[Answered]
+    open_questions: list[str]
+    artifacts: list[dict[str, Any]]
+    forked_from: str
+    resumes: int
+
+
+def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -> Facts:
+    """Fold a log. `output` is handed in when it is too large to lie in the log itself, `status` where
+    the store knows better (a run whose driver died is paused)."""
+    state = RunState.of(events)
+    spent = _spending(events, state)
+    return Facts(
+        run_id=state.run_id,
+        workflow=state.workflow.rpartition("/")[2],
+        request=_text(state.request),
+        status=status or state.status,
+        stop_reason=state.stop_reason,
+        created=state.created,
+        duration_s=state.driven_s,
+        models=list(spent[1]) or [str(name) for name in state.config.get("models", ())],
+        rehearsal=bool(state.config.get("rehearsal")) or _rehearsed(events),
+        output=state.output if output is None else output,
+        quality=state.quality,
+        missing=state.missing,
+        error=state.error,
+        hint=state.hint,
+        warnings=state.warnings,
+        usage=state.usage,
+        budget=state.budget.to_dict(),
+        options=state.options,
+        steps=[_step(step, state.created) for step in state.steps.values() if step.kind != "now"],
+        by_agent=spent[0],
+        by_model=spent[1],
+        answers=_answers(events),
+        open_questions=[asked.question for asked in state.questions.values()],
+        artifacts=[
+            {"id": made.id, "name": made.name, "media_type": made.media_type, "bytes": made.bytes}
+            for made in state.artifacts.values()
+        ],
+        forked_from=state.forked_from.source if state.forked_from else "",
+        resumes=state.resumes,
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else encode(value).decode()
+
+
+def _rehearsed(events: Sequence[Event]) -> bool:
+    return any(isinstance(event.data, ModelAttempted) and event.data.rehearsal for event in events)
+
+
+def _step(step: StepState, began: datetime | None) -> StepFacts:
+    offset = (step.started - began).total_seconds() if step.started and began else 0.0
+    return StepFacts(
+        path=step.path,
+        kind=step.kind,
+        agent=one_line(str(step.about.get("agent", ""))),
+        status=step.status,
+        offset_s=max(offset, 0.0),
+        duration_s=step.duration_s,
+        usage=step.charge,
+        retries=step.retries,
+        error=step.error,
+        inherited=step.inherited,
+        edited=step.edited,
+    )
+
+
+def _spending(events: Sequence[Event], state: RunState) -> tuple[dict[str, Charge], dict[str, Charge]]:
+    """What each agent and each model cost; inherited calls were paid by another run."""
+    agents: dict[str, Charge] = {}
+    models: dict[str, Charge] = {}
+    for event in events:
+        data = event.data
+        if not isinstance(data, ModelAttempted) or data.inherited:
+            continue
+        step = state.steps.get(event.path)
+        agent = one_line(str(step.about.get("agent", ""))) if step else ""
+        agents[agent or event.path] = agents.get(agent or event.path, NOTHING) + data.charge
+        models[data.model] = models.get(data.model, NOTHING) + data.charge
+    return agents, models
+
+
+def _answers(events: Sequence[Event]) -> list[Answered]:
+    asked: dict[str, str] = {}
+    found: list[Answered] = []
+    for event in events:
+        if isinstance(event.data, RunWaiting):
+            asked[event.path] = event.data.question
+        elif isinstance(event.data, RunAnswered):
+            answer = _text(event.data.answer)
+            found.append(Answered(event.path, asked.get(event.path, ""), answer, event.data.by))
+    return found

@@ -1,0 +1,69 @@
+"""The generic report as one HTML file: no script, nothing remote, light, dark and on paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from podium.report.facts import Facts, StepFacts
+from podium.report.prose import prose
+from podium.report.words import amount, count, duration, money, one_line, pretty, safe, shorten, size
+
+BARS = 80
+"""How many steps the timeline draws; the table holds all."""
+
+SIGNS = {
+    "completed": "✓", "partial": "◐", "failed": "✗", "waiting": "?", "paused": "■", "cancelled": "■",
+    "running": "●", "queued": "○", "interrupted": "■", "stale": "↻",
+}  # fmt: skip
+
+
+def to_html(facts: Facts) -> str:
+    """A self-contained page."""
+    page = _environment().get_template("report.html")
+    return page.render(
+        facts=facts,
+        title=shorten(one_line(facts.request), 120),
+        answer=prose(facts.output) if isinstance(facts.output, str) else None,
+        data=safe(pretty(facts.output))
+        if facts.output is not None and not isinstance(facts.output, str)
+        else "",
+        bars=bars(facts.steps),
+        signs=SIGNS,
+    )
+
+
+def bars(steps: list[StepFacts]) -> list[dict[str, Any]]:
+    """The timeline: where each step lies between the first beginning and the last end, in percent."""
+    timed = [step for step in steps if step.duration_s is not None and not step.inherited]
+    if len(timed) < 2:
+        return []
+    begin = min(step.offset_s for step in timed)
+    whole = max(step.offset_s + (step.duration_s or 0) for step in timed) - begin
+    if whole <= 0:
+        return []
+    return [
+        {
+            "left": round(100 * (step.offset_s - begin) / whole, 2),
+            "width": max(round(100 * (step.duration_s or 0) / whole, 2), 0.4),
+            "step": step,
+        }
+        for step in timed[:BARS]
+    ]
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("podium.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = {
+        "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
+        "safe_text": safe, "one_line": one_line,
+    }  # fmt: skip
+    environment.filters.update(filters)
+    return environment

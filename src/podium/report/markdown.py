@@ -1,0 +1,67 @@
+"""The generic report as Markdown: for a pull request, a wiki, a mail."""
+
+from __future__ import annotations
+
+import re
+
+from podium.report.facts import Facts, StepFacts
+from podium.report.words import count, duration, money, one_line, pretty, safe, size
+
+REHEARSAL = "Rehearsal: the answers were made up offline; this is not a model's work."
+
+
+def to_markdown(facts: Facts) -> str:
+    """The answer first, then how it came about."""
+    parts = [f"# {_cell(facts.request, 200)}"]
+    if facts.rehearsal:
+        parts.append(f"> **{REHEARSAL}**")
+    if facts.status != "completed":
+        reason = f" ({facts.stop_reason})" if facts.stop_reason else ""
+        parts.append(f"**{facts.status}{reason}** {safe(facts.error)}".strip())
+    if isinstance(facts.output, str):
+        parts.append(safe(facts.output).strip())
+    elif facts.output is not None:
+        parts.append(f"```json\n{safe(pretty(facts.output))}\n```")
+    parts += _bullets("Warnings", facts.warnings)
+    parts += _bullets("Missing", facts.missing)
+    parts += _bullets("Asked of a person", [f"{a.question} → {a.answer}" for a in facts.answers])
+    parts += _bullets("Artifacts", [f"{a['name']} ({size(a['bytes'])})" for a in facts.artifacts])
+    if facts.steps:
+        parts.append("## Steps\n\n" + _table(facts.steps))
+    parts.append("---\n\n" + footer(facts))
+    return "\n\n".join(parts) + "\n"
+
+
+def footer(facts: Facts) -> str:
+    """How the result came about, in one line."""
+    told = [
+        f"{facts.workflow}, run {facts.run_id}",
+        f"model {', '.join(facts.models)}" if facts.models else "",
+        count(facts.usage.calls, "call"),
+        money(facts.usage.usd),
+        f"{count(facts.usage.unpriced_calls, 'call')} of unknown price" if facts.usage.unpriced_calls else "",
+        duration(facts.duration_s),
+        f"quality {facts.quality:g}" if facts.quality is not None else "",
+        count(len(facts.warnings), "warning"),
+        f"forked from {facts.forked_from}" if facts.forked_from else "",
+    ]
+    return " · ".join(part for part in told if part)
+
+
+def _bullets(title: str, items: list[str]) -> list[str]:
+    return [f"## {title}\n\n" + "\n".join(f"- {_cell(item, 500)}" for item in items)] if items else []
+
+
+def _table(steps: list[StepFacts]) -> str:
+    rows = ["| step | who | status | time | cost | retries |", "|---|---|---|--:|--:|--:|"]
+    for step in steps:
+        took = "" if step.duration_s is None else duration(step.duration_s)
+        cost = money(step.usage.usd) if step.usage.usd else ""
+        cells = (step.path, step.agent, step.status, took, cost, str(step.retries or ""))
+        rows.append("| " + " | ".join(_cell(cell, 120) for cell in cells) + " |")
+    return "\n".join(rows)
+
+
+def _cell(text: str, width: int) -> str:
+    """One line in which nothing is markup."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", one_line(text, width))

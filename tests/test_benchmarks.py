@@ -1,0 +1,53 @@
+"""The benchmarks work: every workload makes exactly its calls, and a report comes out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.common import FULL, QUICK, WORKLOADS
+from benchmarks.machine import file_system
+from benchmarks.report import render
+from benchmarks.results import Results, ratio
+from benchmarks.worker import Measured, measure
+
+TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, repetitions=1)
+
+
+def test_the_workloads_have_the_agreed_sizes() -> None:
+    assert {name: FULL.calls(name) for name in WORKLOADS} == {
+        "chain": 200, "fanout": 202, "tree": 1814, "many": 5000,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+async def test_a_workload_makes_exactly_its_calls_beside_its_baselines(workload: str, tmp_path: Path) -> None:
+    found = await measure("steps", workload, 0.0, TINY, tmp_path, seconds=60)
+    assert found.calls == TINY.calls(workload)
+    assert set(found.walls) == {"plain", "steps"} | ({"commit"} if workload == "chain" else set())
+    assert all(len(walls) == len(found.walls["plain"]) for walls in found.walls.values())
+
+
+async def test_asks_are_measured_too(tmp_path: Path) -> None:
+    found = await measure("asks", "fanout", 0.0, TINY, tmp_path, seconds=60)
+    assert len(found.walls["asks"]) == 1
+
+
+def test_a_ratio_is_taken_within_each_round() -> None:
+    walls = {"steps": [2.0, 30.0, 4.0], "commit": [1.0, 10.0, 4.0]}
+    assert ratio(Measured("steps", "chain", 0.0, 1, 0.0, walls=walls), "commit") == 2.0
+
+
+def test_the_report_judges_goals_and_names_what_failed() -> None:
+    results = Results(core_mb=61.0, startup={"help_s": 0.2}, failures={"langgraph": "no such package"})
+    text = render(results, FULL, 0.05)
+    assert "| core install" in text
+    assert "missed by 2 %" in text
+    assert "0.20 s   | met" in text
+    assert "- langgraph: no such package" in text
+
+
+def test_the_file_system_of_a_folder_is_told(tmp_path: Path) -> None:
+    assert file_system(Path("/proc")) in {"proc", "unknown"}
+    assert file_system(tmp_path)
