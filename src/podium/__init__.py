@@ -38,6 +38,8 @@ if TYPE_CHECKING:
         PodiumError,
         StepFailedError,
     )
+    from podium.models.model import Call
+    from podium.models.rehearsal import rehearses
     from podium.settings import Settings
     from podium.stores import open_store
 
@@ -45,6 +47,7 @@ _HOMES = {
     "Agent": "podium.agents.agent",
     "Budget": "podium.engine.budget",
     "BudgetExhaustedError": "podium.errors",
+    "Call": "podium.models.model",
     "Charge": "podium.engine.events",
     "Event": "podium.engine.events",
     "EventData": "podium.engine.events",
@@ -68,6 +71,7 @@ _HOMES = {
     "cancel": "podium.api",
     "fork": "podium.api",
     "open_store": "podium.stores",
+    "rehearses": "podium.models.rehearsal",
     "replay": "podium.api",
     "resume": "podium.api",
     "run": "podium.api",
@@ -80,6 +84,7 @@ __all__ = [
     "Agent",
     "Budget",
     "BudgetExhaustedError",
+    "Call",
     "Charge",
     "Event",
     "EventData",
@@ -104,6 +109,7 @@ __all__ = [
     "cancel",
     "fork",
     "open_store",
+    "rehearses",
     "replay",
     "resume",
     "run",

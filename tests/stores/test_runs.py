@@ -15,8 +15,8 @@ from tests.stores.samples import a_row, a_run, commit, driven, run_id, seqs_of
 async def test_a_created_run_is_read_back_as_it_was_given(store: Store, other: Store) -> None:
     run = RunRow(
         run_id="run-000001", workflow="demo", request="Gib mir fünf 🎬", status="waiting",
-        stop_reason="because", created_us=5, updated_us=6, model="python:x.py:f", rehearsal=True, parent="run-000000",
-        usage=Charge(0.25, 10, 20, 3, 1), driven_s=1.5,
+        stop_reason="because", created_us=5, updated_us=6, model="python:x.py:f", rehearsal=True,
+        parent="run-000000", usage=Charge(0.25, 10, 20, 3, 1), driven_s=1.5,
     )  # fmt: skip
     rows = [a_row(1, "run.created", b'{"a":1}'), a_row(2)]
     await store.create(run, rows)

@@ -12,7 +12,7 @@ from podium.cli.layout import fit
 from podium.cli.next_steps import next_steps
 from podium.cli.opening import Commands
 from podium.cli.status import badge
-from podium.cli.terminal import out, print_raw
+from podium.cli.terminal import err, out, print_raw
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.result import RunResult
@@ -49,7 +49,7 @@ def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
     figures += [f"quality {result.quality:g}"] if result.quality is not None else []
     say_line(console, badge(result.status, console), reason, "  ", ("  ".join(figures), "dim"))
     if result.rehearsal and any(step.kind == "ask" for step in state.steps.values()):
-        say_line(console, (REHEARSAL, "yellow"))
+        say_prose(console, (REHEARSAL, "yellow"))
     print_problems(console, result.error, result.hint, result.warnings)
     print_result(console, result.output, commands("show", result.run_id, "--output"))
     for made in result.artifacts:
@@ -61,14 +61,30 @@ def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
         say_line(console, (f"{why}  ", "dim"), command)
 
 
+def print_quietly(result: RunResult, state: RunState, commands: Commands) -> None:
+    """The output alone; what is wrong with it goes to stderr."""
+    if result.output is not None:
+        print_output(result.output)
+    if result.status == "completed":
+        return
+    reason = f" ({one_line(result.stop_reason)})" if result.stop_reason else ""
+    say_line(
+        err(), badge(result.status, err()), reason, f"  {one_line(result.error)}" if result.error else ""
+    )
+    for question in result.questions.values():
+        say_line(err(), ("? ", "bold yellow"), one_line(question.question))
+    for command, why in next_steps(state, result.status, commands)[:1]:
+        say_line(err(), (f"{why}  ", "dim"), command)
+
+
 def print_problems(console: Console, error: str, hint: str, warnings: list[str]) -> None:
     """What went wrong, and what a reader of the result should know."""
     if error:
-        say_line(console, ("Error: ", "bold red"), safe(error))
+        say_prose(console, ("Error: ", "bold red"), safe(error))
     if hint:
-        say_line(console, ("Hint: ", "bold"), safe(hint))
+        say_prose(console, ("Hint: ", "bold"), safe(hint))
     for warning in warnings:
-        say_line(console, ("! ", "yellow"), safe(warning))
+        say_prose(console, ("! ", "yellow"), safe(warning))
 
 
 def print_result(console: Console, output: Any, whole: str) -> None:
@@ -79,7 +95,7 @@ def print_result(console: Console, output: Any, whole: str) -> None:
     shown = lines[:SHOWN_LINES]
     say_line(console)
     for line in shown:
-        say_line(console, line[:2000])
+        say_prose(console, line[:2000])
     if len(lines) > len(shown):
         say_line(console, (f"… {count(len(lines) - len(shown), 'more line')}: {whole}", "dim"))
 
@@ -113,7 +129,16 @@ def ceilings(state: RunState) -> str:
 
 
 def say_line(console: Console, *parts: str | Text | tuple[str, str]) -> None:
-    """One line; the terminal folds it where it must."""
+    """One line, as long as it is: commands and ids can be copied whole."""
+    console.print(_fitted(console, parts), soft_wrap=True)
+
+
+def say_prose(console: Console, *parts: str | Text | tuple[str, str]) -> None:
+    """A line of text; on a terminal it is folded between words."""
+    console.print(_fitted(console, parts), soft_wrap=not console.is_terminal)
+
+
+def _fitted(console: Console, parts: tuple[str | Text | tuple[str, str], ...]) -> Text:
     text = Text.assemble(*parts)
     shown = fit(text.plain, console)
-    console.print(text if shown == text.plain else Text(shown, spans=text.spans), soft_wrap=True)
+    return text if shown == text.plain else Text(shown, spans=text.spans)

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 from podium.api import RunHandle, answer, resume
-from podium.cli.card import print_card, print_header, print_output
+from podium.cli.card import print_card, print_header, print_quietly
 from podium.cli.failure import INTERRUPTED, CrashedError
 from podium.cli.flags import OutputFlags
 from podium.cli.live import JsonLines, Lines, LiveLines, Silence, View
@@ -63,7 +63,10 @@ class Foreground:
                 async for event in handle.events(after):
                     view.show(event)
                 return await handle.result()
-        except (PodiumError, OSError):
+        except PodiumError:
+            raise
+        except OSError:  # the reader of our output has gone; the run must not go on unseen
+            await handle.pause(at_once=True)
             raise
         except Exception as error:
             raise CrashedError(handle.run_id) from error
@@ -100,7 +103,7 @@ class Foreground:
         if self.flags.json:
             print_json(result.to_json())
         elif self.flags.quiet:
-            print_output(result.output)
+            print_quietly(result, await self._state(result.run_id), self.commands)
         elif not self.flags.events:
             print_card(result, await self._state(result.run_id), self.commands)
 

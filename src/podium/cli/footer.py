@@ -31,17 +31,20 @@ def _places(state: RunState, width: int) -> str:
 
 
 def _spend(state: RunState, width: int) -> str:
+    """Spend against every ceiling; what does not fit is left out, the least important first."""
     usage, budget = state.usage, state.budget
-    parts = [money(usage.usd)]
+    spent = money(usage.usd)
     if budget.usd is not None:
         bar = meter(usage.usd, budget.usd, 6 if width < NARROW else 10)
-        parts = [f"{money(usage.usd)} of {money(budget.usd)} {bar}"]
-    limit = "" if budget.calls is None else f" of {amount(budget.calls)}"
-    parts.append(f"{amount(usage.calls)}{limit} call{'' if usage.calls == 1 and not limit else 's'}")
-    if usage.tokens or budget.tokens is not None:
-        limit = "" if budget.tokens is None else f" of {amount(budget.tokens)}"
-        parts.append(f"{amount(usage.tokens)}{limit} tokens")
+        spent = f"{money(usage.usd)} of {money(budget.usd)} {bar}"
+    calls = count(usage.calls, "call") if budget.calls is None else f"{usage.calls} of {budget.calls} calls"
+    parts = [spent, calls, f"{len(state.in_flight)} in flight"]
+    if budget.tokens is not None:
+        parts.insert(2, f"{amount(usage.tokens)} of {amount(budget.tokens)} tokens")
+    elif usage.tokens:
+        parts.append(count(usage.tokens, "token"))
     if usage.unpriced_calls:
         parts.append(count(usage.unpriced_calls, "unpriced call"))
-    parts.append(f"{len(state.in_flight)} in flight")
+    while len(parts) > 1 and len("  ".join(parts)) + 2 > width:
+        parts.pop()
     return "  " + "  ".join(parts)

@@ -30,11 +30,18 @@ def err() -> Console:
     return _console(stderr=True)
 
 
+class PlainConsole(Console):
+    """A console that leaves a broken pipe to us: a run must be paused before the process ends."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool) -> Console:
     """Rich with its guesses off: text of models is never markup, an emoji code or something to highlight."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
-    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+    return PlainConsole(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
 def say(*parts: str | Text | tuple[str, str], to_stderr: bool = False) -> None:

@@ -17,12 +17,12 @@ EVENT_TYPES: dict[str, type[EventData]] = {}
 """Every declared event class by its type; filled as classes are defined."""
 
 
-class EventData(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class EventData(msgspec.Struct, frozen=True, kw_only=True):
     """What one event tells. A workflow declares its own by subclassing this with a `type`."""
 
     type: ClassVar[str] = ""
 
-    inherited: bool = False
+    inherited: bool | msgspec.UnsetType = msgspec.UNSET
     """Copied from the run that this one was forked from: shown, but neither run nor charged again."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 _PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+_LIBC: ctypes.CDLL | None = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 class Process(msgspec.Struct, frozen=True):

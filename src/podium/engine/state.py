@@ -146,14 +146,14 @@ class RunState:
             step.kind, step.about, step.status, step.error = data.kind, data.about, "running", ""
             step.started, step.ended, step.started_seq = event.time, None, event.seq
             step.runs += 1
-            step.inherited = data.inherited
+            step.inherited = bool(data.inherited)
         elif isinstance(data, StepCompleted):
             step.status, step.ended = "completed", event.time
-            step.inherited, step.edited = data.inherited, data.edited
+            step.inherited, step.edited = bool(data.inherited), data.edited
             step.result, step.blob = (None, data.blob) if data.blob else (bytes(data.result), "")
         elif isinstance(data, StepFailed):
             step.status, step.ended, step.error = "failed", event.time, data.error
-            step.inherited = data.inherited
+            step.inherited = bool(data.inherited)
         elif isinstance(data, StepRetried):
             step.retries += 1
         elif isinstance(data, StepStale):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from podium.engine.codec import encode
-from podium.engine.events import NOTHING, Charge, Event, RunAnswered, RunWaiting
+from podium.engine.events import NOTHING, Charge, ChargedData, Event, RunAnswered, RunWaiting
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted
 from podium.report.words import one_line
@@ -141,12 +141,13 @@ def _spending(events: Sequence[Event], state: RunState) -> tuple[dict[str, Charg
     models: dict[str, Charge] = {}
     for event in events:
         data = event.data
-        if not isinstance(data, ModelAttempted) or data.inherited:
+        if not isinstance(data, ChargedData) or data.inherited or data.charge == NOTHING:
             continue
         step = state.steps.get(event.path)
-        agent = one_line(str(step.about.get("agent", ""))) if step else ""
-        agents[agent or event.path] = agents.get(agent or event.path, NOTHING) + data.charge
-        models[data.model] = models.get(data.model, NOTHING) + data.charge
+        who = one_line(str(step.about.get("agent", ""))) if step else ""
+        agents[who or "steps"] = agents.get(who or "steps", NOTHING) + data.charge
+        if isinstance(data, ModelAttempted):
+            models[data.model] = models.get(data.model, NOTHING) + data.charge
     return agents, models
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from podium.engine.codec import decode
+from podium.engine.codec import decode, encode
 from podium.engine.events import (
     ArtifactCreated,
     BudgetExhausted,
@@ -30,7 +28,7 @@ from podium.engine.events import (
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted, ModelCached, ModelFellBack, ModelRepaired
 from podium.report.lines import TELLERS, Line, Weight, tells
-from podium.report.words import brief, duration, money, one_line, size
+from podium.report.words import amount, brief, duration, money, one_line, size
 
 
 def line_of(event: Event, state: RunState) -> Line:
@@ -47,10 +45,8 @@ def line_of(event: Event, state: RunState) -> Line:
 
 def _untold(event: Event) -> Line:
     data = event.data
-    fields: dict[str, Any] = data.fields if isinstance(data, UnknownData) else msgspec.structs.asdict(data)
-    shown = [
-        f"{key}={brief(value, 40)}" for key, value in fields.items() if value not in (None, "", [], {}, False)
-    ]
+    fields: dict[str, Any] = data.fields if isinstance(data, UnknownData) else decode(encode(data))
+    shown = [f"{key}={brief(value, 40)}" for key, value in fields.items() if value not in (None, "", [], {})]
     quiet = event.type.split(".")[0] in ("run", "step", "model", "budget", "artifact")
     return Line(f"{event.type} {' '.join(shown)}".strip(), "trace" if quiet else "routine")
 
@@ -191,7 +187,9 @@ def _exhausted(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, BudgetExhausted):
         return None
-    return Line(f"{data.kind} budget used up: {data.spent:g} of {data.limit:g}", "warning", mark="!")
+    shown = money if data.kind == "usd" else duration if data.kind == "seconds" else amount
+    kind = {"usd": "money", "seconds": "time"}.get(data.kind, data.kind)
+    return Line(f"{kind} budget used up: {shown(data.spent)} of {shown(data.limit)}", "warning", mark="!")
 
 
 # ── models ───────────────────────────────────────────────────────────────────────────────────────

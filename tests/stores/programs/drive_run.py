@@ -1,10 +1,12 @@
 """`drive_run URL RUN`: take a run up and say `driving`; then, for every line read, append a row, commit it
-and say `written`, or the name of the error. `release` lets go of it and says `released`."""
+and say `written`, or the name of the error. `release` lets go of it and says `released`; `spawn` starts a
+process that lives on, and says its pid."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from asyncio.subprocess import DEVNULL
 
 from podium.errors import StoreError
 from podium.stores import open_store
@@ -20,6 +22,12 @@ async def main(url: str, run_id: str) -> None:
             if line.strip() == "release":
                 await store.release(lease)
                 print("released", flush=True)
+                continue
+            if line.strip() == "spawn":
+                spawned = await asyncio.create_subprocess_exec(
+                    sys.executable, "-c", "import time; time.sleep(600)", stdout=DEVNULL, close_fds=False
+                )
+                print(spawned.pid, flush=True)
                 continue
             seq += 1
             store.append(lease, a_row(seq))

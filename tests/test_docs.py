@@ -1,0 +1,87 @@
+"""Everything that the documentation shows is executed: its files, its commands, and what they print.
+
+A Python block whose first line is a comment with a file name becomes that file. Lines of a console block
+that begin with `$` are commands; what follows must match their output, where `...` stands for anything.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "docs/getting-started.md", "docs/how-it-works.md"]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [body for found, body in BLOCK.findall((ROOT / page).read_text()) if found == language]
+
+
+def commands(page: str) -> list[tuple[str, str]]:
+    """Commands and the output that the page promises for each."""
+    found: list[tuple[str, str]] = []
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def write_files(page: str, folder: Path) -> list[str]:
+    names: list[str] = []
+    for body in blocks(page, "python"):
+        first = body.splitlines()[0]
+        if match := re.fullmatch(r"# (\w+\.py)", first):
+            (folder / match[1]).write_text(body)
+            names.append(match[1])
+    return names
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    write_files(page, tmp_path)
+    env = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "PODIUM_STORE": str(tmp_path / "podium.sqlite"),
+        "COLUMNS": "120",
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+    }
+    checker = doctest.OutputChecker()
+    shown = [pair for pair in commands(page) if not pair[0].startswith("make ")]
+    assert shown, "a page without a single command"
+    for command, expected in shown:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        matches = checker.check_output(expected, done.stdout, OPTIONS) if expected.strip() else True
+        assert matches, f"{page}: $ {command}\nexpected:\n{expected}\ngot:\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES[1:])
+def test_the_workflows_of_a_page_run(page: str, tmp_path: Path) -> None:
+    names = [name for name in write_files(page, tmp_path) if "@podium.workflow" in (tmp_path / name).read_text()]
+    assert names
+    for name in names:
+        done = subprocess.run(
+            [sys.executable, "-m", "podium", "run", name, "a quiet harbour", "--model", "rehearsal", "--json"],
+            cwd=tmp_path,
+            env={**os.environ, "PODIUM_STORE": str(tmp_path / "podium.sqlite"), "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode in {0, 5}, f"{name}: {done.stdout}\n{done.stderr}"
