@@ -29,6 +29,7 @@ setup: $(STAMP) ## Make .venv and install everything into it
 
 demo: $(STAMP) ## Run an example with the offline rehearsal model
 	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)"
+	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 
 test: system check ## All checks, then all tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)

@@ -1,4 +1,8 @@
-"""Memory of a run that waits: many runs in one process, asleep or waiting for a person."""
+"""Memory of a run that waits: many runs in one process, asleep or waiting for a person.
+
+What counts is how much the process grows by a second batch beside a first one of the same size, so that
+caches and the buffers for starting so many at once, which stay as they are, are not counted.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +42,19 @@ async def settled(handles: list[RunHandle], until: str) -> None:
     gc.collect()
 
 
-async def kb_per_run(name: str, folder: Path, count: int) -> float:
+async def kb_per_run(name: str, folder: Path, count: int) -> None:
     flow, until = {"sleep": (sleeper, "step.completed"), "wait_for": (asker, "run.waiting")}[name]
     async with podium.open_store(f"sqlite:///{folder}/idle.sqlite") as store:
 
         async def begin(number: int) -> list[RunHandle]:
             return list(await asyncio.gather(*(podium.start(flow, i, store=store) for i in range(number))))
 
-        warm = await begin(max(20, count // 5))
-        await settled(warm, until)
+        first = await begin(count)
+        await settled(first, until)
         before = resident_kb()
-        handles = await begin(count)
-        await settled(handles, until)
-        used = (resident_kb() - before) / count
-        print(json.dumps(used), flush=True)
+        second = await begin(count)
+        await settled(second, until)
+        print(json.dumps((resident_kb() - before) / len(second)), flush=True)
         os._exit(0)  # the sleepers would have to be cancelled one by one
 
 

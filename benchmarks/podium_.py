@@ -1,4 +1,7 @@
-"""Podium, on a SQLite store file with every fsync on. A call is one `run.step`, or one `run.ask`."""
+"""Podium, on a SQLite store file with every fsync on. A call is one `run.step`, or one `run.ask`.
+
+Store and settings are opened once, as a program does that starts many runs.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ from typing import Any
 
 import podium
 from benchmarks.common import MODEL
-from podium import Agent, Run, RunResult, Workflow, workflow
-from podium.models.model import Call
+from podium import Agent, Call, Run, RunResult, Settings, Workflow, workflow
 
 WORKER = Agent("worker", role="worker", instructions="Answer in one line.")
 
@@ -74,11 +76,12 @@ class PodiumSteps:
 
     @asynccontextmanager
     async def opened(self, folder: Path) -> AsyncGenerator[None]:
+        self.settings = Settings.load()
         async with podium.open_store(f"sqlite:///{folder}/podium.sqlite") as self.store:
             yield
 
     async def _run(self, flow: Workflow, **request: int) -> None:
-        check(await podium.run(flow, request, store=self.store))
+        check(await podium.run(flow, request, store=self.store, settings=self.settings))
 
     async def chain(self, run: str, n: int) -> None:
         await self._run(chain_of_steps, n=n)
@@ -101,7 +104,11 @@ class PodiumAsks(PodiumSteps):
     """The same through agents, prompts and the model layer."""
 
     async def _run(self, flow: Workflow, **request: int) -> None:
-        check(await podium.run(flow, request, store=self.store, model=PYTHON_MODEL, concurrency=1_000))
+        check(
+            await podium.run(
+                flow, request, model=PYTHON_MODEL, concurrency=1_000, store=self.store, settings=self.settings
+            )
+        )
 
     async def chain(self, run: str, n: int) -> None:
         await self._run(chain_of_asks, n=n)

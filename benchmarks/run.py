@@ -94,7 +94,7 @@ class Benchmarks:
             return kill_and_resume(python, subject, folder, steps, kill_at)
 
         def median() -> Resumed:
-            found = [once() for _ in range(1 if self.quick else CRASHES)]
+            found = [once() for _ in range(CRASHES if length == "short" and not self.quick else 1)]
             return sorted(found, key=lambda one: one.spawn_to_first_call_s)[len(found) // 2]
 
         found = self.part(f"{subject}, kill -9 at call {kill_at:,}", median)

@@ -45,10 +45,11 @@ SLOW_TO_IMPORT = ("pydantic", "pydantic_ai", "jinja2", "fastapi", "mcp", "nh3")
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 
 PUBLIC = (
-    "Agent", "Budget", "BudgetExhaustedError", "Charge", "Event", "EventData", "Failed", "InvalidReplyError",
-    "ModelFailedError", "Ok", "Outcome", "Partial", "PodiumError", "Process", "Retry", "Run", "RunHandle",
-    "RunResult", "RunState", "Settings", "StepFailedError", "Workflow", "__version__", "answer", "cancel",
-    "fork", "open_store", "replay", "resume", "run", "run_process", "start", "workflow",
+    "Agent", "Budget", "BudgetExhaustedError", "Call", "Charge", "Event", "EventData", "Failed",
+    "InvalidReplyError", "ModelFailedError", "Ok", "Outcome", "Partial", "PodiumError", "Process", "Retry",
+    "Run", "RunHandle", "RunResult", "RunState", "Settings", "StepFailedError", "Workflow", "__version__",
+    "answer", "cancel", "fork", "open_store", "rehearses", "replay", "resume", "run", "run_process", "start",
+    "workflow",
 )  # fmt: skip
 """What users may rely on. A change here is a change for them: it belongs into the changelog."""
 

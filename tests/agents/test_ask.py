@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pydantic
@@ -177,9 +177,11 @@ async def test_a_mistake_in_an_ask_fails_the_run_before_any_call(
 async def test_keys_in_a_prompt_do_not_reach_the_model_or_the_log(store: Store) -> None:
     key = "sk-" + "a1B2" * 8
     model = Scripted("ok")
-    flow = asking(lambda run, request: run.ask(NORA, "draft", prompt=request))
-    result = await podium.run(flow, f"Use {key} now", model=model, store=store)
+    agent = podium.Agent("Nora", instructions=f"Remember {key}.")
+    flow = asking(lambda run, request: run.ask(agent, "draft", prompt=f"Use {key} now"))
+    result = await podium.run(flow, "x", model=model, store=store)
     assert model.calls[0].prompt == "Use [redacted] now"
+    assert model.calls[0].system == "You are Nora.\n\nRemember [redacted]."
     assert not any(key.encode() in row.data for row in await store.read(result.run_id))
 
 
@@ -446,7 +448,7 @@ async def failed_run(store: Store) -> tuple[str, Author]:
         ({}, False),
         ({"prompt": "Draft {{ topic }}!"}, True),
         ({"topic": "calms"}, True),
-        ({"returns": Literal["a draft"]}, True),
+        ({"returns": Annotated[str, msgspec.Meta(min_length=1)]}, True),
         ({"agent": msgspec.UNSET}, True),
     ],
 )

@@ -234,9 +234,8 @@ async def test_cancel_of_a_run_that_nobody_drives(store: Store) -> None:
     assert row.status == "cancelled"
     with pytest.raises(NotResumableError, match="already cancelled"):
         await podium.cancel(result.run_id, store=store)
-    handle = await podium.resume(result.run_id, workflow=workflow, store=store)
     with pytest.raises(NotResumableError):
-        await handle.result()
+        await podium.resume(result.run_id, workflow=workflow, store=store)
 
 
 async def test_pause_records_what_is_in_flight_and_resumes_without_repeating_it(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,9 @@ async def test_a_file_is_imported_once_until_it_changes(tmp_path: Path) -> None:
     first = load_function(f"python:{file}:answer")
     assert (await first.complete(CALL)).text == "1"
     assert (await load_function(f"python:{file}:answer").complete(CALL)).text == "2"
-    file.write_text(source.replace("str(count)", "f'changed {count}'"))
-    assert (await load_function(f"python:{file}:answer").complete(CALL)).text == "changed 1"
+    file.write_text(source.replace("count += 1", "count += 7"))
+    os.utime(file, ns=(1, 1))
+    assert (await load_function(f"python:{file}:answer").complete(CALL)).text == "7"
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ class Everything(pydantic.BaseModel):
 
 TRUTHFUL = [
     Grade, Circle | Group, Group, Node, Rich, Empty, list[Grade], dict[str, Grade], Literal["a", "b"], int,
-    bool, float, Mood, list[Mood], tuple[int, str], dict[str, Any], Any, dict, list, Cat, Dog, list[Pet], Band,
-    Sum, Everything, list[Everything], Sum | None,
+    bool, float, Mood, list[Mood], tuple[int, str], dict[str, Any], Any, dict, list, Cat, Dog, list[Pet],
+    Band, Sum, Everything, list[Everything], Sum | None,
 ]  # fmt: skip
 """Types whose schema tells everything that they want."""
 

@@ -45,6 +45,23 @@ async def test_tails_see_every_row_once_and_in_order(store: Store, other: Store,
         assert seqs == list(range(start * 50 - 9, 401))
 
 
+@pytest.mark.parametrize("live", [1, 20])
+async def test_tails_in_the_same_process_are_woken_by_the_commit_itself(store: Store, live: int) -> None:
+    lease = await driven(store)
+    store.live = live
+    tail = store.tail(run_id(1), after=1)
+    for seq in range(2, 12):
+        following = asyncio.create_task(take(tail, 1))
+        await asyncio.sleep(0)
+        append(store, lease, seq)
+        await commit(store, lease)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert following.done(), "a few turns of the loop, not the next look at the database"
+        assert await following == [seq]
+    await tail.aclose()
+
+
 async def test_a_tail_begins_with_what_is_there(store: Store) -> None:
     lease = await driven(store)
     append(store, lease, *range(2, 2501))

@@ -18,7 +18,7 @@ from podium.engine.events import RunCreated
 from podium.engine.fork import Fork, forked_rows
 from podium.engine.log import Row, RunRow, Store
 from podium.engine.result import RunResult
-from podium.engine.runner import Driver, history_of, shown_model
+from podium.engine.runner import Driver, check_resumable, history_of, shown_model
 from podium.engine.workflow import Workflow, load_workflow
 from podium.errors import UsageError
 from podium.models.model import Model
@@ -123,6 +123,7 @@ async def resume(
     ctx = await open_context(store, settings)
     try:
         row = await ctx.store.get(run_id)
+        check_resumable(row.run_id, row.status)
         lease = await ctx.store.acquire(row.run_id, take_over=take_over)
         try:
             driver = await _resumed(ctx, row.run_id, workflow, budget, model, model_for)

@@ -7,7 +7,6 @@ import traceback
 
 from cyclopts import CycloptsError
 from cyclopts.exceptions import (
-    CoercionError,
     MissingArgumentError,
     UnknownCommandError,
     UnknownOptionError,
@@ -93,11 +92,9 @@ def _explained(error: CycloptsError) -> tuple[str, str]:
         return _unknown_option(error, command)
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         name = error.keyword or error.argument.name
-        if name.startswith("-") and error.argument.tokens:
+        if name.startswith("-") and not error.argument.required:
             return f"{name} needs a value", see
-        return f"{command} needs {name.lstrip('-').upper() if not name.startswith('-') else name}", see
-    if isinstance(error, CoercionError):
-        return _split_hint(str(error), see)
+        return f"{command} needs {name}", see
     return _split_hint(str(error), see)
 
 

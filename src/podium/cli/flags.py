@@ -26,6 +26,14 @@ def _seconds(kind: type[Any], tokens: list[Token]) -> float:
         raise ValueError(f"{error}; write 90s, 15m or 2h") from error
 
 
+def whole_number(kind: type[Any], tokens: list[Token]) -> int:
+    """Strict: the parser's own conversion would round 1.5 up to 2 calls."""
+    try:
+        return int(tokens[0].value)
+    except ValueError as error:
+        raise ValueError(f"{tokens[0].value!r} is not a whole number") from error
+
+
 RunId = Annotated[
     str, Parameter(help="A run's id, the beginning of one, or `last`.", completer=recent_runs, metavar="RUN")
 ]
@@ -49,10 +57,12 @@ class BudgetFlags:
         float | None, Parameter(group=BUDGET, metavar="USD", help="Most money to spend, in US dollars.")
     ] = None
     max_tokens: Annotated[
-        int | None, Parameter(group=BUDGET, metavar="N", help="Most tokens to use, in and out.")
+        int | None,
+        Parameter(group=BUDGET, metavar="N", converter=whole_number, help="Most tokens to use, in and out."),
     ] = None
     max_calls: Annotated[
-        int | None, Parameter(group=BUDGET, metavar="N", help="Most model calls to make.")
+        int | None,
+        Parameter(group=BUDGET, metavar="N", converter=whole_number, help="Most model calls to make."),
     ] = None
     time_limit: Annotated[
         float | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,6 +85,7 @@ class Core:
         self.warnings: list[str] = []
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()
+        self._told_spending = time.monotonic()
         self._active = 1
         self._sleeping = 0
 
@@ -162,6 +164,13 @@ class Core:
         if not error.scope:
             self.exhausted = error
         return error
+
+    def tell_spending(self) -> None:
+        """Keep the spending that lists show fresh, at most once a second."""
+        now = time.monotonic()
+        if now - self._told_spending > 1.0 and not self.journal.closed:
+            self._told_spending = now
+            self.journal.update(usage=self.ledger.spent, driven_s=self.clock.now())
 
     def open_scope(self, path: str, budget: Budget) -> Scope:
         scope = Scope(path, budget)

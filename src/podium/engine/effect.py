@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from podium.engine.branch import Branch
 from podium.engine.budget import Reservation
-from podium.engine.codec import Raw, encode
+from podium.engine.codec import Raw, decode, encode
 from podium.engine.core import Core
 from podium.engine.events import (
     NOTHING,
@@ -28,6 +28,7 @@ from podium.engine.events import (
 from podium.errors import (
     FAILURES,
     BudgetExhaustedError,
+    NotEncodableError,
     StepFailedError,
     StepTimeoutError,
     StoreError,
@@ -130,11 +131,11 @@ class Effect:
 
     def _record_failure(self, error: Exception) -> None:
         if isinstance(error, StepFailedError):
-            failure = type(error)(self.path, error.error_type, error.reason, **error.details)
-            details = error.details
+            details = _loggable(error.details)
+            failure = type(error)(self.path, error.error_type, error.reason, **details)
         else:
-            failure = StepFailedError(self.path, type(error).__name__, str(error) or type(error).__name__)
             details = {}
+            failure = StepFailedError(self.path, type(error).__name__, str(error) or type(error).__name__)
         failure.__cause__ = error
         data = StepFailed(
             fingerprint=self._fingerprint,
@@ -238,8 +239,10 @@ class Attempt:
         reservation, self._reservation = self._reservation, None
         if reservation is None:
             return
-        if self._effect.core.ledger.settle(reservation, charge):
+        core = self._effect.core
+        if core.ledger.settle(reservation, charge):
             self._effect.emit(BudgetOverrun(reserved=self._worst, actual=charge))
+        core.tell_spending()
 
     def _release(self) -> None:
         slots = self._effect.core.slots
@@ -255,6 +258,14 @@ class Attempt:
             if not self._effect.core.journal.closed:
                 self._effect.emit(BudgetSettled(charge=self._worst, estimated=True))
         self._release()
+
+
+def _loggable(details: dict[str, Any]) -> dict[str, Any]:
+    """Details of a failure as they will be read back; what cannot be logged is described."""
+    try:
+        return decode(encode(details))
+    except NotEncodableError:
+        return {name: str(value) for name, value in details.items()}
 
 
 def failure_from(path: str, record: StepFailed) -> StepFailedError:

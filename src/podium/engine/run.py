@@ -220,7 +220,8 @@ class Run:
             raise
         finally:
             core.joined()
-        return dict(zip(branches, [_outcome(task) for task in tasks], strict=True))
+        outcomes = [_outcome(task) for task in tasks]  # all of them first: none may go unnoticed
+        return {name: _kept(outcome) for name, outcome in zip(branches, outcomes, strict=True)}
 
     def _child(self, parent: Branch, name: str, key: str | None = None) -> Branch:
         path = parent.take(name, key)
@@ -438,15 +439,22 @@ class Run:
             viewer((path, attempt, offset, text))
 
 
-def _outcome(task: asyncio.Task[T]) -> Ok[T] | Failed:
+def _outcome(task: asyncio.Task[T]) -> Ok[T] | Failed | BaseException:
+    """What a branch came to, or the error that must end its parent too."""
     if task.cancelled():
-        raise asyncio.CancelledError
+        return asyncio.CancelledError()
     error = task.exception()
     if error is None:
         return Ok(task.result())
     if isinstance(error, Exception) and not isinstance(error, _NEVER_DATA):
         return Failed(error)
-    raise error
+    return error
+
+
+def _kept(outcome: Ok[T] | Failed | BaseException) -> Ok[T] | Failed:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 async def _cancel_all(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -179,7 +179,7 @@ class Driver:
         rows = await self._store.read(self.run_id)
         memo = Memo.of(rows)
         self._created, self._config, budget = history_of(rows)
-        check_resumable(self.run_id, memo)
+        check_resumable(self.run_id, memo.left)
         memo.prepare_resume()
         return memo, budget
 
@@ -340,10 +340,10 @@ _CREATED = msgspec.json.Decoder(RunCreated)
 _RESUMED = msgspec.json.Decoder(RunResumed)
 
 
-def check_resumable(run_id: str, memo: Memo) -> None:
-    if memo.left in {"completed", "cancelled"}:
+def check_resumable(run_id: str, status: str) -> None:
+    if status in {"completed", "cancelled"}:
         raise NotResumableError(
-            f"Run {run_id} is {memo.left}; there is nothing to resume.",
+            f"Run {run_id} is {status}; there is nothing to resume.",
             hint=f"Run it again from any step with `podium fork {run_id} --at STEP`.",
         )
 

@@ -100,6 +100,7 @@ class RunState:
         self.forked_from: RunForked | None = None
         self.exhausted: BudgetExhausted | None = None
         self.resumes = 0
+        self._running: set[str] = set()
         self._stretch: datetime | None = None
         self._driven_before = 0.0
 
@@ -112,7 +113,8 @@ class RunState:
 
     @property
     def in_flight(self) -> list[StepState]:
-        return [step for step in self.steps.values() if step.status == "running"]
+        """Steps that are under way."""
+        return [self.steps[path] for path in self._running]
 
     def apply(self, event: Event) -> None:
         """Take one more event into account."""
@@ -130,6 +132,8 @@ class RunState:
             self.artifacts[event.path] = data
         elif isinstance(data, BudgetExhausted):
             self.exhausted = data
+        if self.status in {"running", "waiting"}:
+            self.status = "waiting" if self.questions and not self._running else "running"
 
     def _charge(self, path: str, charge: Charge) -> None:
         self.usage += charge
@@ -147,12 +151,15 @@ class RunState:
             step.started, step.ended, step.started_seq = event.time, None, event.seq
             step.runs += 1
             step.inherited = bool(data.inherited)
+            self._running.add(event.path)
         elif isinstance(data, StepCompleted):
             step.status, step.ended = "completed", event.time
+            self._running.discard(event.path)
             step.inherited, step.edited = bool(data.inherited), data.edited
             step.result, step.blob = (None, data.blob) if data.blob else (bytes(data.result), "")
         elif isinstance(data, StepFailed):
             step.status, step.ended, step.error = "failed", event.time, data.error
+            self._running.discard(event.path)
             step.inherited = bool(data.inherited)
         elif isinstance(data, StepRetried):
             step.retries += 1
@@ -184,9 +191,9 @@ class RunState:
         self.status, self.stop_reason, self.error, self.hint = "running", "", "", ""
         self.exhausted = None
         self._driven_before, self._stretch = self.driven_s, event.time
-        for step in self.steps.values():
-            if step.status == "running":
-                step.status = "interrupted"
+        for step in self.in_flight:
+            step.status = "interrupted"
+        self._running.clear()
         if isinstance(data, RunResumed):
             self.resumes += 1
             self.config |= data.config

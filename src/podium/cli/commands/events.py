@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from podium.cli.flags import OUTPUT, RunId, StoreUrl
+from podium.cli.flags import OUTPUT, RunId, StoreUrl, whole_number
 from podium.cli.live import JsonLines, Lines, View
 from podium.cli.opening import find_run, opened
 from podium.cli.terminal import out
@@ -26,7 +26,13 @@ async def events(
         bool, Parameter(alias="-f", negative="", show_default=False, help="Keep watching until the run ends.")
     ] = False,
     after: Annotated[
-        int, Parameter(metavar="SEQ", validator=Number(gte=0), help="Only events after this sequence number.")
+        int,
+        Parameter(
+            metavar="SEQ",
+            converter=whole_number,
+            validator=Number(gte=0),
+            help="Only events after this sequence number.",
+        ),
     ] = 0,
     store: StoreUrl = None,
     json: Annotated[

@@ -15,7 +15,7 @@ from cyclopts import App, Group, Parameter
 
 from podium.api import start
 from podium.cli.drive import Foreground
-from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, StoreUrl
+from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, StoreUrl, whole_number
 from podium.cli.opening import opened
 from podium.cli.request import read_request
 from podium.engine.workflow import Option, Workflow, load_workflow
@@ -38,7 +38,9 @@ class RunFlags:
             show_default=False, metavar="GATES", help="Gates at which a person is asked, e.g. plan,result."
         ),
     ] = ""
-    concurrency: Annotated[int | None, Parameter(metavar="N", help="Most model calls at once.")] = None
+    concurrency: Annotated[
+        int | None, Parameter(metavar="N", converter=whole_number, help="Most model calls at once.")
+    ] = None
     cache: Annotated[
         bool | None, Parameter(show_default=False, help="Serve identical calls from the cache.")
     ] = None
@@ -136,9 +138,8 @@ def _named_workflow(tokens: list[str]) -> str:
 
     def probe(
         workflow: str = "",
-        request: str = "",
         /,
-        *,
+        *others: Annotated[str, Parameter(allow_leading_hyphen=True)],
         models: ModelFlags = MODEL_DEFAULT,
         budget: BudgetFlags = BUDGET_DEFAULT,
         flags: RunFlags = RUN_DEFAULT,
@@ -157,9 +158,10 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
     """A workflow's option as a parameter of the command."""
     group = Group(f"Options of {workflow}", sort_key=1)
     kind = str if option.type is Any else option.type
+    converter = whole_number if kind is int else None
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if option.required else option.default,
-        annotation=Annotated[kind, Parameter(group=group, negative_iterable="")],
+        annotation=Annotated[kind, Parameter(group=group, negative_iterable="", converter=converter)],
     )

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.cli.cells import one_row
-from podium.cli.flags import AsJson, StoreUrl
+from podium.cli.flags import AsJson, StoreUrl, whole_number
 from podium.cli.layout import fit
 from podium.cli.opening import Commands, opened
 from podium.cli.status import badge
@@ -28,7 +28,9 @@ async def runs(
         tuple[Status, ...], Parameter(negative="", show_default=False, help="Only these; may be repeated.")
     ] = (),
     workflow: Annotated[str, Parameter(show_default=False, help="Only runs of this workflow.")] = "",
-    limit: Annotated[int, Parameter(validator=Number(gte=1), help="How many to show.")] = 20,
+    limit: Annotated[
+        int, Parameter(converter=whole_number, validator=Number(gte=1), help="How many to show.")
+    ] = 20,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:

@@ -1,0 +1,1 @@
+"""Programs that the tests of the command line run."""

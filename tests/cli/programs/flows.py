@@ -1,0 +1,126 @@
+"""Small workflows that the tests of the command line run in real processes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Literal
+
+import podium
+
+writer = podium.Agent("writer", role="author", instructions="You write.")
+HOSTILE = "safe \x1b[31mred\x1b[0m \x1b]0;title\x07\x1b[2J\u202eend"
+
+
+@podium.workflow
+async def chain(
+    run: podium.Run,
+    request: str,
+    *,
+    rounds: int = 1,
+    loud: bool = False,
+    tone: Literal["dry", "warm"] = "dry",
+    tags: tuple[str, ...] = (),
+) -> dict[str, object]:
+    """Write, then polish.
+
+    Args:
+        rounds: How often it is polished.
+    """
+    text = await run.ask(writer, "draft", prompt="Draft {{ topic }}", topic=request)
+    for _ in range(rounds):
+        async with run.branch("polish"):
+            text = await run.ask(writer, "improve", prompt="Improve {{ text }}", text=text)
+    await run.artifact("text.md", f"# {request}\n", "text/markdown")
+    run.warn("only a test")
+    return {"request": request, "rounds": rounds, "loud": loud, "tone": tone, "tags": list(tags)}
+
+
+@podium.workflow
+async def say(run: podium.Run, request: str) -> str:
+    return f"# Heard\n\n{request}"
+
+
+def explode() -> str:
+    raise ValueError(f"no luck: {HOSTILE}")
+
+
+@podium.workflow
+async def failing(run: podium.Run, request: str) -> str:
+    return await run.step("explode", explode)
+
+
+@podium.workflow
+async def unfinished(run: podium.Run, request: str) -> podium.Partial:
+    return podium.Partial(output="half", reason="no more ideas", quality=0.4, missing=["the other half"])
+
+
+@podium.workflow
+async def asking(run: podium.Run, request: str) -> str:
+    verdict = await run.wait_for("Publish it?", choices=["approve", "reject"], details={"text": request})
+    name = await run.wait_for("Under which name?")
+    return f"{verdict} as {name}"
+
+
+@podium.workflow(gates=["plan"])
+async def gated(run: podium.Run, request: str) -> str:
+    return "planned"
+
+
+@podium.workflow
+async def hostile(run: podium.Run, request: str) -> str:
+    run.warn(HOSTILE)
+    await run.artifact("../../escape.md", HOSTILE)
+    return await run.step("speak", speak)
+
+
+def speak() -> str:
+    return HOSTILE
+
+
+async def wait_for_file(path: str) -> str:
+    """Goes on when somebody makes the file."""
+    while not await asyncio.to_thread(Path(path).exists):  # noqa: ASYNC110 - another process makes it
+        await asyncio.sleep(0.01)
+    return "found"
+
+
+async def mark(path: str) -> str:
+    """Leaves a line for every time that it really runs."""
+    with Path(path).open("a", encoding="utf-8") as file:  # noqa: ASYNC230 - a test's own small file
+        file.write("ran\n")
+    return "marked"
+
+
+@podium.workflow
+async def patient(run: podium.Run, request: str) -> str:
+    """`request` is a folder: marks it, then waits for `go` in it."""
+    await run.step("mark", mark, f"{request}/marks")
+    await run.step("wait", wait_for_file, f"{request}/go")
+    return "done"
+
+
+@podium.workflow
+async def costly(run: podium.Run, request: str) -> str:
+    for _ in range(4):
+        await run.step("spend", mark, request, cost=podium.Charge(usd=0.25, calls=1, input_tokens=100))
+    return "spent"
+
+
+@podium.workflow
+async def dozing(run: podium.Run, request: str) -> str:
+    await run.step("doze", asyncio.sleep, 600.0, returns=None)
+    return "awake"
+
+
+@podium.workflow(name="shared")
+async def shared_names(
+    run: podium.Run, request: str, *, concurrency: int = 4, max_depth: int = 2
+) -> list[int]:
+    """Has an option of the same name as a common flag."""
+    return [concurrency, max_depth]
+
+
+async def reply(call: object) -> str:
+    """A model of one's own."""
+    return "from python"

@@ -1,0 +1,162 @@
+"""Real `podium` processes: on pipes, and on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import Any
+
+import podium
+
+FLOWS = Path(__file__).parent / "programs" / "flows.py"
+COMMAND = [sys.executable, "-m", "podium"]
+PATIENCE_S = 60.0
+"""A process that says nothing for so long has hung."""
+
+
+class Said:
+    """What a finished process said."""
+
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
+        self.code = done.returncode
+        self.raw = done.stdout
+        self.out = done.stdout.decode("utf-8")
+        self.err = done.stderr.decode("utf-8")
+
+    @property
+    def json(self) -> Any:
+        """Exactly one JSON value on stdout."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """One JSON value per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Shell:
+    """A folder with a store of its own, in which `podium` is run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        source = str(Path(podium.__file__).parents[1])
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+            if name in os.environ
+        }
+        self.env = {
+            **kept,
+            "PYTHONPATH": source,
+            "LANG": "C.UTF-8",
+            "PODIUM_STORE": str(folder / "podium.sqlite"),
+        }
+
+    def __call__(self, *words: str, stdin: str = "", code: int | None = 0, **env: str) -> Said:
+        """Run to the end; `code` is the exit code that must come out (`None`: any)."""
+        done = subprocess.run(
+            [*COMMAND, *words],
+            input=stdin.encode(),
+            capture_output=True,
+            cwd=self.folder,
+            env={**self.env, **env},
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        said = Said(done)
+        assert code is None or said.code == code, f"exit {said.code}\n{said.out}\n{said.err}"
+        return said
+
+    def run(self, flow: str, request: str, *words: str, code: int | None = 0, **env: str) -> Any:
+        """Run a workflow of `flows.py` and give its `--json`."""
+        return self("run", f"{FLOWS}:{flow}", request, "--json", *words, code=code, **env).json
+
+    def start(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
+        """Start in the background, stdout and stderr on pipes."""
+        return subprocess.Popen(
+            [*COMMAND, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.folder,
+            env={**self.env, **env},
+        )
+
+    def terminal(self, *words: str, columns: int = 100, rows: int = 40, **env: str) -> Terminal:
+        """Start on a pseudo-terminal."""
+        return Terminal(
+            [*COMMAND, *words], self.folder, {**self.env, "TERM": "xterm-256color", **env}, columns, rows
+        )
+
+
+class Terminal:
+    """A process that believes that a person sits in front of it."""
+
+    def __init__(
+        self, command: list[str], folder: Path, env: dict[str, str], columns: int, rows: int
+    ) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=env, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
+        os.close(slave)
+        self.raw = b""
+
+    @property
+    def seen(self) -> str:
+        """Everything so far, without colours and cursor movements."""
+        text = self.raw.decode("utf-8", "replace")
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+
+    def until(self, text: str) -> str:
+        """Read until `text` was seen."""
+        limit = time.monotonic() + PATIENCE_S
+        while text not in self.seen:
+            assert time.monotonic() < limit, f"{text!r} never came:\n{self.seen}"
+            if not self._read():
+                assert text in self.seen, f"ended without {text!r}:\n{self.seen}"
+        return self.seen
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def wait(self) -> int:
+        """Read to the end; the exit code."""
+        while self._read():
+            pass
+        code = self._process.wait(PATIENCE_S)
+        os.close(self._master)
+        return code
+
+    def interrupt(self) -> None:
+        """Ctrl-C, as the terminal delivers it."""
+        self.type("\x03")
+
+    def kill(self) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._master], [], [], PATIENCE_S)
+        if not ready:
+            raise AssertionError(f"nothing came for {PATIENCE_S} s:\n{self.seen}")
+        try:
+            data = os.read(self._master, 65536)
+        except OSError:  # how Linux says that the other side has gone
+            return False
+        self.raw += data
+        return bool(data)

@@ -1,0 +1,153 @@
+"""Wrong input: exit 2, one sentence, a hint, no traceback; as JSON when JSON was asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import FLOWS, Shell
+
+CHAIN = f"{FLOWS}:chain"
+
+MISTAKES = [
+    (["rum"], "no command 'rum'", "podium run"),
+    (["runs", "--lim", "3"], "no option --lim", "--limit"),
+    (["runs", "--limit", "many"], "--limit", ""),
+    (["runs", "--limit", "0"], "--limit", ""),
+    (["runs", "--status", "runing"], "runing", "running"),
+    (["runs", "extra"], "'extra'", ""),
+    (["run"], "needs WORKFLOW", "podium run --help"),
+    (["run", CHAIN], "needs REQUEST", "podium run --help"),
+    (["run", CHAIN, ""], "empty", "what the run should do"),
+    (["run", CHAIN, "  \n "], "empty", ""),
+    (["run", CHAIN, "-"], "Standard input is empty", ""),
+    (["run", CHAIN, "@missing.txt"], "missing.txt cannot be read", ""),
+    (["run", CHAIN, "two", "words"], "'words'", "quotes"),
+    (["run", CHAIN, "x", "--round", "2"], "no option --round", "--rounds"),
+    (["run", CHAIN, "x", "--zzz"], "no option --zzz", "--rounds"),
+    (["run", CHAIN, "x", "--rounds", "few"], "--rounds", ""),
+    (["run", CHAIN, "x", "--rounds"], "--rounds needs a value", ""),
+    (["run", CHAIN, "x", "--tone", "wet"], "--tone", "dry"),
+    (["run", CHAIN, "x", "--max-usd", "-1"], "--max-usd must be an amount", ""),
+    (["run", CHAIN, "x", "--max-usd", "nan"], "--max-usd must be an amount", ""),
+    (["run", CHAIN, "x", "--max-calls", "1.5"], "--max-calls", ""),
+    (["run", CHAIN, "x", "--time-limit", "soon"], "--time-limit", "podium run --help"),
+    (["run", CHAIN, "x", "--concurrency", "0"], "--concurrency must be", ""),
+    (["run", CHAIN, "x", "--model", "rehersal"], "no model rehersal", "rehearsal"),
+    (["run", CHAIN, "x", "--model", "python:none.py:f"], "none.py", ""),
+    (["run", CHAIN, "x", "--model-for", "author"], "ROLE=MODEL", ""),
+    (["run", CHAIN, "x", "--approve", "plan"], "no gate plan", ""),
+    (["run", f"{FLOWS}:gated", "x", "--approve", "plam"], "no gate plam", "plan"),
+    (["run", CHAIN, "x", "--store", "mysql://host/db"], "store", "sqlite"),
+    (["run", "chian", "x"], "no workflow chian", "FILE.py:name"),
+    (["run", f"{FLOWS}:nothing", "x"], "no workflow nothing", "chain"),
+    (["run", str(FLOWS), "x"], "workflows", "chain"),
+    (["run", "missing.py:x", "x"], "no file missing.py", ""),
+    (["show", "zzzzzzzz"], "zzzzzzzz", ""),
+    (["show", "last"], "no run", "podium run"),
+    (["resume", "zzzzzzzz"], "zzzzzzzz", ""),
+    (["cancel"], "needs RUN", ""),
+    (["answer", "last"], "needs ANSWER", ""),
+    (["fork", "last", "--at", "x"], "no run", ""),
+    (["replay", "zzzzzzzz"], "zzzzzzzz", ""),
+    (["events", "zzzzzzzz"], "zzzzzzzz", ""),
+    (["report", "zzzzzzzz"], "zzzzzzzz", ""),
+    (["report", "last", "--format", "pdf"], "pdf", "html"),
+    (["artifacts", "zzzzzzzz"], "zzzzzzzz", ""),
+    (["completion", "tcsh"], "tcsh", "bash"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence", "hint"), MISTAKES, ids=lambda part: str(part)[-40:])
+def test_a_mistake_is_told_in_a_sentence_with_a_hint(
+    podium: Shell, words: list[str], sentence: str, hint: str
+) -> None:
+    said = podium(*words, code=2)
+    assert said.out == ""
+    first = said.err.splitlines()[0]
+    assert first.startswith("Error: ")
+    assert sentence in first
+    assert hint in "\n".join(line for line in said.err.splitlines() if line.startswith("Hint: "))
+    assert len(said.err.splitlines()) <= 2
+    assert "Traceback" not in said.err
+    assert "╭" not in said.err
+
+
+def test_with_json_the_error_is_one_object_on_stdout(podium: Shell) -> None:
+    for words in (["run", CHAIN, "x", "--round", "2"], ["show", "zzzzzzzz"], ["runs", "--limit", "x"]):
+        said = podium(*words, "--json", code=2)
+        assert list(said.json) == ["error", "hint"]
+        assert said.json["error"]
+        assert said.err == ""
+
+
+def test_json_and_events_exclude_each_other(podium: Shell) -> None:
+    assert "exclude" in podium("run", CHAIN, "x", "--events", "--json", code=2).out
+
+
+def test_nothing_is_started_by_a_mistake(podium: Shell) -> None:
+    podium("run", CHAIN, "x", "--max-usd", "-1", code=2)
+    podium("run", CHAIN, "x", "--model", "nobody", code=2)
+    podium("run", f"{FLOWS}:gated", "x", "--approve", "nothing", code=2)
+    assert podium("runs", "--json").json == {"runs": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import nowhere_to_be_found\n", "nowhere_to_be_found"),
+        ("def f(:\n", "SyntaxError"),
+        ("x = 1\n", "holds"),
+    ],
+)
+def test_a_file_that_is_no_workflow_is_told_as_such(podium: Shell, text: str, told: str) -> None:
+    (podium.folder / "broken.py").write_text(text)
+    said = podium("run", "broken.py:flow", "x", code=2)
+    assert told in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_store_that_is_no_store_is_refused(podium: Shell) -> None:
+    (podium.folder / "text.sqlite").write_text("this is not a database, it is only text " * 100)
+    said = podium("runs", "--store", "text.sqlite", code=2)
+    assert "text.sqlite" in said.err
+
+
+def test_a_store_where_nothing_can_be_written_is_refused(podium: Shell) -> None:
+    (podium.folder / "file").write_text("")
+    said = podium("run", f"{FLOWS}:say", "x", "--store", "file/podium.sqlite", code=2)
+    assert said.err.startswith("Error: ")
+    assert "file" in said.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_refused(podium: Shell, tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    assert podium("run", f"{FLOWS}:say", "x", "--store", "locked/podium.sqlite", code=2).err
+
+
+def test_a_wrong_settings_file_is_named_with_its_key(podium: Shell) -> None:
+    (podium.folder / "podium.toml").write_text("max_uds = 1\n")
+    said = podium("runs", code=2)
+    assert "max_uds" in said.err
+    assert "podium.toml" in said.err
+    assert "max_usd" in said.err
+
+
+def test_an_unexpected_error_is_called_a_bug_and_shows_its_traceback_only_on_demand(podium: Shell) -> None:
+    (podium.folder / "odd.py").write_text("raise SystemError('odd')\n")
+    (podium.folder / "sitecustomize.py").write_text(
+        "import podium.settings as s\n"
+        "class Broken(s.Settings, frozen=True, kw_only=True):\n"
+        "    @classmethod\n"
+        "    def load(cls, *a, **k): raise LookupError('lost')\n"
+        "s.Settings = Broken\n"
+    )
+    path = f"{podium.env['PYTHONPATH']}:{podium.folder}"
+    said = podium("runs", code=1, PYTHONPATH=path)
+    assert "this is a bug" in said.err
+    assert "LookupError: lost" in said.err
+    assert "Traceback" not in said.err
+    assert "Traceback" in podium("runs", code=1, PYTHONPATH=path, PODIUM_DEBUG="1").err

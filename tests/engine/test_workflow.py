@@ -1,0 +1,87 @@
+"""Workflows are found by name or file, and their options are checked before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import podium
+from podium.engine.log import Store
+from podium.engine.workflow import load_workflow
+from podium.errors import UsageError, WorkflowLoadError
+
+TWO = """
+import podium
+
+@podium.workflow
+async def first(run, request): return 1
+
+@podium.workflow(name="zweite", closing=0.1, gates=["plan"])
+async def second(run, request, *, size: int = 3, name: str = "x"): return 2
+
+def third(): pass
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "flows.py"
+    path.write_text(TWO)
+    return path
+
+
+def test_a_workflow_in_a_file(file: Path) -> None:
+    found = load_workflow(f"{file}:second")
+    assert (found.name, found.closing, found.gates) == ("zweite", 0.1, ("plan",))
+    assert found.ref == f"{file}:second", "a later process finds it by file and function"
+    assert [(o.name, o.type, o.default) for o in found.options] == [("size", int, 3), ("name", str, "x")]
+
+
+@pytest.mark.parametrize(
+    ("ref", "says", "hint"),
+    [
+        ("{file}", "holds 2 workflows", "flows.py:first"),
+        ("{file}:third", "holds no workflow third", "flows.py:second"),
+        ("{file}.missing.py:x", "There is no file", "FILE.py:name"),
+        ("nothing-known", "There is no workflow nothing-known", "podium run FILE.py:name"),
+    ],
+)
+def test_what_cannot_be_found_is_told(file: Path, ref: str, says: str, hint: str) -> None:
+    with pytest.raises(WorkflowLoadError) as refused:
+        load_workflow(ref.format(file=file))
+    assert says in str(refused.value)
+    assert hint in refused.value.hint
+
+
+@pytest.mark.parametrize("body", ["import nothing_like_this", "def broken(:", "1/0"])
+def test_a_file_that_does_not_import_is_one_sentence(tmp_path: Path, body: str) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text(body)
+    with pytest.raises(WorkflowLoadError, match=r"cannot be imported: \w+Error"):
+        load_workflow(f"{path}:flow")
+
+
+def test_options_are_converted_and_mistakes_named(file: Path) -> None:
+    found = load_workflow(f"{file}:second")
+    assert found.check_options({"size": "7"}) == {"size": 7}
+    with pytest.raises(UsageError, match="no option sice") as refused:
+        found.check_options({"sice": 1})
+    assert refused.value.hint == "Did you mean size?"
+    with pytest.raises(UsageError, match="cannot be 'many'"):
+        found.check_options({"size": "many"})
+
+
+def test_a_workflow_must_be_async() -> None:
+    def plain(run: podium.Run, request: str) -> int:
+        return 1
+
+    with pytest.raises(WorkflowLoadError, match="async def"):
+        podium.workflow(plain)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+async def test_nothing_is_stored_when_the_start_is_refused(store: Store, file: Path) -> None:
+    for kwargs in ({"options": {"sice": 1}}, {"approve": ["result"]}, {"model": "nobody:knows"}):
+        with pytest.raises(UsageError):
+            await podium.run(f"{file}:second", "go", store=store, **kwargs)  # pyright: ignore[reportArgumentType]
+    assert await store.list_runs() == []
