@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import podium
 from podium.agents.agent import Agent
 from podium.agents.models import Models
 from podium.errors import ModelUnavailableError, UnknownRunError
@@ -70,3 +71,21 @@ def test_the_main_model_stands_for_the_run() -> None:
     assert Models().main({}).rehearsal
     assert Models({"balanced": f"python:{__file__}:answer"}).main({}).name.endswith(":answer")
     assert Models({"balanced": "openai:x"}).main({"model": "rehearsal"}).rehearsal
+
+
+async def test_an_agent_that_rehearses_makes_the_run_a_rehearsal(tmp_path: Path) -> None:
+    """Even when the run's own model is a real one: nothing made up may pass for a model's work."""
+
+    async def real(call: Any) -> str:
+        return "real"
+
+    async def flow(run: podium.Run, request: str) -> str:
+        await run.ask(podium.Agent("understudy", role="extra"), "improvise", prompt=request)
+        return await run.ask(podium.Agent("lead"), "perform", prompt=request)
+
+    async with podium.open_store(f"{tmp_path}/s.sqlite") as store:
+        result = await podium.run(
+            podium.Workflow(flow, "flow"), "go", store=store, model=real, model_for={"extra": "rehearsal"}
+        )
+        assert result.rehearsal
+        assert (await store.get(result.run_id)).rehearsal

@@ -93,10 +93,10 @@ class Shell:
             env={**self.env, **env},
         )
 
-    def terminal(self, *words: str, columns: int = 100, rows: int = 40, **env: str) -> Terminal:
+    def terminal(self, *words: str, columns: int = 100, **env: str) -> Terminal:
         """Start on a pseudo-terminal."""
         return Terminal(
-            [*COMMAND, *words], self.folder, {**self.env, "TERM": "xterm-256color", **env}, columns, rows
+            [*COMMAND, *words], self.folder, {**self.env, "TERM": "xterm-256color", **env}, columns, 40
         )
 
 
@@ -120,6 +120,24 @@ class Terminal:
         """Everything so far, without colours and cursor movements."""
         text = self.raw.decode("utf-8", "replace")
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+
+    @property
+    def screen(self) -> list[str]:
+        """The lines that stand on the screen and in its scrollback, after all erasing."""
+        lines, row = [""], 0
+        for piece in re.findall(
+            r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", self.raw.decode("utf-8", "replace")
+        ):
+            if piece == "\n":
+                row += 1
+                lines += [""] * (row + 1 - len(lines))
+            elif up := re.fullmatch(r"\x1b\[(\d*)A", piece):
+                row = max(row - int(up[1] or 1), 0)
+            elif piece == "\x1b[2K":
+                lines[row] = ""
+            elif piece != "\r" and not piece.startswith("\x1b"):
+                lines[row] += piece
+        return [line.rstrip() for line in lines]
 
     def until(self, text: str) -> str:
         """Read until `text` was seen."""

@@ -137,17 +137,22 @@ def test_a_wrong_settings_file_is_named_with_its_key(podium: Shell) -> None:
 
 
 def test_an_unexpected_error_is_called_a_bug_and_shows_its_traceback_only_on_demand(podium: Shell) -> None:
-    (podium.folder / "odd.py").write_text("raise SystemError('odd')\n")
-    (podium.folder / "sitecustomize.py").write_text(
-        "import podium.settings as s\n"
-        "class Broken(s.Settings, frozen=True, kw_only=True):\n"
-        "    @classmethod\n"
-        "    def load(cls, *a, **k): raise LookupError('lost')\n"
-        "s.Settings = Broken\n"
+    (podium.folder / "odd.py").write_text(
+        "import podium\n\n"
+        "class Odd(podium.Workflow):\n"
+        "    def check_gates(self, given):\n"
+        "        raise LookupError('lost')\n\n"
+        "async def fn(run, request):\n"
+        "    return request\n\n"
+        "odd = Odd(fn, 'odd')\n"
     )
-    path = f"{podium.env['PYTHONPATH']}:{podium.folder}"
-    said = podium("runs", code=1, PYTHONPATH=path)
-    assert "this is a bug" in said.err
-    assert "LookupError: lost" in said.err
+    said = podium("run", "odd.py:odd", "x", code=1)
+    assert "this is a bug: LookupError: lost" in said.err
     assert "Traceback" not in said.err
-    assert "Traceback" in podium("runs", code=1, PYTHONPATH=path, PODIUM_DEBUG="1").err
+    assert "Traceback" in podium("run", "odd.py:odd", "x", code=1, PODIUM_DEBUG="1").err
+    assert "this is a bug" in podium("run", "odd.py:odd", "x", "--json", code=1).json["error"]
+
+
+def test_a_file_that_leaves_while_it_is_imported_is_told_as_such(podium: Shell) -> None:
+    (podium.folder / "leaving.py").write_text("import sys\nsys.exit(0)\n")
+    assert "leaving.py" in podium("run", "leaving.py:flow", "x", code=2).err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import os
@@ -80,6 +81,30 @@ async def test_an_exception_is_a_failed_call_that_names_it() -> None:
     assert caught.value.reason == "KeyError: 'colour'"
     assert caught.value.details == {"model": "mine"}
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError("inner")])
+async def test_not_even_an_exit_of_the_function_ends_the_run(raised: BaseException) -> None:
+    async def leaving(call: Call) -> str:
+        raise raised
+
+    with pytest.raises(ModelFailedError, match=type(raised).__name__):
+        await FunctionModel(leaving).complete(CALL)
+
+
+async def test_a_cancel_from_outside_stays_a_cancel() -> None:
+    entered = asyncio.Event()
+
+    async def waiting(call: Call) -> str:
+        entered.set()
+        await asyncio.Event().wait()
+        return ""
+
+    task = asyncio.create_task(FunctionModel(waiting).complete(CALL))
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_usage_is_estimated_and_free() -> None:
@@ -171,7 +196,7 @@ def test_a_file_that_does_not_fit_is_refused_in_one_sentence(
 def test_a_name_without_a_file_or_a_function_is_refused(name: str) -> None:
     with pytest.raises(ModelUnavailableError) as caught:
         load_function(name)
-    assert caught.value.hint == "Write it as python:FILE.py:function."
+    assert caught.value.hint.startswith("Write it as python:FILE.py:function.")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

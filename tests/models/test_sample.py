@@ -220,9 +220,9 @@ def test_a_recursive_type_is_filled_and_ends() -> None:
 
 
 def test_a_type_without_an_end_stops() -> None:
-    endless = {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "required": ["a"],
-               "properties": {"a": {"$ref": "#/$defs/A"}}}}}  # fmt: skip
-    assert "a" in sample(endless, Words(WORDS, "s"))
+    inner = {"$ref": "#/$defs/A"}
+    endless = {"type": "object", "required": ["a", "b"], "properties": {"a": inner, "b": inner}}
+    assert set(sample({**inner, "$defs": {"A": endless}}, Words(WORDS, "s"))) == {"a", "b"}
 
 
 @given(

@@ -113,6 +113,8 @@ class _Asking:
         prompt = _redacted(effect, edited.get("prompt") or self._question.render())
         call = self._call(effect, prompt)
         effect.emit(_asked(effect, call, model))
+        if model.rehearsal:
+            effect.core.note_rehearsal()
         while True:
             reply = await self._attempt(effect, model, call)
             if self._question.returns is str:

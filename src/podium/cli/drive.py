@@ -91,7 +91,7 @@ class Foreground:
     async def _ask(self, result: RunResult) -> bool:
         """Put the run's questions to the person at this terminal; `False`: left unanswered."""
         for path, question in result.questions.items():
-            given = ask_person(path, question)
+            given = await ask_person(path, question)
             if given is None:
                 return False
             await answer(

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import sys
+
 from rich.text import Text
 
 from podium.cli.layout import fit
@@ -11,20 +16,44 @@ from podium.engine.events import RunWaiting
 from podium.report.words import one_line, safe
 
 
-def ask_person(path: str, question: RunWaiting) -> str | None:
+async def ask_person(path: str, question: RunWaiting) -> str | None:
     """The answer, or `None` when the person leaves without one (Ctrl-C, Ctrl-D)."""
     _print_question(path, question)
     while True:
-        try:
-            given = input("> ").strip()
-        except (EOFError, KeyboardInterrupt):
+        given = await _read_line("> ")
+        if given is None:
             out().print()
             return None
-        chosen = choice_of(given, question.choices)
+        chosen = choice_of(given.strip(), question.choices)
         if chosen is not None:
             return chosen
         wanted = f" one of: {', '.join(question.choices)}" if question.choices else ""
         out().print(Text(f"Please answer{wanted}."))
+
+
+async def _read_line(prompt: str) -> str | None:
+    """A line from the terminal. Not `input()`: a Ctrl-C between its prompt and its read would be lost."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str | None] = loop.create_future()
+    number = sys.stdin.fileno()
+
+    def settle(text: str | None) -> None:
+        if not line.done():
+            line.set_result(text)
+
+    def readable() -> None:
+        settle(os.read(number, 65536).decode("utf-8", "replace") or None)
+
+    loop.add_reader(number, readable)
+    loop.add_signal_handler(signal.SIGINT, settle, None)
+    loop.add_signal_handler(signal.SIGTERM, settle, None)
+    try:
+        out().print(Text(prompt), end="")
+        return await line
+    finally:
+        loop.remove_reader(number)
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 def choice_of(given: str, choices: list[str]) -> str | None:

@@ -88,7 +88,7 @@ def _is_pydantic(kind: Any) -> bool:
 def _encode_other(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        return dump(mode="json")
+        return dump(mode="json", by_alias=True)
     if isinstance(value, PurePath):
         return str(value)
     if isinstance(value, (datetime, date, time)):  # pragma: no cover - msgspec knows these
@@ -109,7 +109,7 @@ def _clean(value: Any) -> Any:
         return _clean({name: getattr(value, name) for name in value.__struct_fields__})
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        return _clean(dump(mode="python"))
+        return _clean(dump(mode="python", by_alias=True))
     return value
 
 

@@ -82,6 +82,8 @@ class Core:
         """Inbox messages that the log has taken over."""
         self.on_idle: Callable[[], None] = _nothing
         """Called when every branch waits for a person."""
+        self.rehearsed = False
+        """Something in this stretch was answered by a model that makes its answers up."""
         self.warnings: list[str] = []
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()
@@ -118,13 +120,13 @@ class Core:
     def emit(self, path: str, data: EventData) -> None:
         self.journal.append(path, data)
 
-    async def result_of(self, run_id: str, done: Done) -> bytes:
+    async def result_of(self, done: Done) -> bytes:
         """The recorded bytes of a finished step, from memory or from the store."""
         if done.result is not None:
             return done.result
         if done.blob:
             return await self.journal.store.get_blob(done.blob)
-        rows = await self.journal.store.read(run_id, after=done.seq - 1, limit=1)
+        rows = await self.journal.store.read(self.journal.lease.run_id, after=done.seq - 1, limit=1)
         return bytes(msgspec.json.decode(rows[0].data, type=StepCompleted).result)
 
     # ── budgets ──
@@ -164,6 +166,12 @@ class Core:
         if not error.scope:
             self.exhausted = error
         return error
+
+    def note_rehearsal(self) -> None:
+        """From now on every list and result says that this run is a rehearsal."""
+        if not self.rehearsed:
+            self.rehearsed = True
+            self.journal.update(rehearsal=True)
 
     def tell_spending(self) -> None:
         """Keep the spending that lists show fresh, at most once a second."""

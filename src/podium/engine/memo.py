@@ -137,9 +137,9 @@ class Memo:
         self._charge(row.path, data)
 
     def _add_other(self, row: Row) -> None:
-        cls = EVENT_TYPES.get(row.type)
-        if cls is None or row.type in {"step.started", "step.stale"}:
+        if row.type in {"step.started", "step.stale", "model.asked"}:
             return
+        cls = EVENT_TYPES.get(row.type, ChargedData)  # what this version does not know may still cost money
         data = msgspec.json.decode(row.data, type=cls)
         if isinstance(data, StepFailed):
             self.failed[row.path] = data

@@ -12,22 +12,21 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 
 from podium.engine.branch import CURRENT, Branch, Deadline, Failed, Ok
 from podium.engine.budget import Budget
-from podium.engine.codec import content_hash, encode, fingerprint, reader
-from podium.engine.core import Answer, Core
-from podium.engine.effect import Effect, failure_from
+from podium.engine.codec import fingerprint, reader
+from podium.engine.core import Core
+from podium.engine.effect import Effect
 from podium.engine.events import (
     ArtifactCreated,
     Charge,
     EventData,
-    RunAnswered,
-    RunWaiting,
     RunWarned,
-    StepStale,
     StepStarted,
 )
-from podium.engine.memo import Done
+from podium.engine.recall import NOT_HELD, recall
 from podium.engine.retry import Retry
 from podium.engine.steps import PlainStep, returned_type
+from podium.engine.telling import check_namespace, keep, tell
+from podium.engine.waiting import ask_person
 from podium.errors import (
     BudgetExhaustedError,
     ConcurrentBranchError,
@@ -136,9 +135,9 @@ class Run:
         mark = fingerprint(inputs) if inputs else ""
         read = reader(returns)
         if core.memo.done or core.memo.failed or core.replaying:
-            found, value = await self._recall(branch, path, mark, read, by_fingerprint)
-            if found:
-                return value
+            held = await recall(core, branch, path, mark, read, by_fingerprint)
+            if held is not NOT_HELD:
+                return held
         time_left = core.remaining_time(branch, path) if branch.deadline else None
         if kind == "step":
             core.journal.append_raw(path, "step.started", b"{}")
@@ -147,52 +146,6 @@ class Run:
         effect = Effect(self, core, branch, path, mark, read)
         effect.start(work, timeout, time_left)
         return await effect.waiter
-
-    async def _recall(
-        self, branch: Branch, path: str, mark: str, read: Callable[[Any], Any], by_fingerprint: bool
-    ) -> tuple[bool, Any]:
-        """What the log holds for a step, if it may still be used."""
-        core, memo = self._core, self._core.memo
-        failure = memo.failed.pop(path, None)
-        done = memo.done.pop(path, None)
-        known = failure.fingerprint if failure else done.fingerprint if done else None
-        if known is None:
-            if core.replaying:
-                self._replay_missing(path)
-            return False, None
-        if known == mark and (by_fingerprint or not branch.dirty):
-            if failure is not None:
-                raise failure_from(path, failure)
-            if done is not None:
-                return await self._read_done(branch, path, done, read)
-        if core.replaying:
-            raise ReplayDivergedError(path, "its input differs from the recorded one")
-        self._mark_stale(branch, path, "input changed" if known != mark else "an earlier step ran again")
-        return False, None
-
-    async def _read_done(
-        self, branch: Branch, path: str, done: Done, read: Callable[[Any], Any]
-    ) -> tuple[bool, Any]:
-        try:
-            return True, read(await self._core.result_of(self.id, done))
-        except ValueError as error:  # msgspec's and pydantic's validation errors are ValueErrors
-            if self._core.replaying:
-                raise ReplayDivergedError(path, f"the recorded result no longer fits: {error}") from error
-            self._mark_stale(branch, path, "the recorded result no longer fits its type")
-            return False, None
-
-    def _mark_stale(self, branch: Branch, path: str, reason: str) -> None:
-        branch.dirty = True
-        self._core.emit(path, StepStale(reason=reason))
-
-    def _replay_missing(self, path: str) -> None:
-        exhausted = self._core.memo.exhausted.get(path)
-        if exhausted is None:
-            raise ReplayDivergedError(path, "the log does not hold this step")
-        error = BudgetExhaustedError(
-            exhausted.kind, exhausted.scope, exhausted.limit, exhausted.spent, exhausted.needed
-        )
-        raise self._core.ran_out(path, error)
 
     # ── branches ──
 
@@ -296,56 +249,17 @@ class Run:
 
     def emit(self, data: EventData) -> None:
         """Tell something that happened. A resume never tells it twice."""
-        if data.type.split(".", 1)[0] in {"", "run", "step", "model", "budget", "artifact"}:
-            raise ValueError(
-                f"an event of type {data.type!r} belongs to the engine; use a namespace of your own"
-            )
-        self._emit(data)
+        check_namespace(data)
+        tell(self._core, data)
 
     def warn(self, message: str) -> None:
         """Tell something that a reader of the result should know."""
-        self._emit(RunWarned(message=message))
+        tell(self._core, RunWarned(message=message))
         self._core.warnings.append(message)
-
-    def _emit(self, data: EventData) -> None:
-        core = self._core
-        branch = core.enter()
-        nth = branch.count("!" + data.type)
-        known = core.memo.emitted.get((branch.path, data.type), ())
-        if nth < len(known) and not branch.dirty:
-            return
-        raw = core.journal.redact(encode(data))
-        if nth < len(known) and known[nth] == hash(raw):
-            return
-        if core.replaying:
-            raise ReplayDivergedError(branch.path, f"the log does not hold this {data.type}")
-        core.journal.append_raw(branch.path, data.type, raw)
 
     async def artifact(self, name: str, data: bytes | str, media_type: str = "text/plain") -> ArtifactCreated:
         """Keep a file that the run has made."""
-        core = self._core
-        branch = core.enter()
-        path = branch.take("artifact", name)
-        content = core.journal.redact(data.encode("utf-8", "replace") if isinstance(data, str) else data)
-        digest = content_hash(content)
-        known = core.memo.artifacts.get(path)
-        if known is not None and known.blob == digest:
-            core.artifacts[path] = known
-            return known
-        if core.replaying:
-            raise ReplayDivergedError(path, "the log does not hold this artifact")
-        core.journal.put_blob(content)
-        made = ArtifactCreated(
-            id=fingerprint([path, digest])[:12],
-            name=name,
-            media_type=media_type,
-            bytes=len(content),
-            blob=digest,
-        )
-        core.emit(path, made)
-        await core.journal.committed()
-        core.artifacts[path] = made
-        return made
+        return await keep(self._core, name, data, media_type)
 
     # ── waiting ──
 
@@ -353,29 +267,7 @@ class Run:
         self, question: str, *, choices: Sequence[str] = (), details: Any = None, key: str | None = None
     ) -> Any:
         """Ask a person and wait, for minutes or weeks: the run can be stopped and taken up meanwhile."""
-        core = self._core
-        branch = core.enter()
-        path = branch.take("question", key)
-        mark = fingerprint([question, list(choices)])
-        known = core.memo.answered.get(path)
-        if known is not None and known.fingerprint == mark and not branch.dirty:
-            return known.answer
-        if core.replaying:
-            raise ReplayDivergedError(path, "the log does not hold an answer to this question")
-        if known is not None:
-            self._mark_stale(branch, path, "the question changed")
-        asking = RunWaiting(question=question, choices=list(choices), details=details, fingerprint=mark)
-        asked = core.memo.asked.get(path)
-        if asked is None or asked.fingerprint != mark:
-            core.emit(path, asking)
-            await core.journal.committed()
-        core.asked[path] = asking
-        answer = await self._await_answer(path)
-        del core.asked[path]
-        core.emit(path, RunAnswered(answer=answer.value, by=answer.by, fingerprint=mark))
-        await core.journal.committed()
-        core.handled.append(answer.message)
-        return answer.value
+        return await ask_person(self._core, question, choices, details, key)
 
     async def approved(self, gate: str, question: str, *, details: Any = None) -> bool:
         """Pass a gate: ask a person if the run was started with `--approve GATE`, otherwise just go on."""
@@ -383,20 +275,6 @@ class Run:
             return True
         answer = await self.wait_for(question, choices=("approve", "reject"), details=details, key=gate)
         return answer == "approve"
-
-    async def _await_answer(self, path: str) -> Answer:
-        core = self._core
-        early = core.early_answers.pop(path, None)
-        if early is not None:
-            return early
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        core.questions[path] = future
-        core.rest(asleep=False)
-        try:
-            return await future
-        finally:
-            del core.questions[path]
-            core.wake(asleep=False)
 
     async def sleep(self, seconds: float) -> None:
         """Sleep durably: the moment of waking is logged, so a restart does not start the wait again."""

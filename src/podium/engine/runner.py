@@ -297,7 +297,7 @@ class Driver:
             duration_s=core.clock.now(),
             artifacts=list(core.artifacts.values()),
             model=shown_model(self._config),
-            rehearsal=bool(self._config.get("rehearsal")),
+            rehearsal=core.rehearsed or bool(self._config.get("rehearsal")),
         )
         ending.fill(result, core)
         try:

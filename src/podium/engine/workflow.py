@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -14,6 +12,7 @@ from typing import Any, overload
 
 import msgspec
 
+from podium.engine.loading import load_module
 from podium.errors import UsageError, WorkflowLoadError
 
 WorkflowFunction = Callable[..., Awaitable[Any]]
@@ -190,21 +189,9 @@ def _import_file(file: Path) -> ModuleType:
         raise WorkflowLoadError(
             f"There is no file {file}.", hint="Give the path of a Python file: FILE.py:name."
         )
-    path = file.resolve()
-    module_name = f"podium_user_{path.stem}_{abs(hash(str(path)))}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise WorkflowLoadError(f"{file} cannot be imported.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        return load_module(file)
     except Exception as error:
-        del sys.modules[module_name]
         raise WorkflowLoadError(
             f"{file} cannot be imported: {type(error).__name__}: {error}.", hint=f"Try `python {file}`."
         ) from error
-    finally:
-        sys.path.remove(str(path.parent))
-    return module

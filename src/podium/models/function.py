@@ -5,11 +5,9 @@ This is how tests and users bring their own. What the function raises is a faile
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-import hashlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import ModuleType
@@ -19,12 +17,14 @@ import msgspec
 
 from podium.engine.codec import encode
 from podium.engine.events import Charge
+from podium.engine.loading import load_module
 from podium.errors import ModelFailedError, ModelUnavailableError
 from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
 
 ModelFunction = Callable[[Call], Awaitable[Any]]
 
 _FORM = "Write it as python:FILE.py:function."
+_AGAIN = "A function that was handed in from Python has to be handed in again: model=…"
 _SHAPE = "Write it as `async def answer(call): …` and return a string or a dictionary."
 
 
@@ -42,15 +42,22 @@ class FunctionModel:
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
         try:
             answer = await self._fn(call)
-        except Exception as error:
-            said = str(error) or "no message"
-            kind = type(error).__name__
-            raise ModelFailedError(call.path, kind, f"{kind}: {said}", model=self.name) from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise self._failed(call, error) from error  # it came out of the function, nobody cancelled us
+        except (Exception, SystemExit) as error:
+            raise self._failed(call, error) from error
         text = answer if isinstance(answer, str) else self._encoded(answer, call)
         return Reply(text, estimate(call, text), self.name)
 
     def worst_case(self, call: Call) -> Charge:
         return worst_case(call, self.price)
+
+    def _failed(self, call: Call, error: BaseException) -> ModelFailedError:
+        kind = type(error).__name__
+        return ModelFailedError(call.path, kind, f"{kind}: {error}" if str(error) else kind, model=self.name)
 
     def _encoded(self, answer: Any, call: Call) -> str:
         dump = getattr(answer, "model_dump_json", None)
@@ -72,7 +79,9 @@ def load_function(name: str) -> FunctionModel:
     """Open `python:FILE.py:function`; the file counts from the current folder."""
     file, colon, function = name.removeprefix("python:").rpartition(":")
     if not colon or not file or not function:
-        raise ModelUnavailableError(f"The model {name} names no function in a file.", hint=_FORM)
+        raise ModelUnavailableError(
+            f"The model {name} names no function in a file.", hint=f"{_FORM} {_AGAIN}"
+        )
     path = Path(file).expanduser().resolve()
     if not path.is_file():
         raise ModelUnavailableError(f"There is no file {path} for the model {name}.", hint=_FORM)
@@ -106,26 +115,10 @@ def _check(fn: Any, name: str) -> None:
 
 
 def _import(path: Path, name: str) -> ModuleType:
-    """Import a file once for as long as it does not change, so its state outlives a single run."""
-    stat = path.stat()
-    mark = hashlib.blake2b(f"{path}|{stat.st_mtime_ns}|{stat.st_size}".encode(), digest_size=8).hexdigest()
-    module_name = f"podium_model_{path.stem}_{mark}"
-    if module_name in sys.modules:
-        return sys.modules[module_name]
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise ModelUnavailableError(f"{path} is not a Python file.", hint=_FORM)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # dataclasses and pydantic look their module up while it is imported
-    sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        return load_module(path)
     except Exception as error:
-        del sys.modules[module_name]
         raise ModelUnavailableError(
             f"The file of the model {name} cannot be imported: {type(error).__name__}: {error}.",
             hint=f"Try `python {path}`.",
         ) from error
-    finally:
-        sys.path.remove(str(path.parent))
-    return module

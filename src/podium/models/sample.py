@@ -20,7 +20,8 @@ _RICH_DEPTH = 5
 _RICH_SIZE = 600
 """Up to this many values too."""
 _DEEPEST = 100
-"""A type that holds itself without an end cannot be written at all; stop instead of overflowing."""
+_LARGEST = 50_000
+"""A type that holds itself without an end cannot be written at all; stop instead of going on for ever."""
 _ITEMS = 2
 
 
@@ -42,7 +43,7 @@ class _Sampler:
     def make(self, schema: Schema | bool, place: Place, depth: int) -> Any:
         self._size += 1
         found = self._resolved({} if isinstance(schema, bool) else schema)
-        if depth > _DEEPEST:
+        if depth > _DEEPEST or self._size > _LARGEST:
             return None
         if "const" in found:
             return found["const"]

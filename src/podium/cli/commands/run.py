@@ -19,6 +19,7 @@ from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, StoreUrl, who
 from podium.cli.opening import opened
 from podium.cli.request import read_request
 from podium.engine.workflow import Option, Workflow, load_workflow
+from podium.errors import WorkflowLoadError
 
 HELP_FLAGS = ("--help", "-h")
 COMMON = frozenset(
@@ -83,7 +84,10 @@ def command_for(tokens: list[str]) -> Callable[..., Any]:
     name = _named_workflow(tokens)
     if not name:
         return run
-    workflow = load_workflow(name)
+    try:
+        workflow = load_workflow(name)
+    except SystemExit as error:
+        raise WorkflowLoadError(f"{name} ends the program while it is imported.") from error
     own = [option for option in workflow.options if option.name not in COMMON]
 
     async def command(

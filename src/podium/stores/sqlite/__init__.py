@@ -1,12 +1,16 @@
-"""The log in one SQLite file: WAL, fsync at every commit, group commit, one lock file a run.
+"""The log in one SQLite file: write-ahead log, fsync at every commit, group commit, fencing by epoch.
 
-store     what the engine talks to; queues, and decides who writes
-batch     what is queued, as plain data
-writing   a batch as a handful of statements in one transaction
-writer    the thread that writes batches
-reading   every query
+store     what the engine talks to: the three below as one, and reading
+driving   who drives a run: acquire and release
+commits   queueing; who writes, and when
 watch     who is told when something new is there: tails and inboxes
-lock      who drives a run
+
+batch     what is queued, as plain data
+writer    the thread that writes batches
+writing   a batch as a handful of statements in one transaction
+jobs      the rare writes
+reading   every query
+lock      which processes are alive
 database  opening the file, migrations
 failures  SQLite's errors in words for people
 """

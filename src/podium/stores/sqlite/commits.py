@@ -158,11 +158,14 @@ class Commits:
 
     def _schedule(self) -> None:
         """Flush when this iteration of the event loop is over."""
-        if self._closed:
-            raise StoreError("The store is closed.")
+        self._check_open()
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("The store is closed.")
 
     def _flush(self) -> None:
         self._flushing = False

@@ -32,6 +32,7 @@ class Driving(Commits):
 
     async def acquire(self, run_id: str, *, take_over: bool = False) -> SqliteLease:
         """Mark the run as driven by this process and raise its epoch."""
+        self._check_open()
         if self._driver is None:
             self._driver = lock.Driver(self._locks)
         name = self._driver.name
@@ -50,7 +51,7 @@ class Driving(Commits):
         try:
             await asyncio.wait([self._unmark(held.key)])
         finally:
-            del self._leases[held.key]
+            self._leases.pop(held.key, None)
             if self._current.get(held.run_id) is held:
                 del self._current[held.run_id]
             lost = held.failure
@@ -82,13 +83,11 @@ class Driving(Commits):
     def _vacant(self, run_id: str, name: str) -> str:
         """The mark of a run that nobody drives; raises `RunLockedError` if somebody does."""
         mark = self._reader.driver(run_id)
-        if run_id in self._current or run_id in self._claims:
+        if run_id in self._claims or (mark == name and run_id in self._current):
             raise RunLockedError(run_id, lock.this_process())
-        if mark == name:
-            return mark  # ours, but it could not be taken off yet
-        if who := lock.holder(self._locks, mark):
+        if mark != name and (who := lock.holder(self._locks, mark)):
             raise RunLockedError(run_id, who)
-        return mark
+        return mark  # nobody's, a dead one's, or ours that could not be taken off yet
 
     async def _mark(self, run_id: str, name: str, expected: str | None) -> Standing:
         errand = Acquisition(self._loop.create_future(), run_id, name, expected)

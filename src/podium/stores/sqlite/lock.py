@@ -13,7 +13,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +58,7 @@ class Driver:
 
     def _try(self, folder: Path) -> bool:
         """`False` if somebody who cleared away took the new file for a dead one's before it was locked."""
-        self.name = f"{os.getpid()}-{secrets.token_hex(6)}"
+        self.name = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._path = _path_of(folder, self.name)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # a child must not keep the lock
         self._fd = os.open(self._path, flags, 0o644)

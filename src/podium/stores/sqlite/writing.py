@@ -30,31 +30,36 @@ class Bulk:
     def __init__(self, width: int, sql: str) -> None:
         self.width = width
         self.most = _SIZES[-1] * width
-        row = f"({', '.join('?' * width)})"
-        texts = [sql.format(values=", ".join([row] * size)) for size in _SIZES]
-        fitting = [
-            next(index for index, size in enumerate(_SIZES) if size >= n) for n in range(_SIZES[-1] + 1)
-        ]
-        self._texts = [texts[index] for index in fitting]
-        self._fillers = [[None] * (width * (_SIZES[index] - n)) for n, index in enumerate(fitting)]
+        self._sql = sql
+        self._texts: dict[int, str] = {}
+        self._fits: dict[int, tuple[str, list[None]]] = {}
 
     def execute(self, db: sqlite3.Connection, parameters: list[Any]) -> int:
         """Run it over all parameters; returns how many rows were written."""
-        if len(parameters) > self.most:
-            starts = range(0, len(parameters), self.most)
-            return sum(self.execute(db, parameters[start : start + self.most]) for start in starts)
-        count = len(parameters) // self.width
-        return db.execute(self._texts[count], parameters + self._fillers[count]).rowcount
+        if len(parameters) <= self.most:
+            return self._run(db, parameters).rowcount
+        return sum(self._run(db, some).rowcount for some in self._slices(parameters))
 
     def query(self, db: sqlite3.Connection, parameters: list[Any]) -> list[Any]:
-        """The first row's only value, for each statement that it takes."""
-        starts = range(0, len(parameters), self.most)
-        found: list[Any] = []
-        for start in starts:
-            some = parameters[start : start + self.most]
-            count = len(some) // self.width
-            found.append(db.execute(self._texts[count], some + self._fillers[count]).fetchone()[0])
-        return found
+        """The single value of each statement that it takes."""
+        return [self._run(db, some).fetchone()[0] for some in self._slices(parameters)]
+
+    def _run(self, db: sqlite3.Connection, parameters: list[Any]) -> sqlite3.Cursor:
+        count = len(parameters) // self.width
+        text, filler = self._fits.get(count) or self._fit(count)
+        return db.execute(text, parameters + filler)
+
+    def _fit(self, count: int) -> tuple[str, list[None]]:
+        """The statement for so many rows, and what fills it up; made when first needed."""
+        size = next(size for size in _SIZES if size >= count)
+        if size not in self._texts:
+            row = f"({', '.join('?' * self.width)})"
+            self._texts[size] = self._sql.format(values=", ".join([row] * size))
+        fit = self._texts[size], [None] * (self.width * (size - count))
+        return self._fits.setdefault(count, fit)
+
+    def _slices(self, parameters: list[Any]) -> list[list[Any]]:
+        return [parameters[start : start + self.most] for start in range(0, len(parameters), self.most)]
 
 
 EVENTS = Bulk(

@@ -1,0 +1,63 @@
+"""Finding a step again in the log: whether what it holds may still be used, and what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from podium.engine.branch import Branch
+from podium.engine.core import Core
+from podium.engine.effect import failure_from
+from podium.engine.events import StepStale
+from podium.engine.memo import Done
+from podium.errors import BudgetExhaustedError, ReplayDivergedError
+
+NOT_HELD = object()
+"""What `recall` answers for a step that has to run."""
+
+Read = Callable[[Any], Any]
+
+
+async def recall(core: Core, branch: Branch, path: str, mark: str, read: Read, by_fingerprint: bool) -> Any:
+    """The recorded outcome of a step (a recorded failure is raised), or `NOT_HELD`."""
+    failure = core.memo.failed.pop(path, None)
+    done = core.memo.done.pop(path, None)
+    known = failure.fingerprint if failure else done.fingerprint if done else None
+    if known is None:
+        if core.replaying:
+            raise _missing(core, path)
+        return NOT_HELD
+    if known == mark and (by_fingerprint or not branch.dirty):
+        if failure is not None:
+            raise failure_from(path, failure)
+        if done is not None:
+            return await _result(core, branch, path, done, read)
+    if core.replaying:
+        raise ReplayDivergedError(path, "its input differs from the recorded one")
+    mark_stale(core, branch, path, "input changed" if known != mark else "an earlier step ran again")
+    return NOT_HELD
+
+
+def mark_stale(core: Core, branch: Branch, path: str, reason: str) -> None:
+    """What the log holds is out of date: say so, and let the later steps of the branch run again too."""
+    branch.dirty = True
+    core.emit(path, StepStale(reason=reason))
+
+
+async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read) -> Any:
+    try:
+        return read(await core.result_of(done))
+    except ValueError as error:  # msgspec's and pydantic's validation errors are ValueErrors
+        if core.replaying:
+            raise ReplayDivergedError(path, f"the recorded result no longer fits: {error}") from error
+        mark_stale(core, branch, path, "the recorded result no longer fits its type")
+        return NOT_HELD
+
+
+def _missing(core: Core, path: str) -> Exception:
+    """In a replay: the step was stopped by a budget then, or the code differs now."""
+    told = core.memo.exhausted.get(path)
+    if told is None:
+        return ReplayDivergedError(path, "the log does not hold this step")
+    error = BudgetExhaustedError(told.kind, told.scope, told.limit, told.spent, told.needed)
+    return core.ran_out(path, error)

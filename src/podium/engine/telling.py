@@ -1,0 +1,53 @@
+"""What a workflow tells and leaves behind: its own events, warnings and artifacts. Never told twice."""
+
+from __future__ import annotations
+
+from podium.engine.codec import content_hash, encode, fingerprint
+from podium.engine.core import Core
+from podium.engine.events import ArtifactCreated, EventData
+from podium.errors import ReplayDivergedError
+
+ENGINE_NAMESPACES = frozenset({"", "run", "step", "model", "budget", "artifact"})
+
+
+def check_namespace(data: EventData) -> None:
+    if data.type.split(".", 1)[0] in ENGINE_NAMESPACES:
+        raise ValueError(f"an event of type {data.type!r} belongs to the engine; use a namespace of your own")
+
+
+def tell(core: Core, data: EventData) -> None:
+    """Append an event at the current branch, unless an earlier life of the run has told it."""
+    branch = core.enter()
+    nth = branch.count("!" + data.type)
+    known = core.memo.emitted.get((branch.path, data.type), ())
+    if nth < len(known) and not branch.dirty:
+        return
+    raw = core.journal.redact(encode(data))
+    if nth < len(known) and known[nth] == hash(raw):
+        return
+    if core.replaying:
+        raise ReplayDivergedError(branch.path, f"the log does not hold this {data.type}")
+    core.journal.append_raw(branch.path, data.type, raw)
+
+
+async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> ArtifactCreated:
+    """Store an artifact, unless the log holds the same one already."""
+    path = core.enter().take("artifact", name)
+    content = core.journal.redact(data.encode("utf-8", "replace") if isinstance(data, str) else data)
+    digest = content_hash(content)
+    made = core.memo.artifacts.get(path)
+    if made is None or made.blob != digest:
+        if core.replaying:
+            raise ReplayDivergedError(path, "the log does not hold this artifact")
+        core.journal.put_blob(content)
+        made = ArtifactCreated(
+            id=fingerprint([path, digest])[:12],
+            name=name,
+            media_type=media_type,
+            bytes=len(content),
+            blob=digest,
+        )
+        core.emit(path, made)
+        await core.journal.committed()
+    core.artifacts[path] = made
+    return made

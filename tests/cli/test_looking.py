@@ -1,0 +1,190 @@
+"""`runs`, `show`, `events`, `artifacts`, `report`: reading a log, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from tests.cli.shell import FLOWS, Shell
+
+
+def test_runs_lists_the_newest_first_with_filters(podium: Shell) -> None:
+    ids = [podium.run(flow, "x", code=None)["run_id"] for flow in ("say", "failing", "say")]
+    listed = podium("runs", "--json").json["runs"]
+    assert [run["run_id"] for run in listed] == ids[::-1]
+    assert {"run_id", "workflow", "request", "status", "created_at", "cost_usd"} <= set(listed[0])
+    assert [run["run_id"] for run in podium("runs", "--status", "failed", "--json").json["runs"]] == [ids[1]]
+    assert [run["run_id"] for run in podium("runs", "--workflow", "say", "--json").json["runs"]] == [
+        ids[2],
+        ids[0],
+    ]
+    assert [run["run_id"] for run in podium("runs", "--limit", "1", "--json").json["runs"]] == [ids[2]]
+    table = podium("runs").out
+    assert all(run_id in table for run_id in ids)
+    assert "✗ failed" in table
+
+
+def test_runs_of_an_empty_store_says_how_to_start(podium: Shell) -> None:
+    assert "podium run" in podium("runs").out
+    assert podium("runs", "--json").json == {"runs": []}
+
+
+def test_show_tells_everything_about_one_run(podium: Shell) -> None:
+    result = podium.run("chain", "rain", "--rounds", "2", "--max-calls", "9")
+    out = podium("show", result["run_id"]).out
+    told = ["✓ completed", "at most 9 calls", "rounds=2", "draft", "polish#2/", "improve", "writer"]
+    told += ["! only a test", '"tone": "dry"', "text.md", f"podium report {result['run_id']}"]
+    assert [part for part in told if part not in out] == []
+
+
+def test_show_takes_the_beginning_of_an_id_and_the_newest_run(podium: Shell) -> None:
+    first = podium.run("say", "one")["run_id"]
+    last = podium.run("say", "two")["run_id"]
+    assert podium("show", first[:8], "--json").json["run_id"] == first
+    assert podium("show", "last", "--json").json["run_id"] == last
+    assert podium("show", "--json").json["run_id"] == last
+
+
+def test_show_as_json_holds_result_and_steps(podium: Shell) -> None:
+    run_id = podium.run("chain", "rain")["run_id"]
+    data = podium("show", run_id, "--json").json
+    assert data["output"]["request"] == "rain"
+    assert [step["path"] for step in data["steps"]] == ["draft", "polish/improve"]
+    assert data["steps"][0]["about"]["agent"] == "writer"
+    assert data["options"] == {}
+
+
+def test_show_output_prints_the_result_alone(podium: Shell) -> None:
+    run_id = podium.run("say", "hello")["run_id"]
+    assert podium("show", run_id, "--output").out == "# Heard\n\nhello\n"
+
+
+def test_show_of_a_step_holds_prompt_and_reply(podium: Shell) -> None:
+    run_id = podium.run("chain", "rain", "--model", f"python:{FLOWS}:reply")["run_id"]
+    out = podium("show", run_id, "draft").out
+    assert "Draft rain" in out
+    assert "from python" in out
+    said = podium("show", run_id, "draf", code=2)
+    assert "Did you mean draft?" in said.err
+
+
+def test_show_of_a_failed_run_says_why_and_how_to_go_on(podium: Shell) -> None:
+    run_id = podium.run("failing", "x", code=1)["run_id"]
+    out = podium("show", run_id).out
+    assert "✗ failed" in out
+    assert "no luck" in out
+    assert f"podium resume {run_id}" in out
+
+
+def test_show_of_a_waiting_run_holds_the_question_and_the_commands(podium: Shell) -> None:
+    run_id = podium.run("asking", "x", code=5)["run_id"]
+    out = podium("show", run_id).out
+    assert "Publish it?" in out
+    assert f"podium answer {run_id} approve" in out
+    [question] = podium("show", run_id, "--json").json["questions"]
+    assert question["choices"] == ["approve", "reject"]
+    assert question["details"] == {"text": "x"}
+
+
+def test_suggested_commands_name_a_store_that_was_given(podium: Shell) -> None:
+    out = podium("run", f"{FLOWS}:say", "x", "--store", "other.sqlite").out
+    suggested = next(line for line in out.splitlines() if "podium show" in line).split("podium ", 1)[1]
+    assert "--store" in suggested
+    assert "✓ completed" in podium(*suggested.split()).out
+
+
+def test_events_are_lines_for_people_and_json_for_programs(podium: Shell) -> None:
+    run_id = podium.run("chain", "rain")["run_id"]
+    events = podium("events", run_id, "--json").lines
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert events[0]["type"] == "run.created"
+    assert podium("events", run_id, "--json", "--after", "3").lines == events[3:]
+    people = podium("events", run_id).out.splitlines()
+    assert len(people) == len(events)
+    assert "completed" in people[-1]
+    assert len(podium("events", run_id, "--after", "3").out.splitlines()) == len(events) - 3
+
+
+def test_follow_shows_what_another_process_does_and_ends_with_the_run(podium: Shell) -> None:
+    folder = podium.folder
+    driver = podium.start("run", f"{FLOWS}:patient", str(folder), "--json")
+    try:
+        assert driver.stdout is not None
+        follower = _follow_once_there(podium)
+        assert follower.stdout is not None
+        seen: list[str] = []
+        for line in follower.stdout:
+            event = json.loads(line)
+            seen.append(event["type"])
+            if event["type"] == "step.started" and event["path"] == "wait":
+                (folder / "go").touch()
+        assert follower.wait(60) == 0
+        assert seen[0] == "run.created"
+        assert seen[-1] == "run.completed"
+        assert driver.wait(60) == 0
+    finally:
+        driver.kill()
+        driver.communicate()
+
+
+def _follow_once_there(podium: Shell) -> subprocess.Popen[bytes]:
+    while not podium("runs", "--json").json["runs"]:
+        pass
+    return podium.start("events", "last", "--follow", "--json")
+
+
+def test_follow_of_a_finished_run_ends_at_once(podium: Shell) -> None:
+    run_id = podium.run("say", "x")["run_id"]
+    assert podium("events", run_id, "--follow", "--json").lines[-1]["type"] == "run.completed"
+
+
+def test_artifacts_are_listed_printed_and_saved(podium: Shell) -> None:
+    run_id = podium.run("chain", "rain")["run_id"]
+    [listed] = podium("artifacts", run_id, "--json").json["artifacts"]
+    assert listed["name"] == "text.md"
+    assert "text.md" in podium("artifacts", run_id).out
+    assert podium("artifacts", run_id, "text.md").out == "# rain\n"
+    assert podium("artifacts", run_id, listed["id"]).out == "# rain\n"
+    podium("artifacts", run_id, "-o", "made")
+    podium("artifacts", run_id, "text.md", "-o", "one.md")
+    assert (podium.folder / "made" / "text.md").read_text() == "# rain\n"
+    assert (podium.folder / "one.md").read_text() == "# rain\n"
+    assert "Did you mean text.md?" in podium("artifacts", run_id, "text.mb", code=2).err
+
+
+def test_an_artifacts_name_cannot_leave_the_folder(podium: Shell) -> None:
+    run_id = podium.run("hostile", "x")["run_id"]
+    podium("artifacts", run_id, "-o", "a/b/c")
+    assert (podium.folder / "a" / "b" / "c" / "escape.md").exists()
+    assert not (podium.folder / "a" / "escape.md").exists()
+
+
+def test_reports_in_every_format(podium: Shell) -> None:
+    run_id = podium.run("say", "hello <b>you</b>")["run_id"]
+    podium("report", run_id, "-o", "out/report.html")
+    page = (podium.folder / "out" / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "<h1>Heard</h1>" in page
+    assert "<b>you</b>" not in page
+    assert "# Heard" in podium("report", run_id).out
+    assert podium("report", run_id, "--format", "json").json["output"].startswith("# Heard")
+    assert podium("report", run_id, "--json").json["run_id"] == run_id
+    written = podium("report", run_id, "-o", "r.md", "--json").json
+    assert written["format"] == "md"
+    assert (podium.folder / "r.md").read_text().startswith("# hello")
+    assert podium("report", run_id, "-o", "out/report.html/x.md", code=2).err
+
+
+def test_hostile_text_never_steers_a_terminal(podium: Shell) -> None:
+    said = podium("run", f"{FLOWS}:hostile", "x")
+    run_id = podium("runs", "--json").json["runs"][0]["run_id"]
+    texts = [
+        said.out,
+        podium("show", run_id).out,
+        podium("events", run_id).out,
+        podium("show", run_id, "speak").out,
+    ]
+    texts.append(podium("run", f"{FLOWS}:failing", "x", code=1).out)
+    for text in texts:
+        assert "safe red" in text
+        assert not set(text) & set("\x1b\x07\x9b\u202e")
