@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from tests.cli.shell import Shell
 
 
 @pytest.fixture
-def podium(tmp_path: Path) -> Shell:
+def podium(tmp_path: Path) -> Iterator[Shell]:
     """`podium(*words)` in an empty folder with an empty store."""
-    return Shell(tmp_path)
+    shell = Shell(tmp_path)
+    yield shell
+    shell.close()

@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import select
-import signal
 import struct
 import subprocess
 import sys
@@ -50,6 +49,8 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._terminals: list[Terminal] = []
         source = str(Path(podium.__file__).parents[1])
         kept = {
             name: os.environ[name]
@@ -84,7 +85,7 @@ class Shell:
 
     def start(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
         """Start in the background, stdout and stderr on pipes."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*COMMAND, *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -92,12 +93,27 @@ class Shell:
             cwd=self.folder,
             env={**self.env, **env},
         )
+        self._processes.append(process)
+        return process
+
+    def close(self) -> None:
+        """Whatever still runs is ended."""
+        for process in self._processes:
+            process.kill()
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+            process.wait()
+        for terminal in self._terminals:
+            terminal.close()
 
     def terminal(self, *words: str, columns: int = 100, **env: str) -> Terminal:
         """Start on a pseudo-terminal."""
-        return Terminal(
+        terminal = Terminal(
             [*COMMAND, *words], self.folder, {**self.env, "TERM": "xterm-256color", **env}, columns, 40
         )
+        self._terminals.append(terminal)
+        return terminal
 
 
 class Terminal:
@@ -155,18 +171,16 @@ class Terminal:
         """Read to the end; the exit code."""
         while self._read():
             pass
-        code = self._process.wait(PATIENCE_S)
-        os.close(self._master)
-        return code
+        return self._process.wait(PATIENCE_S)
 
     def interrupt(self) -> None:
         """Ctrl-C, as the terminal delivers it."""
         self.type("\x03")
 
-    def kill(self) -> None:
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._master)
 
     def _read(self) -> bool:
         ready, _, _ = select.select([self._master], [], [], PATIENCE_S)

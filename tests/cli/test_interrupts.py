@@ -10,36 +10,42 @@ from tests.cli.shell import FLOWS, Shell
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_pauses_the_run_and_prints_how_to_go_on(podium: Shell, number: signal.Signals) -> None:
+def test_a_signal_lets_the_call_finish_pauses_and_prints_how_to_go_on(
+    podium: Shell, number: signal.Signals
+) -> None:
     driver = podium.start("run", f"{FLOWS}:patient", str(podium.folder))
     assert driver.stdout is not None
-    said = b""
+    said = ""
     for line in driver.stdout:
-        said += line
+        said += line.decode()
         if b"marked" in line:
             driver.send_signal(number)
-            break
-    rest, _ = driver.communicate(timeout=60)
-    assert driver.returncode == 130
+        if b"Pausing" in line:
+            (podium.folder / "go").touch()
+    assert driver.wait(60) == 130
     run_id = podium("runs", "--json").json["runs"][0]["run_id"]
-    text = (said + rest).decode()
-    assert "■ paused" in text
-    assert f"podium resume {run_id}" in text
-    assert podium("events", run_id, "--json").lines[-1]["type"] == "run.paused"
-    (podium.folder / "go").touch()
+    assert "■ paused" in said
+    assert f"podium resume {run_id}" in said
+    events = podium("events", run_id, "--json").lines
+    assert [event["path"] for event in events if event["type"] == "step.completed"] == ["mark", "wait"]
+    assert events[-1]["type"] == "run.paused"
+    (podium.folder / "go").unlink()
     assert podium("resume", run_id, "--json").json["output"] == "done"
     assert (podium.folder / "marks").read_text() == "ran\n"
+    assert (podium.folder / "ends").read_text() == "ran\n"
 
 
-def test_with_json_an_interrupt_still_gives_one_object(podium: Shell) -> None:
+def test_a_second_signal_stops_at_once_and_with_json_there_is_still_one_object(podium: Shell) -> None:
     driver = podium.start("run", f"{FLOWS}:patient", str(podium.folder), "--json")
     while not (podium.folder / "marks").exists():
         assert driver.poll() is None
     driver.send_signal(signal.SIGINT)
+    driver.send_signal(signal.SIGTERM)
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 130
     assert b'"status":"paused"' in out
     assert err == b""
+    assert podium("runs", "--json").json["runs"][0]["status"] == "paused"
 
 
 def test_a_reader_that_goes_away_pauses_the_run(podium: Shell) -> None:
@@ -53,6 +59,5 @@ def test_a_reader_that_goes_away_pauses_the_run(podium: Shell) -> None:
     assert driver.wait(60) == 141
     assert driver.stderr is not None
     assert b"Traceback" not in driver.stderr.read()
-    driver.stderr.close()
     run = podium("runs", "--json").json["runs"][0]
     assert run["status"] in ("paused", "completed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 from tests.cli.shell import FLOWS, Shell
 
@@ -106,31 +105,21 @@ def test_events_are_lines_for_people_and_json_for_programs(podium: Shell) -> Non
 
 
 def test_follow_shows_what_another_process_does_and_ends_with_the_run(podium: Shell) -> None:
-    folder = podium.folder
-    driver = podium.start("run", f"{FLOWS}:patient", str(folder), "--json")
-    try:
-        assert driver.stdout is not None
-        follower = _follow_once_there(podium)
-        assert follower.stdout is not None
-        seen: list[str] = []
-        for line in follower.stdout:
-            event = json.loads(line)
-            seen.append(event["type"])
-            if event["type"] == "step.started" and event["path"] == "wait":
-                (folder / "go").touch()
-        assert follower.wait(60) == 0
-        assert seen[0] == "run.created"
-        assert seen[-1] == "run.completed"
-        assert driver.wait(60) == 0
-    finally:
-        driver.kill()
-        driver.communicate()
-
-
-def _follow_once_there(podium: Shell) -> subprocess.Popen[bytes]:
-    while not podium("runs", "--json").json["runs"]:
-        pass
-    return podium.start("events", "last", "--follow", "--json")
+    driver = podium.start("run", f"{FLOWS}:patient", str(podium.folder), "--json")
+    while not (podium.folder / "marks").exists():
+        assert driver.poll() is None
+    follower = podium.start("events", "last", "--follow", "--json")
+    assert follower.stdout is not None
+    seen: list[str] = []
+    for line in follower.stdout:
+        event = json.loads(line)
+        seen.append(event["type"])
+        if event["type"] == "step.started" and event["path"] == "wait":
+            (podium.folder / "go").touch()
+    assert follower.wait(60) == 0
+    assert seen[0] == "run.created"
+    assert seen[-1] == "run.completed"
+    assert driver.wait(60) == 0
 
 
 def test_follow_of_a_finished_run_ends_at_once(podium: Shell) -> None:

@@ -94,9 +94,10 @@ async def mark(path: str) -> str:
 
 @podium.workflow
 async def patient(run: podium.Run, request: str) -> str:
-    """`request` is a folder: marks it, then waits for `go` in it."""
+    """`request` is a folder: marks it, waits for `go` in it, marks it again."""
     await run.step("mark", mark, f"{request}/marks")
     await run.step("wait", wait_for_file, f"{request}/go")
+    await run.step("end", mark, f"{request}/ends")
     return "done"
 
 

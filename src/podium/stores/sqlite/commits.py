@@ -27,9 +27,9 @@ _SWEEP_S = 0.025
 _SMALL = 8 * ROW_WIDTH
 """The most that is committed on the spot, in parameters of rows."""
 
-_STRETCH = 256
-"""So many commits on the spot in a row; then the writer does one, and moves the write-ahead log into the
-database if it has grown: that takes milliseconds, which the event loop should not spend."""
+_STRETCH = 64
+"""So many commits on the spot in a row; then the writer does one, and a checkpoint with it, which takes
+milliseconds that the event loop should not spend."""
 
 _QUICK_S = 0.001
 """A commit on the spot may hold up the event loop for this long."""
