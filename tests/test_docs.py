@@ -63,7 +63,13 @@ def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) ->
     assert shown, "a page without a single command"
     for command, expected in shown:
         done = subprocess.run(
-            ["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
         matches = checker.check_output(expected, done.stdout, OPTIONS) if expected.strip() else True
@@ -72,11 +78,23 @@ def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("page", PAGES[1:])
 def test_the_workflows_of_a_page_run(page: str, tmp_path: Path) -> None:
-    names = [name for name in write_files(page, tmp_path) if "@podium.workflow" in (tmp_path / name).read_text()]
+    names = [
+        name for name in write_files(page, tmp_path) if "@podium.workflow" in (tmp_path / name).read_text()
+    ]
     assert names
     for name in names:
         done = subprocess.run(
-            [sys.executable, "-m", "podium", "run", name, "a quiet harbour", "--model", "rehearsal", "--json"],
+            [
+                sys.executable,
+                "-m",
+                "podium",
+                "run",
+                name,
+                "a quiet harbour",
+                "--model",
+                "rehearsal",
+                "--json",
+            ],
             cwd=tmp_path,
             env={**os.environ, "PODIUM_STORE": str(tmp_path / "podium.sqlite"), "HOME": str(tmp_path)},
             capture_output=True,

@@ -16,6 +16,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 ├── ConcurrentBranchError        one branch used from two asyncio tasks
 ├── DuplicateKeyError            an explicit `key=` used twice in one branch
 ├── NotEncodableError            a step's input or result cannot be written as JSON
+├── ExitError                    a workflow called `sys.exit`
 └── StepFailedError              the recorded failure of a step; live and replayed alike
     ├── StepTimeoutError         the step's time-out passed
     ├── ModelFailedError         a model call failed for good
@@ -166,6 +167,13 @@ class DuplicateKeyError(PodiumError):
 
 class NotEncodableError(PodiumError):
     """Only JSON-like data, dataclasses, msgspec structs and pydantic models can be logged."""
+
+
+class ExitError(PodiumError):
+    """A workflow called `sys.exit`. That ends the workflow, not the process that may drive others."""
+
+    def __init__(self, code: object) -> None:
+        super().__init__(f"The workflow called sys.exit({code!r}).", hint="Return a value or raise an error.")
 
 
 class StepFailedError(PodiumError):

@@ -82,6 +82,7 @@ def test_help_lists_the_workflows_own_options(podium: Shell) -> None:
     assert "How often it is polished." in out
     assert "--rounds" in out
     assert "dry, warm" in out
+    assert "`@FILE` a file" in out
     assert "--max-usd" in out
 
 

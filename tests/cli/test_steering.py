@@ -55,6 +55,15 @@ def test_a_finished_run_cannot_be_resumed_but_forked(podium: Shell) -> None:
     assert f"podium fork {run_id}" in said.err
 
 
+def test_new_totals_are_checked_and_go_on_from_what_was_spent(podium: Shell) -> None:
+    marks = podium.folder / "marks"
+    run_id = podium.run("costly", str(marks), "--max-usd", "0.5", code=4)["run_id"]
+    assert "--max-usd must be" in podium("resume", run_id, "--max-usd", "-1", code=2).err
+    assert podium("resume", run_id, "--max-usd", "0.75", "--json", code=4).json["usage"]["calls"] == 3
+    assert podium("resume", run_id, "--max-usd", "5", "--json").json["output"] == "spent"
+    assert marks.read_text() == "ran\n" * 4
+
+
 def test_cancel_ends_a_run_in_another_process(podium: Shell) -> None:
     driver, run_id = drive_patiently(podium)
     assert podium("cancel", run_id, "--reason", "wrong folder", "--json").json["status"] == "cancelled"
@@ -135,7 +144,7 @@ def test_replay_says_where_changed_code_differs(podium: Shell) -> None:
     )
     (podium.folder / "mine.py").write_text(text)
     run_id = podium("run", "mine.py", "x", "--json").json["run_id"]
-    (podium.folder / "mine.py").write_text(text.replace("work, 1", "work, 2"))
+    (podium.folder / "mine.py").write_text(text.replace("work, 1", "work, 22"))
     said = podium("replay", run_id, "--json", code=1)
     assert said.json["same"] is False
     assert said.json["diverged_at"] == "work"

@@ -394,3 +394,37 @@ async def test_secrets_never_reach_the_log(store: Store, monkeypatch: pytest.Mon
     assert secret.encode() not in rows
     assert secret not in (await store.get(result.run_id)).request
     assert await store.get_blob(result.artifacts[0].blob) == b"key=[redacted]"
+
+
+async def test_sys_exit_ends_the_workflow_and_not_the_process(store: Store) -> None:
+    def leave() -> None:
+        raise SystemExit(3)
+
+    async def leaves(run: podium.Run, request: str) -> None:
+        leave()
+
+    async def step_leaves(run: podium.Run, request: str) -> None:
+        await run.step("leave", leave)
+
+    async def branch(run: podium.Run) -> None:
+        leave()
+
+    async def branch_leaves(run: podium.Run, request: str) -> None:
+        out = await run.gather({"a": branch(run)})
+        out["a"].unwrap()
+
+    for fn in (leaves, step_leaves, branch_leaves):
+        result = await podium.run(flow(fn), "go", store=store)
+        assert result.status == "failed", fn.__name__
+        assert "3" in result.error
+        assert (await types_of(store, result.run_id))[-1] == "run.failed"
+
+
+async def test_lists_show_the_newest_run_first(store: Store) -> None:
+    async def quick(run: podium.Run, request: str) -> str:
+        return request
+
+    ids = [(await podium.run(flow(quick), str(n), store=store)).run_id for n in range(12)]
+    listed = [row.run_id for row in await store.list_runs(limit=5)]
+    assert listed == ids[:-6:-1]
+    assert [row.run_id for row in await store.list_runs(limit=5, before=listed[-1])] == ids[6:1:-1]

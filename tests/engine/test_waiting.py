@@ -188,3 +188,11 @@ async def test_waiting_and_sleeping_do_not_count_as_driven_time(store: Store) ->
     )
     assert result.status == "completed"
     assert result.duration_s < 0.3
+
+
+async def test_a_waiting_run_may_be_taken_up_any_number_of_times(store: Store) -> None:
+    """Only deaths count as recoveries; an owner who looks in again and again must not lose the run."""
+    result = await podium.run(asking([]), "go", store=store)
+    for _ in range(8):
+        result = await (await podium.resume(result.run_id, workflow=asking([]), store=store)).result()
+        assert result.status == "waiting"

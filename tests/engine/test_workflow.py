@@ -85,3 +85,21 @@ async def test_nothing_is_stored_when_the_start_is_refused(store: Store, file: P
         with pytest.raises(UsageError):
             await podium.run(f"{file}:second", "go", store=store, **kwargs)  # pyright: ignore[reportArgumentType]
     assert await store.list_runs() == []
+
+
+def test_an_edited_file_is_read_again_even_within_the_same_second(tmp_path: Path) -> None:
+    path = tmp_path / "flow.py"
+    seen: list[str | None] = []
+    for text in ("one", "two", "six"):
+        path.write_text(
+            f'import podium\n\n@podium.workflow\nasync def flow(run, request):\n    """{text}"""\n'
+        )
+        seen.append(load_workflow(str(path)).__doc__)
+    assert seen == ["one", "two", "six"]
+
+
+def test_a_workflow_and_a_model_in_one_file_share_its_state(tmp_path: Path) -> None:
+    path = tmp_path / "both.py"
+    path.write_text("import podium\nSEEN = []\n@podium.workflow\nasync def flow(run, request): return SEEN\n")
+    first, second = load_workflow(str(path)), load_workflow(str(path))
+    assert first.fn.__globals__["SEEN"] is second.fn.__globals__["SEEN"]

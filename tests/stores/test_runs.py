@@ -105,15 +105,16 @@ async def test_everything_else_wants_the_whole_id(store: Store) -> None:
 
 
 async def test_runs_are_listed_newest_first_page_by_page(store: Store) -> None:
+    """Newest is what was created last; ids are random."""
     for number in (3, 1, 5, 2, 4):
         await store.create(a_run(number), [])
-    assert [run.run_id for run in await store.list_runs()] == [run_id(n) for n in (5, 4, 3, 2, 1)]
+    assert [run.run_id for run in await store.list_runs()] == [run_id(n) for n in (4, 2, 5, 1, 3)]
     pages: list[list[str]] = []
     before = ""
     while page := await store.list_runs(limit=2, before=before):
         pages.append([run.run_id for run in page])
         before = page[-1].run_id
-    assert pages == [[run_id(5), run_id(4)], [run_id(3), run_id(2)], [run_id(1)]]
+    assert pages == [[run_id(4), run_id(2)], [run_id(5), run_id(1)], [run_id(3)]]
 
 
 async def test_runs_are_listed_by_status_and_workflow(store: Store) -> None:
@@ -152,11 +153,11 @@ async def test_a_running_run_that_nobody_drives_is_paused(store: Store, other: S
 
 
 async def test_pages_are_full_when_a_status_is_known_only_after_a_look(store: Store) -> None:
+    await store.create(a_run(0, status="paused"), [])
     for number in range(1, 21):
         await driven(store, number, status="running")
     for number in range(21, 24):
         await store.create(a_run(number, status="running"), [])
-    await store.create(a_run(0, status="paused"), [])
     paused = await store.list_runs(status=["paused"], limit=4)
     assert [run.run_id for run in paused] == [run_id(n) for n in (23, 22, 21, 0)]
 

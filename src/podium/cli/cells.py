@@ -27,6 +27,13 @@ def shorten_path(path: str, width: int) -> str:
     return "…" + parts[0][-(width - 1) :] if width > 1 else "…"[:width]
 
 
+def tail(text: str, width: int) -> str:
+    """The end of a text, at most `width` cells of it."""
+    while cell_len(text) > width:
+        text = text[max(cell_len(text) - width, 1) // 2 or 1 :]
+    return text
+
+
 def pad(text: str, width: int) -> str:
     """Fill up to `width` cells; wide characters count as two."""
     return text + " " * max(width - cell_len(text), 0)

@@ -40,38 +40,50 @@ class Foreground:
         return not (self.flags.json or self.flags.events or self.flags.quiet)
 
     async def drive(self, handle: RunHandle, *, after: int = 0) -> int:
-        """Follow the run to its end, or until it waits for somebody who is not here."""
+        """Follow the run to its end, or until it waits for somebody who is not here. Should this side
+        break (a closed pipe, a fault of ours), the run is paused first and its id is told."""
+        self._handle = handle
+        try:
+            return await self._drive(after)
+        except (PodiumError, OSError):
+            await self._pause()
+            raise
+        except Exception as error:
+            await self._pause()
+            raise CrashedError(handle.run_id) from error
+
+    async def _drive(self, after: int) -> int:
+        run_id = self._handle.run_id
         if self.for_people:
-            print_header(await self._state(handle.run_id))
+            print_header(await self._state(run_id))
         while True:
-            result = await self._follow(handle, after)
+            result = await self._follow(after)
             if result.status != "waiting" or not (self.for_people and interactive()):
                 break
-            after = (await self._state(handle.run_id)).last_seq
+            after = (await self._state(run_id)).last_seq
             if not await self._ask(result):
                 break
-            handle = await resume(handle.run_id, store=self.store, settings=self.settings)
+            self._handle = await resume(run_id, store=self.store, settings=self.settings)
         await self._present(result)
         return result.exit_code
 
-    async def _follow(self, handle: RunHandle, after: int) -> RunResult:
-        """Show one stretch of driving. Whatever breaks here names the run, which is safe."""
-        view = await self._view(handle.run_id, after)
+    async def _follow(self, after: int) -> RunResult:
+        """Show one stretch of driving."""
+        view = await self._view(self._handle.run_id, after)
         view.start()
+        listening = asyncio.create_task(view.listen(self._handle.deltas()))
         try:
-            with _pausing(handle, view):
-                async for event in handle.events(after):
+            with _pausing(self._handle, view):
+                async for event in self._handle.events(after):
                     view.show(event)
-                return await handle.result()
-        except PodiumError:
-            raise
-        except OSError:  # the reader of our output has gone; the run must not go on unseen
-            await handle.pause(at_once=True)
-            raise
-        except Exception as error:
-            raise CrashedError(handle.run_id) from error
+                return await self._handle.result()
         finally:
+            listening.cancel()
             view.stop()
+
+    async def _pause(self) -> None:
+        if not self._handle.done:
+            await self._handle.pause(at_once=True)
 
     async def _view(self, run_id: str, after: int) -> View:
         if self.flags.events:

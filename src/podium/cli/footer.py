@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from podium.cli.cells import one_row, shorten, shorten_path
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rich.cells import cell_len
+
+from podium.cli.cells import one_row, shorten, shorten_path, tail
 from podium.cli.layout import NARROW, meter
 from podium.engine.state import RunState
 from podium.report.words import amount, clock, count, money, one_line
 
+ROOM_FOR_WORDS = 16
+"""Fewer cells are not worth words of a reply."""
+NOTHING_HEARD: Mapping[str, str] = MappingProxyType({})
 
-def footer_of(state: RunState, elapsed: float, width: int) -> tuple[str, str]:
-    """The two lines at the bottom: status and place; spend against every ceiling."""
+
+def footer_of(
+    state: RunState, elapsed: float, width: int, heard: Mapping[str, str] = NOTHING_HEARD
+) -> tuple[str, str]:
+    """The two lines at the bottom: status and place, with the last words of a reply that is being
+    written (`heard`, by path); spend against every ceiling."""
     flying = state.in_flight
     head = f"● {'waiting' if state.questions and not flying else 'running'} {clock(elapsed)}"
     if state.budget.seconds is not None:
         head += f" of {clock(state.budget.seconds)}"
-    return shorten(f"{head}  {_places(state, width - len(head) - 2)}", width), shorten(
-        _spend(state, width), width
-    )
+    places = _places(state, width - len(head) - 2, heard)
+    return shorten(f"{head}  {places}", width), shorten(_spend(state, width), width)
 
 
-def _places(state: RunState, width: int) -> str:
-    """The steps under way, as many as there is room for."""
+def _places(state: RunState, width: int, heard: Mapping[str, str]) -> str:
+    """The newest step under way, how many others there are, and what is being written."""
     if state.questions and not state.in_flight:
         return one_row(next(iter(state.questions.values())).question, width)
-    paths = [step.path for step in state.in_flight]
-    if not paths:
+    flying = state.in_flight
+    if not flying:
         return ""
-    shown = shorten_path(one_line(paths[-1]), max(width - 6, 8))
-    return shown if len(paths) == 1 else f"{shown} +{len(paths) - 1}"
+    newest = max(flying, key=lambda step: step.started_seq).path
+    shown = shorten_path(one_line(newest), max(width - 6, 8))
+    shown += f" +{len(flying) - 1}" if len(flying) > 1 else ""
+    room = width - cell_len(shown) - 3
+    words = one_line(heard.get(newest, ""))
+    return f"{shown}  …{tail(words, room)}" if words and room >= ROOM_FOR_WORDS else shown
 
 
 def _spend(state: RunState, width: int) -> str:

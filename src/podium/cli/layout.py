@@ -14,6 +14,8 @@ from podium.report.words import one_line
 
 NARROW = 72
 """Below this only the most important figure is shown."""
+TIGHT = 8
+"""With less room than this for what happened, figures are left out."""
 
 STYLES: dict[Weight, str] = {
     "trace": "dim",
@@ -41,8 +43,12 @@ def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
     where = shorten_path(where, where_width) if width else where
     shown = line.notes[:1] if width and width < NARROW else line.notes[:2]
     notes = "  ".join(note.rjust(7) for note in shown).rjust(16 if width >= NARROW and shown else 0)
-    room = width - 8 - 2 - where_width - 2 - 2 - (cell_len(notes) + 2 if notes else 0) if width else 0
-    what = one_row(line.what, max(room, 8)) if width else one_line(line.what)
+    room = width - 8 - 2 - where_width - 2 - 2
+    if notes and room - cell_len(notes) - 2 >= TIGHT:
+        room -= cell_len(notes) + 2
+    elif width:
+        notes = ""
+    what = one_row(line.what, room) if width else one_line(line.what)
     style = STYLES[line.weight]
     text = Text.assemble(
         (time, "dim"),

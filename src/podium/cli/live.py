@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from typing import Protocol
 
 from rich.console import Console
@@ -17,11 +17,14 @@ from rich.text import Text
 from podium.cli.footer import footer_of
 from podium.cli.layout import fit, row_of
 from podium.cli.terminal import hide_controls, print_raw
+from podium.engine.core import Delta
 from podium.engine.events import Event
 from podium.engine.state import RunState
 from podium.report.tellers import line_of
 
 REFRESH_S = 0.25
+HEARD = 200
+"""Characters that are kept of a reply while it is written."""
 
 
 class View(Protocol):
@@ -33,6 +36,10 @@ class View(Protocol):
 
     def show(self, event: Event) -> None:
         """One more event happened."""
+        ...
+
+    async def listen(self, deltas: AsyncIterable[Delta]) -> None:
+        """Pieces of replies while they are written; they are in no log."""
         ...
 
     def note(self, text: str) -> None:
@@ -52,6 +59,9 @@ class Silence:
 
     def show(self, event: Event) -> None:
         """Nothing to show."""
+
+    async def listen(self, deltas: AsyncIterable[Delta]) -> None:
+        """Nobody listens."""
 
     def note(self, text: str) -> None:
         """Nothing to show."""
@@ -90,6 +100,7 @@ class LiveLines(Lines):
 
     def __init__(self, console: Console, state: RunState) -> None:
         super().__init__(console, state)
+        self._heard: dict[str, str] = {}
         self._began = time.monotonic()
         self._before = state.driven_s
         self._live = Live(
@@ -102,6 +113,17 @@ class LiveLines(Lines):
         )
         self._ticking: asyncio.Task[None] | None = None
         self._show_controls: Callable[[], None] | None = None
+
+    async def listen(self, deltas: AsyncIterable[Delta]) -> None:
+        """Keep the last words of every reply that is being written; a new attempt starts over."""
+        async for path, _, offset, text in deltas:
+            before = self._heard.get(path, "") if offset else ""
+            self._heard[path] = (before + text)[-HEARD:]
+
+    def show(self, event: Event) -> None:
+        super().show(event)
+        if event.type in ("step.completed", "step.failed"):
+            self._heard.pop(event.path, None)
 
     def start(self) -> None:
         self._show_controls = hide_controls()
@@ -122,5 +144,5 @@ class LiveLines(Lines):
 
     def _footer(self) -> Text:
         elapsed = self._before + time.monotonic() - self._began
-        lines = footer_of(self.state, elapsed, max(self.console.width - 1, 10))
+        lines = footer_of(self.state, elapsed, max(self.console.width - 1, 10), self._heard)
         return Text(fit("\n".join(lines), self.console), style="dim", no_wrap=True, overflow="ellipsis")

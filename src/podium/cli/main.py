@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 from cyclopts import CycloptsError
 
 from podium.cli.app import build_app
-from podium.cli.failure import INTERRUPTED, tell_error, tell_unexpected, tell_usage
+from podium.cli.failure import FAILED, INTERRUPTED, tell, tell_error, tell_unexpected, tell_usage
 from podium.errors import PodiumError
 
 BROKEN_PIPE = 141
@@ -21,7 +22,7 @@ BROKEN_PIPE = 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
-    _forgive_encodings()
+    _forgive_streams()
     options = tokens[: tokens.index("--")] if "--" in tokens else tokens
     as_json = "--json" in options
     try:
@@ -35,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except SystemExit as error:
+        tell("The workflow ended the whole program.", f"It called sys.exit({error.code!r}).", as_json=as_json)
+        return FAILED
     except Exception as error:  # noqa: BLE001 - the outermost frame: nothing may end in a traceback
         return tell_unexpected(error, as_json=as_json)
 
@@ -53,8 +57,12 @@ def _dispatch(tokens: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _forgive_encodings() -> None:
-    """A terminal that cannot show a character shows a question mark, not a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+def _forgive_streams() -> None:
+    """A terminal that cannot show a character shows a question mark, and a stream that was closed takes
+    whatever is written: neither is worth a traceback."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - it lives as long as the process
+        elif isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

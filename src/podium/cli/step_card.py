@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from podium.cli.card import say_line
 from podium.cli.status import badge
 from podium.cli.terminal import out, print_json
@@ -36,6 +38,9 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
         result = decode(step.result)
     own = [event for event in events if event.path == step.path]
     asked = next((event.data for event in reversed(own) if isinstance(event.data, ModelAsked)), None)
+    if asked is not None and asked.blob:
+        prompt = (await store.get_blob(asked.blob)).decode("utf-8", "replace")
+        asked = msgspec.structs.replace(asked, prompt=prompt, blob="")
     if as_json:
         print_json(_as_data(step, asked, result))
         return

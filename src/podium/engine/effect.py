@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from podium.engine.branch import Branch
 from podium.engine.budget import Reservation
@@ -41,6 +41,12 @@ BLOB_BYTES = 32_768
 """Results above this size are stored as blobs."""
 
 Read = Callable[[Any], Any]
+
+
+class Raised(NamedTuple):
+    """A failure on its way to the caller, where it is raised."""
+
+    error: StepFailedError
 
 
 class Effect:
@@ -108,6 +114,18 @@ class Effect:
 
     async def _run(self, work: Callable[[Effect], Awaitable[Any]]) -> None:
         try:
+            await self._outcome(work)
+        except Exception as error:  # noqa: BLE001 - a fault of ours: never leave the caller waiting
+            self._fail(error)
+        finally:
+            self.core.journal.store.live -= 1
+            self.core.effects.discard(self)
+            if self._timer is not None:
+                self._timer.cancel()
+
+    async def _outcome(self, work: Callable[[Effect], Awaitable[Any]]) -> None:
+        """Do the work and record what came of it."""
+        try:
             value = await work(self)
             raw = self.core.journal.redact(encode(value))
             self._record(self._read(raw), "step.completed", encode(self._completed(raw)))
@@ -115,13 +133,8 @@ class Effect:
             self._stopped()
         except (BudgetExhaustedError, StoreError) as error:
             self._fail(error)
-        except Exception as error:  # noqa: BLE001 - whatever a step raises is its recorded outcome
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a step raises is its outcome
             self._record_failure(error)
-        finally:
-            self.core.journal.store.live -= 1
-            self.core.effects.discard(self)
-            if self._timer is not None:
-                self._timer.cancel()
 
     def _completed(self, raw: bytes) -> StepCompleted:
         if len(raw) > BLOB_BYTES:
@@ -129,7 +142,7 @@ class Effect:
             return StepCompleted(fingerprint=self._fingerprint, blob=blob, charge=self.charge)
         return StepCompleted(fingerprint=self._fingerprint, result=Raw(raw), charge=self.charge)
 
-    def _record_failure(self, error: Exception) -> None:
+    def _record_failure(self, error: Exception | SystemExit) -> None:
         if isinstance(error, StepFailedError):
             details = _loggable(error.details)
             failure = type(error)(self.path, error.error_type, error.reason, **details)
@@ -145,7 +158,7 @@ class Effect:
             details=details,
             charge=self.charge,
         )
-        self._record(failure, "step.failed", self.core.journal.redact(encode(data)))
+        self._record(Raised(failure), "step.failed", self.core.journal.redact(encode(data)))
 
     def _stopped(self) -> None:
         if self._expired == "timeout":
@@ -157,27 +170,14 @@ class Effect:
             self.waiter.cancel()
 
     def _record(self, outcome: Any, event_type: str, data: bytes) -> None:
-        """Append the outcome; the caller learns of it when it is durable."""
+        """Append a result; the caller gets it when it is durable."""
         try:
             self.core.journal.append_raw(self.path, event_type, data)
-            durable = self.core.journal.commit()
+            durable = self.core.journal.commit(self.waiter, outcome)
         except StoreError as error:
             self._fail(error)
             return
-        if durable is None:
-            self._resolve(outcome)
-        else:
-            durable.add_done_callback(lambda done: self._resolve(outcome, done))
-
-    def _resolve(self, outcome: Any, done: asyncio.Future[None] | None = None) -> None:
-        error = done.exception() if done is not None and not done.cancelled() else None
-        if self.waiter.done():
-            return
-        if error is not None:
-            self.waiter.set_exception(error)
-        elif isinstance(outcome, StepFailedError):
-            self.waiter.set_exception(outcome)
-        else:
+        if durable is None and not self.waiter.done():
             self.waiter.set_result(outcome)
 
     def _fail(self, error: Exception) -> None:

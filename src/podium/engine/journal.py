@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.events import EventData
@@ -42,9 +43,11 @@ class Journal:
         if not self.closed:
             self.store.update(self.lease, RunUpdate(updated_us=self.now_us(), **changes))  # pyright: ignore[reportArgumentType]
 
-    def commit(self) -> asyncio.Future[None] | None:
+    def commit(
+        self, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+    ) -> asyncio.Future[Any] | None:
         """Make everything so far durable; `None` when it is already."""
-        return self.store.commit(self.lease)
+        return self.store.commit(self.lease, waiter, outcome)
 
     async def committed(self) -> None:
         future = self.store.commit(self.lease)

@@ -6,8 +6,17 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+
+class _FreshLoader(SourceFileLoader):
+    """Reads the source and never a bytecode cache: an edit within the same second would go unnoticed."""
+
+    def path_stats(self, path: Any) -> Any:
+        raise OSError("no bytecode for user files")
 
 
 def load_module(file: Path) -> ModuleType:
@@ -18,7 +27,7 @@ def load_module(file: Path) -> ModuleType:
     name = f"podium_user_{path.stem}_{mark}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_FreshLoader(name, str(path)))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)

@@ -153,9 +153,13 @@ class Store(Protocol):
         """Queue a blob; it is durable no later than any row queued after it. Returns its SHA-256."""
         ...
 
-    def commit(self, lease: Lease) -> asyncio.Future[None] | None:
+    def commit(
+        self, lease: Lease, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+    ) -> asyncio.Future[Any] | None:
         """Make everything queued so far durable. `None`: it is already (committed on the spot).
-        The future fails with `FencedError`, `StoreFullError` or `StoreError`, for this run only."""
+        The future fails with `FencedError`, `StoreFullError` or `StoreError`, for this run only.
+        A `waiter` that is handed in is used as the future, and gets `outcome` as its result: one hop
+        less for every step."""
         ...
 
     # ── reading ──

@@ -69,6 +69,7 @@ class Memo:
         self.last_type = ""
         self.driven_s = 0.0
         self._leases: dict[str, Charge] = {}
+        self._under_way: set[str] = set()
         self._causes: list[str] = []
         self._stretch_start = 0
         self._stretch_end = 0
@@ -90,8 +91,7 @@ class Memo:
             return "queued"
         if self.last_type in TERMINAL or self.last_type == "run.paused":
             return self.last_type.removeprefix("run.")
-        idle = self.last_type in {"run.waiting", "run.answered", "budget.leased"}
-        return "waiting" if idle and (self.asked or self.last_type == "run.answered") else "crash"
+        return "waiting" if self.asked and not self._under_way else "crash"
 
     def spent_below(self, branch: str) -> Charge:
         """What was spent in a branch, a dead lease of its own budget included."""
@@ -132,18 +132,23 @@ class Memo:
             row.seq, data.fingerprint, bytes(data.result) if small else None, data.blob
         )
         self.failed.pop(row.path, None)
+        self._under_way.discard(row.path)
         if not data.inherited:
             self.recoveries = 0
         self._charge(row.path, data)
 
     def _add_other(self, row: Row) -> None:
-        if row.type in {"step.started", "step.stale", "model.asked"}:
+        if row.type == "step.started":
+            self._under_way.add(row.path)
+            return
+        if row.type in {"step.stale", "model.asked"}:
             return
         cls = EVENT_TYPES.get(row.type, ChargedData)  # what this version does not know may still cost money
         data = msgspec.json.decode(row.data, type=cls)
         if isinstance(data, StepFailed):
             self.failed[row.path] = data
             self.done.pop(row.path, None)
+            self._under_way.discard(row.path)
             self.recoveries = 0
         elif isinstance(data, ArtifactCreated):
             self.artifacts[row.path] = data
@@ -178,6 +183,7 @@ class Memo:
             self._close_stretch()
         self.prepare_resume()
         self._stretch_start = row.time_us
+        self._under_way.clear()
         self.exhausted.clear()
         if row.type == "run.resumed" and b'"after":"crash"' in row.data:
             self.recoveries += 1

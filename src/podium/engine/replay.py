@@ -35,7 +35,9 @@ class _ReadOnlyJournal(Journal):
     def append_raw(self, path: str, event_type: str, data: bytes) -> int:
         raise ReplayDivergedError(path, f"the log does not hold this {event_type}")
 
-    def commit(self) -> asyncio.Future[None] | None:
+    def commit(
+        self, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+    ) -> asyncio.Future[Any] | None:
         return None
 
 

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import Any, TypeVar, TypeVarTuple, overload
 
@@ -14,7 +13,7 @@ from podium.engine.branch import CURRENT, Branch, Deadline, Failed, Ok
 from podium.engine.budget import Budget
 from podium.engine.codec import fingerprint, reader
 from podium.engine.core import Core
-from podium.engine.effect import Effect
+from podium.engine.effect import Effect, Raised
 from podium.engine.events import (
     ArtifactCreated,
     Charge,
@@ -22,6 +21,7 @@ from podium.engine.events import (
     RunWarned,
     StepStarted,
 )
+from podium.engine.gathering import Gathering
 from podium.engine.recall import NOT_HELD, recall
 from podium.engine.retry import Retry
 from podium.engine.steps import PlainStep, returned_type
@@ -29,18 +29,11 @@ from podium.engine.telling import check_namespace, keep, tell
 from podium.engine.waiting import ask_person
 from podium.errors import (
     BudgetExhaustedError,
-    ConcurrentBranchError,
-    DuplicateKeyError,
-    ReplayDivergedError,
-    StoreError,
 )
 
 T = TypeVar("T")
 K = TypeVar("K")
 Ts = TypeVarTuple("Ts")
-
-_NEVER_DATA = (StoreError, ReplayDivergedError, ConcurrentBranchError, DuplicateKeyError)
-"""Errors that end the run instead of one branch: hiding them would hide a fault of the program."""
 
 
 class Run:
@@ -89,22 +82,22 @@ class Run:
     # ── steps ──
 
     @overload
-    async def step(
+    def step(
         self, name: str, fn: Callable[[*Ts], Awaitable[T]], *args: *Ts, key: str | None = None,
         returns: Any = None, retry: Retry | None = None, timeout: float | None = None,
         cost: Charge | None = None,
-    ) -> T: ...  # fmt: skip
+    ) -> Coroutine[Any, Any, T]: ...  # fmt: skip
 
     @overload
-    async def step(
+    def step(
         self, name: str, fn: Callable[[*Ts], T], *args: *Ts, key: str | None = None, returns: Any = None,
         retry: Retry | None = None, timeout: float | None = None, cost: Charge | None = None,
-    ) -> T: ...  # fmt: skip
+    ) -> Coroutine[Any, Any, T]: ...  # fmt: skip
 
-    async def step(
+    def step(
         self, name: str, fn: Callable[..., Any], *args: Any, key: str | None = None, returns: Any = None,
         retry: Retry | None = None, timeout: float | None = None, cost: Charge | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Coroutine[Any, Any, Any]:  # fmt: skip
         """Do something once: `await run.step("fetch", fetch, url)`.
 
         `args` are the step's inputs: if they change, the step runs again. The result is written as JSON
@@ -113,7 +106,7 @@ class Run:
         work = PlainStep(fn, args, retry, cost)
         if returns is None:
             returns = returned_type(fn)
-        return await self.perform(name, work, inputs=args, key=key, returns=returns, timeout=timeout)
+        return self.perform(name, work, inputs=args, key=key, returns=returns, timeout=timeout)
 
     async def perform(
         self,
@@ -145,7 +138,10 @@ class Run:
             core.journal.append(path, StepStarted(kind=kind, about=about or {}))
         effect = Effect(self, core, branch, path, mark, read)
         effect.start(work, timeout, time_left)
-        return await effect.waiter
+        outcome = await effect.waiter
+        if type(outcome) is Raised:
+            raise outcome.error
+        return outcome
 
     # ── branches ──
 
@@ -160,21 +156,10 @@ class Run:
             for coroutine in branches.values():
                 coroutine.close()
             raise
-        core.split(len(children))
-        tasks = [
-            self._spawn(child, coroutine)
-            for child, coroutine in zip(children, branches.values(), strict=True)
-        ]
-        try:
-            if tasks:
-                await asyncio.wait(tasks)
-        except asyncio.CancelledError:
-            await _cancel_all(tasks)
-            raise
-        finally:
-            core.joined()
-        outcomes = [_outcome(task) for task in tasks]  # all of them first: none may go unnoticed
-        return {name: _kept(outcome) for name, outcome in zip(branches, outcomes, strict=True)}
+        gathering: Gathering[T] = Gathering(core, len(children))
+        for child, coroutine in zip(children, branches.values(), strict=True):
+            gathering.spawn(child, coroutine)
+        return dict(zip(branches, await gathering.join(), strict=True))
 
     def _child(self, parent: Branch, name: str, key: str | None = None) -> Branch:
         path = parent.take(name, key)
@@ -185,19 +170,6 @@ class Run:
                 path, BudgetExhaustedError("depth", child.depth_scope, limit, limit, child.depth)
             )
         return child
-
-    def _spawn(self, child: Branch, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        context = copy_context()
-        context.run(CURRENT.set, child)
-        task = asyncio.get_running_loop().create_task(self._in_branch(coroutine), context=context)
-        child.task = task
-        return task
-
-    async def _in_branch(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        try:
-            return await coroutine
-        finally:
-            self._core.branch_ended()
 
     @asynccontextmanager
     async def branch(
@@ -315,30 +287,3 @@ class Run:
         """Show a piece of a reply to whoever watches in this process. It is never logged."""
         for viewer in self._core.viewers:
             viewer((path, attempt, offset, text))
-
-
-def _outcome(task: asyncio.Task[T]) -> Ok[T] | Failed | BaseException:
-    """What a branch came to, or the error that must end its parent too."""
-    if task.cancelled():
-        return asyncio.CancelledError()
-    error = task.exception()
-    if error is None:
-        return Ok(task.result())
-    if isinstance(error, Exception) and not isinstance(error, _NEVER_DATA):
-        return Failed(error)
-    return error
-
-
-def _kept(outcome: Ok[T] | Failed | BaseException) -> Ok[T] | Failed:
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
-
-
-async def _cancel_all(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()

@@ -27,6 +27,7 @@ from podium.engine.result import RunResult
 from podium.engine.run import Run
 from podium.engine.workflow import Workflow
 from podium.errors import (
+    ExitError,
     NotResumableError,
     PodiumError,
     RunCancelledError,
@@ -224,7 +225,10 @@ class Driver:
 
     async def _main(self, run: Run, core: Core) -> Any:
         CURRENT.set(core.root_branch(asyncio.current_task()))
-        return await self.workflow.fn(run, self._created.request, **self._created.options)
+        try:
+            return await self.workflow.fn(run, self._created.request, **self._created.options)
+        except SystemExit as error:
+            raise ExitError(error.code) from error
 
     async def _supervise(self, core: Core, main: asyncio.Task[Any]) -> Ending:
         """Wait for whatever ends the stretch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import CodeType
 from typing import Any
 
@@ -33,19 +33,24 @@ class PlainStep:
         self._retry = retry
         self._cost = cost
 
-    async def __call__(self, effect: Effect) -> Any:
-        if self._retry is None:
-            return await self._once(effect)
+    def __call__(self, effect: Effect) -> Awaitable[Any]:
+        if self._retry is not None:
+            return self._retried(effect, self._retry)
+        if self._cost is None and _is_async(self._fn):
+            return self._fn(*self._args)
+        return self._once(effect)
+
+    async def _retried(self, effect: Effect, retry: Retry) -> Any:
         attempt = 1
         while True:
             try:
                 return await self._once(effect)
             except (BudgetExhaustedError, StoreError):
                 raise
-            except self._retry.only as error:
-                if attempt >= self._retry.attempts:
+            except retry.only as error:
+                if attempt >= retry.attempts:
                     raise
-                wait = self._retry.wait(attempt)
+                wait = retry.wait(attempt)
                 spent, effect.charge = effect.charge, NOTHING
                 said = f"{type(error).__name__}: {error}"
                 effect.emit(StepRetried(attempt=attempt, error=said, wait_s=round(wait, 3), charge=spent))

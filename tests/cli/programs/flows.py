@@ -93,10 +93,12 @@ async def mark(path: str) -> str:
 
 
 @podium.workflow
-async def patient(run: podium.Run, request: str) -> str:
+async def patient(run: podium.Run, request: str, *, twice: bool = False) -> str:
     """`request` is a folder: marks it, waits for `go` in it, marks it again."""
     await run.step("mark", mark, f"{request}/marks")
     await run.step("wait", wait_for_file, f"{request}/go")
+    if twice:
+        await run.step("wait", wait_for_file, f"{request}/never")
     await run.step("end", mark, f"{request}/ends")
     return "done"
 

@@ -53,7 +53,7 @@ async def fork(
         raise UsageError(
             "--reply, --prompt and --model exclude each other.", hint="Fork twice to change two things."
         )
-    async with opened(store) as (settings, opened_store):
+    async with opened(store, **vars(budget)) as (settings, opened_store):
         found = await find_run(opened_store, run)
         rows = await opened_store.read(found.run_id)
         if at is None:

@@ -31,7 +31,7 @@ async def resume(
 
     Finished steps are not run again. Budgets are new totals, not additions: what was spent counts.
     """
-    async with opened(store) as (settings, opened_store):
+    async with opened(store, **vars(budget)) as (settings, opened_store):
         found = await find_run(opened_store, run)
         if found.status in ("completed", "cancelled"):
             raise NotResumableError(

@@ -91,8 +91,8 @@ def command_for(tokens: list[str]) -> Callable[..., Any]:
     own = [option for option in workflow.options if option.name not in COMMON]
 
     async def command(
-        _workflow: str,
-        request: str,
+        _workflow: WorkflowName,
+        request: Request,
         /,
         *,
         models: ModelFlags = MODEL_DEFAULT,

@@ -130,7 +130,7 @@ class Batch:
         self.liberations: list[Liberation] = []
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[Job] = []
-        self.waiters: list[tuple[asyncio.Future[None], SqliteLease]] = []
+        self.waiters: list[tuple[asyncio.Future[Any], SqliteLease, Any]] = []
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.updates or self.blobs or self.waiters) or self.has_errands
@@ -150,7 +150,7 @@ class Batch:
     @property
     def keys(self) -> set[Key]:
         """Every lease that has something in here."""
-        return {*_row_keys(self.rows), *self.updates, *(lease.key for _, lease in self.waiters)}
+        return {*_row_keys(self.rows), *self.updates, *(lease.key for _, lease, _ in self.waiters)}
 
     @property
     def numbers(self) -> set[int]:

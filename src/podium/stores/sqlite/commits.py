@@ -108,7 +108,9 @@ class Commits:
             self._arm()
         return digest.hexdigest()
 
-    def commit(self, lease: Any) -> asyncio.Future[None] | None:
+    def commit(
+        self, lease: Any, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+    ) -> asyncio.Future[Any] | None:
         """Make everything queued so far durable."""
         if (
             self.live <= 1
@@ -119,13 +121,14 @@ class Commits:
             and lease.failure is None
         ):
             return None
-        future: asyncio.Future[None] = self._loop.create_future()
+        if waiter is None:
+            waiter = self._loop.create_future()
         if lease.failure is not None:
-            _fail(future, lease.failure)
+            _fail(waiter, lease.failure)
         else:
-            self._batch.waiters.append((future, lease))
+            self._batch.waiters.append((waiter, lease, outcome))
             self._schedule()
-        return future
+        return waiter
 
     # ── on the spot ──
 
@@ -187,10 +190,10 @@ class Commits:
             self._give_up(report.failures)
         if self._watch.has_tails:
             self._watch.ring(batch.numbers)
-        for future, lease in batch.waiters:
+        for future, lease, outcome in batch.waiters:
             if not future.done():
                 if lease.failure is None:
-                    future.set_result(None)
+                    future.set_result(outcome)
                 else:
                     _fail(future, lease.failure)
         for errand in batch.errands:
@@ -223,7 +226,7 @@ class Commits:
                 self._arm()
 
 
-def _fail(future: asyncio.Future[None], error: PodiumError) -> None:
+def _fail(future: asyncio.Future[Any], error: PodiumError) -> None:
     """Fail a commit. The lease remembers it, so it is no accident if nobody looks at this future."""
     future.set_exception(error)
     future.exception()

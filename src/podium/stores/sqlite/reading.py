@@ -24,6 +24,8 @@ SLICE = 1000
 _SEQ = 0xFFFFFFFF
 _SHORTEST_PREFIX = 6
 _LAST_CHARACTER = "\U0010ffff"
+_NEWEST = 1 << 31
+"""Above every run number."""
 
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
@@ -76,21 +78,21 @@ class Reader:
         """Newest first. Which ones are really driven is known only after looking at their locks, so pages are
         read until enough have the right status."""
         stored = {*status, "running"} if "paused" in status else set(status)
-        wanted = ["run_id < ?"]
+        wanted = ["number < ?"]
         if workflow:
             wanted.append("workflow = ?")
         if stored:
             wanted.append(f"status IN ({', '.join('?' * len(stored))})")
-        sql = f"{_RUN}WHERE {' AND '.join(wanted)} ORDER BY run_id DESC LIMIT ?"
+        sql = f"{_RUN}WHERE {' AND '.join(wanted)} ORDER BY number DESC LIMIT ?"
         rest = ([workflow] if workflow else []) + sorted(stored)
         runs: list[RunRow] = []
-        before = before or _LAST_CHARACTER
+        number = self.number(before) if before else _NEWEST
         while len(runs) < limit:
-            page = [self._summary(row) for row in self._all(sql, (before, *rest, limit))]
+            page = [self._summary(row) for row in self._all(sql, (number, *rest, limit))]
             runs += [run for run in page if not status or run.status in status]
             if len(page) < limit:
                 break
-            before = page[-1].run_id
+            number = self.number(page[-1].run_id)
         return runs[:limit]
 
     def _summary(self, row: tuple[Any, ...]) -> RunRow:

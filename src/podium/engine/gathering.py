@@ -1,0 +1,79 @@
+"""Branches side by side: each in a task of its own, none able to sink the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextvars import copy_context
+from typing import Any, Generic, TypeVar
+
+from podium.engine.branch import CURRENT, Branch, Failed, Ok
+from podium.engine.core import Core
+from podium.errors import ConcurrentBranchError, DuplicateKeyError, ExitError, ReplayDivergedError, StoreError
+
+T = TypeVar("T")
+
+_NEVER_DATA = (StoreError, ReplayDivergedError, ConcurrentBranchError, DuplicateKeyError)
+"""Errors that end the run instead of one branch: hiding them would hide a fault of the program."""
+
+
+class Gathering(Generic[T]):
+    """One `run.gather` under way."""
+
+    __slots__ = ("_core", "_done", "_left", "_outcomes", "_tasks")
+
+    def __init__(self, core: Core, count: int) -> None:
+        self._core = core
+        self._left = count
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._outcomes: list[Ok[T] | Failed | BaseException | None] = [None] * count
+        self._tasks: list[asyncio.Task[None]] = []
+        core.split(count)
+
+    def spawn(self, child: Branch, coroutine: Coroutine[Any, Any, T]) -> None:
+        """Walk a branch in a task that knows it as its own."""
+        context = copy_context()
+        context.run(CURRENT.set, child)
+        walk = self._walk(len(self._tasks), coroutine)
+        task = asyncio.get_running_loop().create_task(walk, name=child.path, context=context)
+        child.task = task
+        self._tasks.append(task)
+
+    async def _walk(self, index: int, coroutine: Coroutine[Any, Any, T]) -> None:
+        try:
+            self._outcomes[index] = Ok(await coroutine)
+        except _NEVER_DATA as error:
+            self._outcomes[index] = error
+        except SystemExit as error:
+            self._outcomes[index] = Failed(ExitError(error.code))
+        except Exception as error:  # noqa: BLE001 - a failed branch is data
+            self._outcomes[index] = Failed(error)
+        except asyncio.CancelledError as error:
+            self._outcomes[index] = error
+        finally:
+            self._left -= 1
+            self._core.branch_ended()
+            if self._left == 0 and not self._done.done():
+                self._done.set_result(None)
+
+    async def join(self) -> list[Ok[T] | Failed]:
+        """Wait for all of them; what each came to, in the order in which they were spawned."""
+        try:
+            if self._tasks:
+                await self._done
+        except asyncio.CancelledError:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks)
+            raise
+        finally:
+            self._core.joined()
+        return [_kept(outcome) for outcome in self._outcomes]
+
+
+def _kept(outcome: Ok[T] | Failed | BaseException | None) -> Ok[T] | Failed:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    if outcome is None:
+        raise asyncio.CancelledError("a branch ended without an outcome")
+    return outcome
