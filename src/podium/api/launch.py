@@ -16,7 +16,7 @@ from podium.engine.budget import Budget
 from podium.engine.codec import decode, encode
 from podium.engine.events import RunCreated
 from podium.engine.fork import Fork, forked_rows
-from podium.engine.log import Row, RunRow, Store
+from podium.engine.log import Lease, Row, RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.runner import Driver, check_resumable, history_of, shown_model
 from podium.engine.workflow import Workflow, load_workflow
@@ -61,17 +61,17 @@ async def start(
             budget=ceiling.to_dict(),
             podium=__version__,
         )
-        run_id = await _create(ctx, found.name, created)
+        lease = await _create(ctx, found.name, created)
         driver = Driver(
             ctx.store,
-            run_id,
+            lease.run_id,
             found,
             make_run=ctx.make_run(models),
             redact=ctx.redact,
             concurrency=config["concurrency"],
             created=_as_logged(ctx, created),
         )
-        return RunHandle(ctx.store, driver, await ctx.store.acquire(run_id), owns_store=ctx.owns_store)
+        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -172,12 +172,12 @@ async def fork(
         )  # fmt: skip
         plan = Fork(source=row.run_id, at=at, reply=reply, edit=edit)
         first = forked_rows(rows, ctx.redact(encode(new)), plan)
-        forked = await _create(ctx, found.name, new, first, parent=row.run_id)
+        lease = await _create(ctx, found.name, new, first, parent=row.run_id)
         driver = Driver(
-            ctx.store, forked, found, make_run=ctx.make_run(models), redact=ctx.redact,
+            ctx.store, lease.run_id, found, make_run=ctx.make_run(models), redact=ctx.redact,
             concurrency=config.get("concurrency", 0),
         )  # fmt: skip
-        return RunHandle(ctx.store, driver, await ctx.store.acquire(forked), owns_store=ctx.owns_store)
+        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -254,11 +254,12 @@ def _budget_of(settings: Settings) -> Budget:
 
 async def _create(
     ctx: Context, name: str, created: RunCreated, rows: list[Row] | None = None, *, parent: str = ""
-) -> str:
+) -> Lease:
+    """Put a new run into the store, already held by this process."""
     run_id, now = new_run_id(), time.time_ns() // 1000
     first = rows or [Row(1, now, "", created.type, ctx.redact(encode(created)))]
     text = created.request if isinstance(created.request, str) else encode(created.request).decode()
-    await ctx.store.create(
+    return await ctx.store.create_driven(
         RunRow(
             run_id=run_id,
             workflow=name,
@@ -272,7 +273,6 @@ async def _create(
         ),
         first,
     )
-    return run_id
 
 
 def _as_logged(ctx: Context, created: RunCreated) -> RunCreated:

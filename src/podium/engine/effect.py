@@ -101,7 +101,7 @@ class Effect:
         loop = asyncio.get_running_loop()
         self.core.journal.store.live += 1
         self.core.effects.add(self)
-        self.task = loop.create_task(self._run(work))
+        self.task = loop.create_task(self._run(work), name=self.path)
         if timeout is not None and (time_left is None or timeout < time_left):
             self._timer = loop.call_later(timeout, self._expire, "timeout")
         elif time_left is not None:
@@ -113,8 +113,18 @@ class Effect:
             self.task.cancel()
 
     async def _run(self, work: Callable[[Effect], Awaitable[Any]]) -> None:
+        """Do the work and record what came of it. One coroutine: every layer costs each step."""
         try:
-            await self._outcome(work)
+            try:
+                value = await work(self)
+                raw = self.core.journal.redact(encode(value))
+                self._record(self._read(raw), "step.completed", encode(self._completed(raw)))
+            except asyncio.CancelledError:
+                self._stopped()
+            except (BudgetExhaustedError, StoreError) as error:
+                self._fail(error)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a step raises is its outcome
+                self._record_failure(error)
         except Exception as error:  # noqa: BLE001 - a fault of ours: never leave the caller waiting
             self._fail(error)
         finally:
@@ -122,19 +132,6 @@ class Effect:
             self.core.effects.discard(self)
             if self._timer is not None:
                 self._timer.cancel()
-
-    async def _outcome(self, work: Callable[[Effect], Awaitable[Any]]) -> None:
-        """Do the work and record what came of it."""
-        try:
-            value = await work(self)
-            raw = self.core.journal.redact(encode(value))
-            self._record(self._read(raw), "step.completed", encode(self._completed(raw)))
-        except asyncio.CancelledError:
-            self._stopped()
-        except (BudgetExhaustedError, StoreError) as error:
-            self._fail(error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a step raises is its outcome
-            self._record_failure(error)
 
     def _completed(self, raw: bytes) -> StepCompleted:
         if len(raw) > BLOB_BYTES:

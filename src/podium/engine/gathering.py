@@ -34,12 +34,12 @@ class Gathering(Generic[T]):
         """Walk a branch in a task that knows it as its own."""
         context = copy_context()
         context.run(CURRENT.set, child)
-        walk = self._walk(len(self._tasks), coroutine)
+        walk = self._walk(len(self._tasks), child, coroutine)
         task = asyncio.get_running_loop().create_task(walk, name=child.path, context=context)
         child.task = task
         self._tasks.append(task)
 
-    async def _walk(self, index: int, coroutine: Coroutine[Any, Any, T]) -> None:
+    async def _walk(self, index: int, child: Branch, coroutine: Coroutine[Any, Any, T]) -> None:
         try:
             self._outcomes[index] = Ok(await coroutine)
         except _NEVER_DATA as error:
@@ -51,6 +51,7 @@ class Gathering(Generic[T]):
         except asyncio.CancelledError as error:
             self._outcomes[index] = error
         finally:
+            child.task = None  # task, context and branch would keep each other alive
             self._left -= 1
             self._core.branch_ended()
             if self._left == 0 and not self._done.done():

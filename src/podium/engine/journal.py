@@ -34,9 +34,12 @@ class Journal:
         """The same for data that is encoded and redacted already."""
         if self.closed:
             raise FencedError(self.lease.run_id)
-        self._seq += 1
-        self.store.append(self.lease, Row(self._seq, self.now_us(), path, event_type, data))
-        return self._seq
+        self._seq = seq = self._seq + 1
+        now = time.time_ns() // 1000
+        if now > self._time_us:
+            self._time_us = now
+        self.store.append(self.lease, Row._make((seq, self._time_us, path, event_type, data)))
+        return seq
 
     def update(self, **changes: object) -> None:
         """Queue a change of the run's summary."""

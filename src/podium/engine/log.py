@@ -115,6 +115,10 @@ class Store(Protocol):
         """Make a run with the first rows of its log. Durable when it returns."""
         ...
 
+    async def create_driven(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> Lease:
+        """`create` and `acquire` in one transaction: how a run begins that this process drives itself."""
+        ...
+
     async def get(self, run_id: str) -> RunRow:
         """The summary of one run; an unambiguous beginning of the id (6 characters or more) is enough.
         Raises `UnknownRunError`."""

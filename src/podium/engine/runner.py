@@ -306,7 +306,7 @@ class Driver:
         ending.fill(result, core)
         try:
             ending.write(core, result)
-            await core.journal.committed()
+            await self._store.release(core.journal.lease)  # commits the end and the unlocking together
         except StoreError as error:
             ending.not_written(result, error)
         if core.handled:

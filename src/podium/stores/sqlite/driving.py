@@ -32,11 +32,23 @@ class Driving(Commits):
 
     async def acquire(self, run_id: str, *, take_over: bool = False) -> SqliteLease:
         """Mark the run as driven by this process and raise its epoch."""
+        name = self._name()
+        standing = await (self._mark(run_id, name, None) if take_over else self._claim(run_id, name))
+        return self._hold(run_id, standing)
+
+    def _mark_new(self, run_id: str) -> asyncio.Future[Standing]:
+        """Mark a run that is created in the same transaction: nobody else can know of it yet."""
+        errand = Acquisition(self._loop.create_future(), run_id, self._name(), None)
+        self._batch.acquisitions.append(errand)
+        return errand.future
+
+    def _name(self) -> str:
         self._check_open()
         if self._driver is None:
             self._driver = lock.Driver(self._locks)
-        name = self._driver.name
-        standing = await (self._mark(run_id, name, None) if take_over else self._claim(run_id, name))
+        return self._driver.name
+
+    def _hold(self, run_id: str, standing: Standing) -> SqliteLease:
         lease = SqliteLease(run_id, standing)
         self._leases[lease.key] = self._current[run_id] = lease
         return lease

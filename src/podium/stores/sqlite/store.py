@@ -12,7 +12,7 @@ from typing import Any
 from podium.engine.codec import encode
 from podium.engine.log import Message, Row, RunRow, RunUpdate
 from podium.stores.sqlite import database
-from podium.stores.sqlite.batch import Blob, Creation, Job
+from podium.stores.sqlite.batch import Blob, Creation, Job, SqliteLease
 from podium.stores.sqlite.driving import Driving
 from podium.stores.sqlite.failures import explain
 from podium.stores.sqlite.jobs import discard_messages, fence_run, post_message
@@ -63,11 +63,26 @@ class SqliteStore(Driving):
     # ── runs ──
 
     async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
+        await self._create(run, rows, blobs)
+
+    async def create_driven(
+        self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()
+    ) -> SqliteLease:
+        created = self._create(run, rows, blobs)
+        marked = self._mark_new(run.run_id)  # queued in the same iteration: the same transaction
+        try:
+            await asyncio.shield(asyncio.gather(created, marked))
+        except asyncio.CancelledError:
+            marked.add_done_callback(self._disown)
+            raise
+        return self._hold(run.run_id, marked.result())
+
+    def _create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes]) -> asyncio.Future[None]:
         named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
         creation = Creation(self._loop.create_future(), run, rows, named)
         self._batch.creations.append(creation)
         self._schedule()
-        await creation.future
+        return creation.future
 
     async def get(self, run_id: str) -> RunRow:
         return self._reader.run(run_id)
@@ -120,7 +135,9 @@ class SqliteStore(Driving):
             await self._do(discard_messages, message_ids)
 
     def subscribe(self, run_id: str, callback: Callable[[Message], None]) -> Callable[[], None]:
-        return self._watch.subscribe(run_id, self._reader.number(run_id), callback)
+        driven = self._current.get(run_id)
+        number = driven.key[0] if driven is not None else self._reader.number(run_id)
+        return self._watch.subscribe(run_id, number, callback)
 
     async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
         """Have something rare done in the writer's next transaction."""
