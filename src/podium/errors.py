@@ -120,8 +120,10 @@ class BudgetExhaustedError(PodiumError):
 
     def __init__(self, kind: str, scope: str, limit: float, spent: float, needed: float) -> None:
         where = f"branch {scope}" if scope else "the run"
+        name, unit = ("time", " s") if kind == "seconds" else (kind, "")
+        more = f", {needed:g}{unit} more needed" if needed else ""
         super().__init__(
-            f"The {kind} budget of {where} is used up: {spent:g} of {limit:g} spent, {needed:g} more needed.",
+            f"The {name} budget of {where} is used up: {spent:g} of {limit:g}{unit} spent{more}.",
             hint="Resume with a larger budget to go on from here.",
         )
         self.kind = kind

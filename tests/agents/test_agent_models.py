@@ -89,3 +89,32 @@ async def test_an_agent_that_rehearses_makes_the_run_a_rehearsal(tmp_path: Path)
         )
         assert result.rehearsal
         assert (await store.get(result.run_id)).rehearsal
+
+
+async def test_a_rehearsal_stays_one_whoever_answers_later(tmp_path: Path) -> None:
+    """Taken up with a real model, replayed or forked: what was made up is still in there."""
+    broken = [True]
+
+    async def real(call: Any) -> str:
+        return "real"
+
+    async def flow(run: podium.Run, request: str) -> str:
+        first = await run.ask(podium.Agent("lead"), "improvise", prompt=request)
+        if broken[0]:
+            raise ValueError("broken")
+        return await run.ask(podium.Agent("lead"), "perform", prompt=first)
+
+    workflow = podium.Workflow(flow, "flow")
+    async with podium.open_store(f"{tmp_path}/s.sqlite") as store:
+        first = await podium.run(workflow, "go", store=store, model="rehearsal")
+        broken[0] = False
+        handle = await podium.resume(first.run_id, workflow=workflow, store=store, model=real)
+        second = await handle.result()
+        assert second.output == "real"
+        assert second.rehearsal
+        assert (await podium.replay(first.run_id, workflow=workflow, store=store)).rehearsal
+        kept = await podium.fork(first.run_id, "perform", workflow=workflow, store=store, model=real)
+        assert (await kept.result()).rehearsal
+        assert (await store.get(kept.run_id)).rehearsal
+        anew = await podium.fork(first.run_id, "improvise", workflow=workflow, store=store, model=real)
+        assert not (await anew.result()).rehearsal

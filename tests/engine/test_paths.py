@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.engine.paths import joined, parents, quoted, unquoted, within
+from podium.engine.paths import joined, quoted
 
 names = st.text(st.characters(codec="utf-8"), min_size=1)
 
@@ -15,7 +17,7 @@ names = st.text(st.characters(codec="utf-8"), min_size=1)
 def test_a_quoted_name_is_one_part_and_comes_back(name: str) -> None:
     part = quoted(name)
     assert not set(part) & set("/#[]")
-    assert unquoted(part) == name
+    assert unquote(part) == name
 
 
 @given(names, names, st.integers(1, 5))
@@ -30,15 +32,6 @@ def test_the_shape_of_paths() -> None:
     assert joined("", "plan", 1, None) == "plan"
     assert joined("story/dialogue", "grade", 2, None) == "story/dialogue/grade#2"
     assert joined("story", "scene", 0, "act 1") == "story/scene[act 1]"
-    assert parents("a/b/c") == ["", "a", "a/b", "a/b/c"]
-    assert parents("") == [""]
-
-
-def test_within_respects_whole_parts() -> None:
-    assert within("story/plot", "story")
-    assert within("story", "story")
-    assert within("anything", "")
-    assert not within("storyline/plot", "story")
 
 
 def test_an_empty_name_is_refused() -> None:

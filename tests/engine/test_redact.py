@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podium.engine.codec import encode
 from podium.engine.redact import Redactor
 
 
@@ -34,3 +35,28 @@ def test_known_values_are_cut_out_wherever_they_stand() -> None:
 )
 def test_ordinary_words_stay(text: bytes) -> None:
     assert Redactor()(text) == text
+
+
+def test_a_value_is_found_as_json_writes_it() -> None:
+    secret = 'pass"word\\with\nmarks'
+    redact = Redactor([secret])
+    assert encode({"a": secret}) != b'{"a":"[redacted]"}'
+    assert redact(encode({"a": secret})) == b'{"a":"[redacted]"}'
+    assert redact(secret.encode()) == b"[redacted]"
+
+
+def test_a_value_of_broken_text_is_no_error() -> None:
+    assert Redactor(["not-utf8-\udcff-value"])(b"not-utf8-?-value") == b"[redacted]"
+
+
+@pytest.mark.parametrize("before", ["", "key: ", "line\n", "tab\t", "\x1f", "(", '"'])
+def test_a_key_is_found_at_the_beginning_of_any_line(before: str) -> None:
+    key = "sk-proj-abcdefghijklmnopqrstuvwx"
+    assert key.encode() not in Redactor()(encode({"text": f"{before}{key}"}))
+    assert key.encode() not in Redactor()(f"{before}{key}".encode())
+
+
+def test_a_secret_of_digits_leaves_json_behind() -> None:
+    assert Redactor(["1234567890"])(b'{"n":1234567890,"text":"pin 1234567890"}') == (
+        b'{"n":9999999999,"text":"pin 9999999999"}'
+    )

@@ -428,3 +428,25 @@ async def test_lists_show_the_newest_run_first(store: Store) -> None:
     listed = [row.run_id for row in await store.list_runs(limit=5)]
     assert listed == ids[:-6:-1]
     assert [row.run_id for row in await store.list_runs(limit=5, before=listed[-1])] == ids[6:1:-1]
+
+
+async def test_every_failure_behind_a_group_runs_again(store: Store) -> None:
+    count = Counter()
+    broken = [True]
+
+    async def fragile(name: str) -> str:
+        if broken[0]:
+            raise ValueError(name)
+        return await count.note(name)
+
+    async def fan(run: podium.Run, request: str) -> int:
+        parts = await run.gather({str(n): run.step("part", fragile, str(n)) for n in range(80)})
+        if failed := [part.error for part in parts.values() if isinstance(part, podium.Failed)]:
+            raise ExceptionGroup("parts failed", failed)
+        return len(parts)
+
+    first = await podium.run(flow(fan), "go", store=store)
+    assert first.status == "failed"
+    broken[0] = False
+    second = await (await podium.resume(first.run_id, workflow=flow(fan), store=store)).result()
+    assert (second.output, len(count.ran)) == (80, 80)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import podium
-from podium.engine.log import Store
+from podium.engine.log import Row, Store
+from podium.engine.memo import Memo
 from podium.errors import NotResumableError, UsageError
 
 
@@ -196,3 +197,58 @@ async def test_a_waiting_run_may_be_taken_up_any_number_of_times(store: Store) -
     for _ in range(8):
         result = await (await podium.resume(result.run_id, workflow=asking([]), store=store)).result()
         assert result.status == "waiting"
+
+
+def test_sleep_before_a_crash_does_not_count_as_driven_time() -> None:
+    """A driver that died told no total, so the time is taken from the rows that it wrote."""
+    hour = 3_600_000_000
+    rows = [
+        Row(1, 0, "", "run.created", b'{"workflow":"w","request":"x"}'),
+        Row(2, 0, "", "run.started", b"{}"),
+        Row(3, 0, "sleep", "step.started", b'{"kind":"sleep"}'),
+        Row(4, 0, "sleep", "step.completed", b'{"result":3600.0}'),
+        Row(5, hour + 1_000_000, "a", "step.started", b"{}"),
+        Row(6, hour + 3_000_000, "a", "step.completed", b"{}"),
+        Row(7, hour + 3_000_000, "question", "run.waiting", b'{"question":"?"}'),
+        Row(8, 2 * hour, "question", "run.answered", b'{"answer":"yes"}'),
+        Row(9, 2 * hour + 4_000_000, "b", "step.started", b"{}"),
+        Row(10, 9 * hour, "", "run.resumed", b'{"after":"crash"}'),
+        Row(11, 9 * hour + 5_000_000, "b", "step.started", b"{}"),
+    ]
+    assert Memo.of(rows).driven_s == pytest.approx(1 + 2 + 4 + 5)
+
+
+async def test_the_first_answer_counts_and_a_second_is_refused(store: Store) -> None:
+    async def flow(run: podium.Run, request: str) -> str:
+        return await run.wait_for("Go?")
+
+    workflow = podium.Workflow(flow, "flow")
+    first = await podium.run(workflow, "go", store=store)
+    await podium.answer(first.run_id, "yes", store=store)
+    with pytest.raises(NotResumableError, match="already"):
+        await podium.answer(first.run_id, "no", store=store)
+    second = await (await podium.resume(first.run_id, workflow=workflow, store=store)).result()
+    assert second.output == "yes"
+
+
+async def test_an_answer_to_an_earlier_question_answers_no_later_one(store: Store) -> None:
+    """Two people answered at the same moment, then the program changed and asks something else there."""
+    question, broken = ["Send the draft?"], [True]
+
+    async def flow(run: podium.Run, request: str) -> str:
+        answer = await run.wait_for(question[0])
+        if broken[0]:
+            raise ValueError("broken")
+        return answer
+
+    workflow = podium.Workflow(flow, "flow")
+    first = await podium.run(workflow, "go", store=store)
+    await podium.answer(first.run_id, "yes", store=store)
+    (message,) = await store.inbox(first.run_id)
+    second = await (await podium.resume(first.run_id, workflow=workflow, store=store)).result()
+    assert second.status == "failed"
+    await store.post(first.run_id, "answer", message.data)
+    question[0], broken[0] = "Delete everything?", False
+    third = await (await podium.resume(first.run_id, workflow=workflow, store=store)).result()
+    assert third.status == "waiting"
+    assert await store.inbox(first.run_id) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,3 +105,21 @@ def test_a_workflow_and_a_model_in_one_file_share_its_state(tmp_path: Path) -> N
     path.write_text("import podium\nSEEN = []\n@podium.workflow\nasync def flow(run, request): return SEEN\n")
     first, second = load_workflow(str(path)), load_workflow(str(path))
     assert first.fn.__globals__["SEEN"] is second.fn.__globals__["SEEN"]
+
+
+class Mode(enum.Enum):
+    FAST = "fast"
+    SLOW = "slow"
+
+
+async def test_options_reach_the_function_in_their_declared_types(store: Store) -> None:
+    seen: list[Any] = []
+
+    async def flow(run: podium.Run, request: str, *, mode: Mode = Mode.FAST, folder: Path = Path()) -> None:
+        seen.append((mode, folder))
+
+    workflow = podium.Workflow(flow, "flow")
+    options = {"mode": "slow", "folder": "out"}
+    result = await podium.run(workflow, "go", store=store, options=options)
+    await podium.replay(result.run_id, workflow=workflow, store=store)
+    assert seen == [(Mode.SLOW, Path("out"))] * 2

@@ -230,3 +230,42 @@ async def test_a_run_is_ended_from_outside(store: Store, other: Store) -> None:
         await commit(store, hung)
     assert await seqs_of(other) == [1, 2, 3, 4]
     assert (await other.acquire(run_id(1))).last_seq == 4, "it can be taken up although the old driver hangs"
+
+
+async def test_a_run_can_be_created_and_taken_up_in_one_transaction(store: Store, other: Store) -> None:
+    lease = await store.create_driven(a_run(1, status="queued"), [a_row(1)])
+    assert (lease.run_id, lease.last_seq) == (run_id(1), 1)
+    assert (await other.get(run_id(1))).holder.startswith("pid ")
+    with pytest.raises(RunLockedError):
+        await other.acquire(run_id(1))
+    store.append(lease, a_row(2))
+    await commit(store, lease)
+    assert [row.seq for row in await other.read(run_id(1))] == [1, 2]
+    await store.release(lease)
+    await other.release(await other.acquire(run_id(1)))
+
+
+async def test_a_run_that_exists_already_is_not_taken_up_by_creating_it(store: Store, other: Store) -> None:
+    held = await store.create_driven(a_run(1), [a_row(1)])
+    with pytest.raises(StoreError):
+        await store.create_driven(a_run(1), [a_row(1)])
+    store.append(held, a_row(2))
+    await commit(store, held)
+    assert [row.seq for row in await other.read(run_id(1))] == [1, 2], "the first lease is still good"
+
+
+async def test_who_is_cancelled_while_creating_leaves_a_run_that_others_can_take_up(store: Store) -> None:
+    creating = asyncio.create_task(store.create_driven(a_run(1), [a_row(1)]))
+    await asyncio.sleep(0)
+    creating.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await creating
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                lease = await store.acquire(run_id(1))
+            except (RunLockedError, UnknownRunError):
+                await asyncio.sleep(0.01)
+            else:
+                break
+    assert lease.last_seq == 1

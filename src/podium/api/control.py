@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import aclosing
 from typing import Any
 
 from podium.api.context import context
-from podium.engine.codec import encode
+from podium.engine.codec import decode, encode
 from podium.engine.events import TERMINAL, RunCancelled
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Row, RunRow, RunUpdate, Store
@@ -38,27 +39,29 @@ async def cancel(
             raise NotResumableError(
                 f"Run {row.run_id} is already {row.status}.", hint="There is nothing to cancel."
             )
+        reason = str(decode(ctx.redact(encode(reason or "cancelled"))))
         try:
             lease = await ctx.store.acquire(row.run_id)
         except RunLockedError:
             await _cancel_driven(ctx.store, row.run_id, reason, wait)
         else:
-            journal = Journal(ctx.store, lease, ctx.redact)
-            journal.append(
-                "", RunCancelled(reason=reason or "cancelled", usage=row.usage, driven_s=row.driven_s)
-            )
-            journal.update(status="cancelled", stop_reason=reason or "cancelled")
-            await journal.committed()
-            await ctx.store.release(lease)
+            try:
+                journal = Journal(ctx.store, lease, ctx.redact)
+                journal.append("", RunCancelled(reason=reason, usage=row.usage, driven_s=row.driven_s))
+                journal.update(status="cancelled", stop_reason=reason)
+                await journal.committed()
+            finally:
+                await ctx.store.release(lease)
         return await ctx.store.get(row.run_id)
 
 
 async def _cancel_driven(store: Store, run_id: str, reason: str, wait: float) -> None:
+    lives = await store.read(run_id, types=("run.created", "run.started", "run.resumed"))
     await store.post(run_id, "cancel", reason)
-    if await _is_over(store, run_id, wait):
+    if await _is_over(store, run_id, lives[-1].seq, wait):
         return
     now = time.time_ns() // 1000
-    told = RunCancelled(reason=reason or "cancelled; its driver did not react")
+    told = RunCancelled(reason=f"{reason}; its driver did not react")
     await store.fence(
         run_id,
         [Row(0, now, "", told.type, encode(told))],
@@ -66,11 +69,11 @@ async def _cancel_driven(store: Store, run_id: str, reason: str, wait: float) ->
     )
 
 
-async def _is_over(store: Store, run_id: str, wait: float) -> bool:
-    """Wait for the driver's last word."""
+async def _is_over(store: Store, run_id: str, after: int, wait: float) -> bool:
+    """Wait for the driver's last word in this life of the run."""
     try:
-        async with asyncio.timeout(wait):
-            async for row in store.tail(run_id):
+        async with asyncio.timeout(wait), aclosing(store.tail(run_id, after=after)) as rows:
+            async for row in rows:
                 if row.type in TERMINAL:
                     return True
     except TimeoutError:
@@ -91,31 +94,42 @@ async def answer(
     from there, at once or after a `resume`. Returns the path of the question."""
     async with context(store, settings) as ctx:
         row = await ctx.store.get(run_id)
-        state = await state_of(ctx.store, row.run_id)
+        rows = await ctx.store.read(row.run_id)
+        state = RunState.of(found.to_event(row.run_id) for found in rows)
         path = _which_question(state, question)
         choices = state.questions[path].choices
         if choices and answer not in choices:
             raise UsageError(
                 f"{answer!r} is not one of the choices.", hint=f"Answer one of: {', '.join(choices)}."
             )
-        await ctx.store.post(row.run_id, "answer", {"question": path, "answer": answer, "by": by})
+        asked = max(found.seq for found in rows if found.type == "run.waiting" and found.path == path)
+        said = {"question": path, "answer": answer, "by": by, "asked": asked}
+        await _check_unanswered(ctx.store, row.run_id, asked)
+        await ctx.store.post(row.run_id, "answer", decode(ctx.redact(encode(said))))
         return path
 
 
-async def state_of(store: Store, run_id: str) -> RunState:
-    """The state of a run, folded from its log."""
-    return RunState.of(row.to_event(run_id) for row in await store.read(run_id))
+async def _check_unanswered(store: Store, run_id: str, asked: int) -> None:
+    """The first answer counts: a second one would go unheard."""
+    for message in await store.inbox(run_id):
+        if message.kind == "answer" and message.data.get("asked") == asked:
+            raise NotResumableError(
+                f"Run {run_id} has an answer to this question already.",
+                hint=f"Let it go on with `podium resume {run_id}`.",
+            )
 
 
 def _which_question(state: RunState, wanted: str | None) -> str:
     if state.status in OVER or not state.questions:
         raise NotResumableError(f"Run {state.run_id} has no open question.", hint=f"It is {state.status}.")
-    if wanted is None and len(state.questions) == 1:
-        return next(iter(state.questions))
     if wanted in state.questions:
         return wanted
+    meant = [path for path in state.questions if path.startswith(wanted or "")]
+    if len(meant) == 1:
+        return meant[0]
     listed = "; ".join(f"{path}: {asked.question}" for path, asked in state.questions.items())
-    raise UsageError("Which question is meant?", hint=f"Name one with --question. Open: {listed}")
+    problem = f"There is no open question {wanted}." if wanted and not meant else "Which question is meant?"
+    raise UsageError(problem, hint=f"Name one with --question. Open: {listed}")
 
 
 async def replay(
@@ -129,9 +143,12 @@ async def replay(
     async with context(store, settings) as ctx:
         row = await ctx.store.get(run_id)
         if row.status not in OVER - {"cancelled"}:
+            ended = row.status == "cancelled"
             raise NotResumableError(
-                f"Run {row.run_id} is {row.status}; only a finished run can be replayed.",
-                hint=f"Resume it with `podium resume {row.run_id}`.",
+                f"Run {row.run_id} is {row.status}; only a run that came to its end can be replayed.",
+                hint=f"Its log: `podium events {row.run_id}`."
+                if ended
+                else f"Resume it with `podium resume {row.run_id}`.",
             )
         created, _, _ = history_of(await ctx.store.read(row.run_id, types=("run.created", "run.resumed")))
         found = workflow or load_workflow(created.workflow)

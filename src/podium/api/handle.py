@@ -48,10 +48,20 @@ class RunHandle:
         """Wait until the run has ended, or waits for a person, or was stopped."""
         return await asyncio.shield(self._task)
 
+    async def abandon(self) -> None:
+        """Stop at once and leave a run that can be resumed; whatever comes of it is nobody's any more."""
+        self._driver.pause(at_once=True)
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()
+
     async def events(self, after: int = 0) -> AsyncGenerator[Event]:
         """Typed events, from `after` on, as they become durable; ends with this stretch of driving."""
-        if self._users == 0 and self._owns_store:
-            self._store = await open_store(self._store.url)
+        if self._users == 0 and self._owns_store:  # it is over, and its store was closed with it
+            async with open_store(self._store.url) as store:
+                for row in await store.read(self.run_id, after=after):
+                    yield row.to_event(self.run_id)
+            return
         self._users += 1
         try:
             async with aclosing(self._tail(after)) as events:
@@ -62,16 +72,18 @@ class RunHandle:
 
     async def _tail(self, after: int) -> AsyncGenerator[Event]:
         rows = self._store.tail(self.run_id, after=after)
-        following = asyncio.ensure_future(anext(rows))
+        following = asyncio.ensure_future(anext(rows, None))
         try:
             while True:
                 await asyncio.wait({following, self._task}, return_when=asyncio.FIRST_COMPLETED)
                 if not following.done():
                     break
                 row = following.result()
+                if row is None:
+                    return  # the store was closed by its owner
                 after = row.seq
                 yield row.to_event(self.run_id)
-                following = asyncio.ensure_future(anext(rows))
+                following = asyncio.ensure_future(anext(rows, None))
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,6 +49,8 @@ async def start(
     gates = found.check_gates(approve)
     if isinstance(request, str) and not request.strip():
         raise UsageError("The request is empty.", hint="Say what the run should do.")
+    if concurrency is not None and concurrency < 0:
+        raise UsageError("The concurrency must be 0 (no limit) or more.")
     ctx = await open_context(store, settings)
     try:
         ceiling = _budget_of(ctx.settings).merged(budget or Budget())
@@ -105,7 +108,11 @@ async def run(
         options=options,
         settings=settings,
     )
-    return await handle.result()
+    try:
+        return await handle.result()
+    except asyncio.CancelledError:  # nobody else knows of this run: leave it so that it can be resumed
+        await handle.abandon()
+        raise
 
 
 async def resume(
@@ -170,9 +177,10 @@ async def fork(
             workflow=found.ref, request=created.request, options=created.options, config=config,
             budget=ceiling.to_dict(), podium=__version__,
         )  # fmt: skip
-        plan = Fork(source=row.run_id, at=at, reply=reply, edit=edit)
+        clean = reply if reply is msgspec.UNSET else decode(ctx.redact(encode(reply)))
+        plan = Fork(source=row.run_id, at=at, reply=clean, edit=edit)
         first = forked_rows(rows, ctx.redact(encode(new)), plan)
-        lease = await _create(ctx, found.name, new, first, parent=row.run_id)
+        lease = await _create(ctx, found.name, new, *first, parent=row.run_id)
         driver = Driver(
             ctx.store, lease.run_id, found, make_run=ctx.make_run(models), redact=ctx.redact,
             concurrency=config.get("concurrency", 0),
@@ -253,7 +261,13 @@ def _budget_of(settings: Settings) -> Budget:
 
 
 async def _create(
-    ctx: Context, name: str, created: RunCreated, rows: list[Row] | None = None, *, parent: str = ""
+    ctx: Context,
+    name: str,
+    created: RunCreated,
+    rows: Sequence[Row] = (),
+    blobs: Sequence[bytes] = (),
+    *,
+    parent: str = "",
 ) -> Lease:
     """Put a new run into the store, already held by this process."""
     run_id, now = new_run_id(), time.time_ns() // 1000
@@ -263,7 +277,7 @@ async def _create(
         RunRow(
             run_id=run_id,
             workflow=name,
-            request=_redacted(ctx, text[:REQUEST_SHOWN]),
+            request=_redacted(ctx, text)[:REQUEST_SHOWN],
             status="queued",
             created_us=now,
             updated_us=now,
@@ -272,6 +286,7 @@ async def _create(
             parent=parent,
         ),
         first,
+        blobs,
     )
 
 

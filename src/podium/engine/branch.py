@@ -10,6 +10,7 @@ import msgspec
 
 from podium.engine.budget import Scope
 from podium.engine.paths import joined
+from podium.engine.redact import SHORTEST, Redact, clean_name
 from podium.errors import DuplicateKeyError
 
 T = TypeVar("T")
@@ -21,25 +22,30 @@ class Branch:
     __slots__ = (
         "_counts",
         "_keys",
+        "_redact",
         "closing",
         "deadline",
         "depth",
         "depth_limit",
         "depth_scope",
-        "dirty",
         "path",
         "scopes",
+        "stale_before",
         "task",
     )
 
-    def __init__(self, path: str, task: asyncio.Task[Any] | None, parent: Branch | None) -> None:
+    def __init__(
+        self, path: str, task: asyncio.Task[Any] | None, parent: Branch | None, redact: Redact
+    ) -> None:
         self.path = path
         self.task = task
         """The only task that may use this branch."""
         self._counts: dict[str, int] = {}
         self._keys: set[str] | None = None
-        self.dirty = False
-        """A step ran again over its record: later plain steps below here run again too."""
+        self._redact = redact
+        self.stale_before = 0
+        """A step ran again over its record: what plain steps recorded before this place of the log is
+        out of date from here on and below."""
         self.closing = False
         self.scopes: tuple[Scope, ...] = ()
         """The ceilings that count here, innermost first."""
@@ -48,7 +54,7 @@ class Branch:
         self.depth_scope = ""
         self.deadline: list[Deadline] = []
         if parent is not None:
-            self.dirty = parent.dirty
+            self.stale_before = parent.stale_before
             self.closing = parent.closing
             self.scopes = parent.scopes
             self.depth = parent.depth + 1
@@ -58,8 +64,10 @@ class Branch:
 
     def take(self, name: str, key: str | None = None) -> str:
         """The path of the next step or branch of this name."""
+        if len(name) >= SHORTEST or not name.isascii():
+            name = clean_name(name, self._redact)
         if key is not None:
-            path = joined(self.path, name, 0, key)
+            path = joined(self.path, name, 0, clean_name(str(key), self._redact))
             if self._keys is None:
                 self._keys = set()
             if path in self._keys:
@@ -69,12 +77,6 @@ class Branch:
         occurrence = self._counts.get(name, 0) + 1
         self._counts[name] = occurrence
         return joined(self.path, name, occurrence, None)
-
-    def count(self, name: str) -> int:
-        """How often something that has no path of its own (an event type) has occurred here before."""
-        before = self._counts.get(name, 0)
-        self._counts[name] = before + 1
-        return before
 
 
 class Deadline(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from podium.engine.events import NOTHING, BudgetLeased, Charge
-from podium.errors import BudgetExhaustedError
+from podium.errors import BudgetExhaustedError, UsageError
 
 KINDS = ("usd", "tokens", "calls")
 """What can be reserved, in the order in which amounts are kept."""
@@ -40,6 +40,17 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     """Time that the run is driven; waiting for a person or sleeping does not count."""
     depth: int | None = None
     """How deep branches may be nested."""
+
+    def __post_init__(self) -> None:
+        for name in ("usd", "seconds", "tokens", "calls", "depth"):
+            value: object = getattr(self, name)
+            if value is None:
+                continue
+            whole = name in {"tokens", "calls", "depth"}
+            kinds = int if whole else (int, float)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < math.inf:
+                number = "whole number" if whole else "number"
+                raise UsageError(f"The budget {name} must be a {number} from 0 on, not {value!r}.")
 
     def merged(self, newer: Budget) -> Budget:
         """These ceilings, with those replaced that `newer` sets."""

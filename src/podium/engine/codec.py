@@ -22,8 +22,8 @@ def encode(value: Any) -> bytes:
     try:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:
-        return _ENCODER.encode(_clean(value))
-    except (TypeError, OverflowError, RecursionError) as error:
+        return _ENCODER.encode(_without_surrogates(value))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise NotEncodableError(
             f"A value of type {type(value).__name__} cannot be logged: {error}.",
             hint="Use JSON-like data, dataclasses, msgspec structs or pydantic models.",
@@ -40,8 +40,8 @@ def fingerprint(value: Any) -> str:
     try:
         data = _SORTED.encode(value)
     except UnicodeEncodeError:
-        data = _SORTED.encode(_clean(value))
-    except (TypeError, OverflowError, RecursionError) as error:
+        data = _SORTED.encode(_without_surrogates(value))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise NotEncodableError(
             f"An input of type {type(value).__name__} cannot be fingerprinted: {error}.",
             hint="Pass JSON-like data, dataclasses, msgspec structs or pydantic models to steps.",
@@ -62,8 +62,13 @@ def reader(returns: Any) -> Callable[[bytes | Raw], Any]:
     if _is_pydantic(returns):
         adapter = sys.modules["pydantic"].TypeAdapter(returns)
         return lambda data: adapter.validate_json(bytes(data))
-    decoder = msgspec.json.Decoder(returns)
+    decoder = msgspec.json.Decoder(returns, dec_hook=_decode_other)
     return decoder.decode
+
+
+def convert(value: Any, kind: Any) -> Any:
+    """Plain data, or text that a person typed, as a type; a mistake is a `msgspec.ValidationError`."""
+    return msgspec.convert(value, kind, strict=False, dec_hook=_decode_other)
 
 
 @lru_cache(maxsize=512)
@@ -96,8 +101,23 @@ def _encode_other(value: Any) -> Any:
     raise TypeError(f"{type(value).__qualname__} has no JSON form")
 
 
+def _decode_other(kind: type, value: Any) -> Any:
+    """The way back for what `_encode_other` writes as text."""
+    if issubclass(kind, PurePath) and isinstance(value, str):
+        return kind(value)
+    raise TypeError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+
+
+def _without_surrogates(value: Any) -> Any:
+    """A copy in plain data with every lone surrogate replaced by a question mark."""
+    return _clean(msgspec.to_builtins(value, enc_hook=_to_builtin))
+
+
+def _to_builtin(value: Any) -> Any:
+    return decode(value) if isinstance(value, Raw) else _encode_other(value)
+
+
 def _clean(value: Any) -> Any:
-    """A copy with every lone surrogate replaced by a question mark."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
     if isinstance(value, dict):
@@ -105,11 +125,6 @@ def _clean(value: Any) -> Any:
         return {_clean(key): _clean(item) for key, item in items}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_clean(item) for item in cast("list[Any]", value)]
-    if isinstance(value, msgspec.Struct):
-        return _clean({name: getattr(value, name) for name in value.__struct_fields__})
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return _clean(dump(mode="python", by_alias=True))
     return value
 
 

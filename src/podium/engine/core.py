@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
 from podium.engine.branch import CURRENT, Branch, Deadline
 from podium.engine.budget import Budget, Ledger, Scope
 from podium.engine.clock import Clock
+from podium.engine.codec import decode, encode
 from podium.engine.events import (
     NOTHING,
     ArtifactCreated,
@@ -23,10 +24,19 @@ from podium.engine.events import (
 )
 from podium.engine.journal import Journal
 from podium.engine.memo import Done, Memo
-from podium.errors import BudgetExhaustedError, ConcurrentBranchError, RunInterrupted
+from podium.errors import (
+    BudgetExhaustedError,
+    ConcurrentBranchError,
+    ReplayDivergedError,
+    RunInterrupted,
+    RunPausedError,
+    StoreError,
+)
 
 if TYPE_CHECKING:
-    from podium.engine.effect import Effect
+    from podium.engine.effect import Attempt, Effect
+
+D = TypeVar("D", bound=EventData)
 
 Delta = tuple[str, int, int, str]
 """Path, attempt, offset, text: a piece of a reply that is still being generated."""
@@ -38,6 +48,19 @@ class Answer(NamedTuple):
     value: Any
     by: str = ""
     message: int = 0
+    asked: int = 0
+    """Where in the log the question stands that is answered; 0: whichever is open."""
+
+
+class Asking(NamedTuple):
+    """A question that waits for a person."""
+
+    seq: int
+    """Where in the log it stands."""
+    future: asyncio.Future[Answer]
+
+    def takes(self, answer: Answer) -> bool:
+        return not self.future.done() and answer.asked in (0, self.seq)
 
 
 class Core:
@@ -72,18 +95,24 @@ class Core:
         self.stop: RunInterrupted | None = None
         """Set when nothing may start any more."""
         self.lease_commit: asyncio.Future[None] | None = None
-        self.questions: dict[str, asyncio.Future[Answer]] = {}
+        self.questions: dict[str, Asking] = {}
         """Who waits for a person, by path."""
         self.asked: dict[str, RunWaiting] = {}
         """What they want to know."""
-        self.early_answers: dict[str, Answer] = {}
+        self.early_answers: dict[str, list[Answer]] = {}
         """Answers that came before (or without) their question."""
         self.handled: list[int] = []
-        """Inbox messages that the log has taken over."""
-        self.on_idle: Callable[[], None] = _nothing
-        """Called when every branch waits for a person."""
-        self.rehearsed = False
-        """Something in this stretch was answered by a model that makes its answers up."""
+        """Inbox messages that were dealt with."""
+        self.divergence: ReplayDivergedError | None = None
+        """Where a replay first met something that the log does not hold, whoever swallowed the error."""
+        self.broken: StoreError | None = None
+        """Why nothing more can be logged."""
+        self.wake_driver: Callable[[], None] = _nothing
+        """Called when every branch waits for a person, and when the log takes no more."""
+        self.attempts: set[Attempt] = set()
+        """Calls that are reserved, waiting or on the wire now."""
+        self.rehearsed = memo.rehearsed
+        """Something in the run was answered by a model that makes its answers up."""
         self.warnings: list[str] = []
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()
@@ -92,7 +121,7 @@ class Core:
         self._sleeping = 0
 
     def root_branch(self, task: asyncio.Task[Any] | None) -> Branch:
-        branch = Branch("", task, None)
+        branch = Branch("", task, None, self.journal.redact)
         if self.root_scope.limited:
             branch.scopes = (self.root_scope,)
         branch.depth_limit = self.budget.depth
@@ -119,6 +148,35 @@ class Core:
 
     def emit(self, path: str, data: EventData) -> None:
         self.journal.append(path, data)
+
+    def as_logged(self, data: D) -> D:
+        """An event as a later reader will see it: without keys, without lone surrogates."""
+        return msgspec.json.decode(self.journal.redact(encode(data)), type=type(data))
+
+    def clean(self, text: str) -> str:
+        """The same for a text that stands in no event of its own."""
+        return str(decode(self.journal.redact(encode(text))))
+
+    async def committed(self) -> None:
+        """Wait until everything so far is durable."""
+        try:
+            await self.journal.committed()
+        except StoreError as error:
+            raise self.broke(error) from None
+
+    def broke(self, error: StoreError) -> StoreError:
+        """The log takes no more: nothing may start whose outcome would be lost."""
+        if self.broken is None:
+            self.broken = error
+            self.stop = self.stop or RunPausedError(error.message)
+            self.wake_driver()
+        return error
+
+    def diverged(self, path: str, reason: str) -> ReplayDivergedError:
+        """A replay asked for something that the log does not hold."""
+        error = ReplayDivergedError(path, reason)
+        self.divergence = self.divergence or error
+        return error
 
     async def result_of(self, done: Done) -> bytes:
         """The recorded bytes of a finished step, from memory or from the store."""
@@ -230,23 +288,27 @@ class Core:
 
     def _look_idle(self) -> None:
         if self.is_idle:
-            self.on_idle()
+            self.wake_driver()
 
     @property
     def is_idle(self) -> bool:
         """Nothing is left to do before a person answers."""
-        waiting = bool(self.questions) and not any(future.done() for future in self.questions.values())
+        waiting = bool(self.questions) and not any(q.future.done() for q in self.questions.values())
         return waiting and self._active == 0 and self._sleeping == 0
 
     # ── answers ──
 
     def answer(self, path: str, answer: Answer) -> None:
-        """Hand an answer to the question that waits for it, or keep it until that question is asked."""
-        future = self.questions.get(path)
-        if future is None or future.done():
-            self.early_answers[path] = answer
+        """Hand an answer to the question that waits for it, or keep it until that question is asked.
+        One that comes too late, or that was meant for an earlier question, is dropped."""
+        asking = self.questions.get(path)
+        if asking is None:
+            self.early_answers.setdefault(path, []).append(answer)
+        elif asking.takes(answer):
+            asking.future.set_result(answer)
         else:
-            future.set_result(answer)
+            self.handled.append(answer.message)
+            self._look_idle()
 
 
 def _nothing() -> None:

@@ -1,7 +1,7 @@
 """One step while it runs: the effect in a task of its own, its calls, and how it enters the log.
 
-The caller only waits for a future. If the caller is cancelled, the effect still finishes (or is
-stopped by the driver, after a moment of grace), so a reply that was paid for is never lost.
+The caller only waits for a future. If the run is stopped, the effect still finishes (or is stopped by the
+driver, after a moment of grace), so a reply that was paid for is never lost.
 """
 
 from __future__ import annotations
@@ -107,6 +107,11 @@ class Effect:
         elif time_left is not None:
             self._timer = loop.call_later(time_left, self._expire, "budget")
 
+    def give_up(self) -> None:
+        """The workflow itself waits no longer (`asyncio.timeout`), so nobody would read the outcome."""
+        if self.task is not None:
+            self.task.cancel()
+
     def _expire(self, why: str) -> None:
         self._expired = why
         if self.task is not None:
@@ -119,11 +124,13 @@ class Effect:
                 value = await work(self)
                 raw = self.core.journal.redact(encode(value))
                 self._record(self._read(raw), "step.completed", encode(self._completed(raw)))
-            except asyncio.CancelledError:
-                self._stopped()
+            except asyncio.CancelledError as error:
+                self._stopped(error)
             except (BudgetExhaustedError, StoreError) as error:
                 self._fail(error)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a step raises is its outcome
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as error:  # noqa: BLE001 - whatever a step raises is its outcome
                 self._record_failure(error)
         except Exception as error:  # noqa: BLE001 - a fault of ours: never leave the caller waiting
             self._fail(error)
@@ -139,30 +146,32 @@ class Effect:
             return StepCompleted(fingerprint=self._fingerprint, blob=blob, charge=self.charge)
         return StepCompleted(fingerprint=self._fingerprint, result=Raw(raw), charge=self.charge)
 
-    def _record_failure(self, error: Exception | SystemExit) -> None:
+    def _record_failure(self, error: BaseException) -> None:
+        kind, name, said, details = "error", type(error).__name__, str(error), dict[str, Any]()
         if isinstance(error, StepFailedError):
-            details = _loggable(error.details)
-            failure = type(error)(self.path, error.error_type, error.reason, **details)
-        else:
-            details = {}
-            failure = StepFailedError(self.path, type(error).__name__, str(error) or type(error).__name__)
-        failure.__cause__ = error
-        data = StepFailed(
-            fingerprint=self._fingerprint,
-            kind=failure.kind,
-            error_type=failure.error_type,
-            error=failure.reason,
-            details=details,
-            charge=self.charge,
+            kind, name, said, details = error.kind, error.error_type, error.reason, error.details
+        data = self.core.as_logged(
+            StepFailed(
+                fingerprint=self._fingerprint,
+                kind=kind,
+                error_type=name,
+                error=said or name,
+                details=_loggable(details),
+                charge=self.charge,
+            )
         )
-        self._record(Raised(failure), "step.failed", self.core.journal.redact(encode(data)))
+        failure = failure_from(self.path, data)
+        failure.__cause__ = error
+        self._record(Raised(failure), "step.failed", encode(data))
 
-    def _stopped(self) -> None:
+    def _stopped(self, error: asyncio.CancelledError) -> None:
         if self._expired == "timeout":
             self._record_failure(StepTimeoutError(self.path, "TimeoutError", "the step's time-out passed"))
         elif self._expired == "budget":
             deadline = self.core.nearest_deadline(self.branch)
             self._fail(self.core.ran_out(self.path, self.core.out_of_time(deadline)))
+        elif self.task is not None and not self.task.cancelling():
+            self._record_failure(error)  # it came out of the step's own function; nobody stopped the step
         elif not self.waiter.done():
             self.waiter.cancel()
 
@@ -197,6 +206,7 @@ class Attempt:
         effect, core = self._effect, self._effect.core
         core.check()
         effect.calling = False
+        core.attempts.add(self)
         try:
             await self._reserve(core)
             if core.slots is not None:
@@ -204,6 +214,7 @@ class Attempt:
                 self._held = True
             core.check()
         except BudgetExhaustedError as error:
+            core.attempts.discard(self)
             raise core.ran_out(effect.path, error) from None
         except BaseException:
             self._settle(NOTHING)
@@ -219,8 +230,10 @@ class Attempt:
         if grown:
             core.lease_commit = core.journal.commit()
         pending = core.lease_commit
-        if pending is not None and not pending.done():
+        if pending is not None:
             await asyncio.shield(pending)
+            if core.lease_commit is pending:
+                core.lease_commit = None
 
     def settle(self, event: ChargedData) -> None:
         """Log what the call came to; its `charge` replaces the reservation."""
@@ -242,6 +255,7 @@ class Attempt:
         core.tell_spending()
 
     def _release(self) -> None:
+        self._effect.core.attempts.discard(self)
         slots = self._effect.core.slots
         if self._held and slots is not None:
             self._held = False
@@ -250,11 +264,14 @@ class Attempt:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._reservation is not None:
-            self._settle(self._worst)
-            if not self._effect.core.journal.closed:
-                self._effect.emit(BudgetSettled(charge=self._worst, estimated=True))
+        self.cut_off()
         self._release()
+
+    def cut_off(self) -> None:
+        """A call whose end nobody told, or will wait for: all that it may have cost counts."""
+        if self._reservation is not None and not self._effect.core.journal.closed:
+            self._effect.emit(BudgetSettled(charge=self._worst, estimated=True))
+        self._settle(self._worst)
 
 
 def _loggable(details: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from podium.errors import (
     StoreFullError,
 )
 
-MAX_CAUSES = 50
+MAX_CAUSES = 10_000
 
 
 class Ending(msgspec.Struct):
@@ -47,7 +47,8 @@ class Ending(msgspec.Struct):
         """Tell the caller. The output is what the log will hold, not the object that was returned."""
         result.quality = self.quality
         if self.error is not None:
-            result.error, result.hint = _said(self.error), getattr(self.error, "hint", "")
+            result.error = core.clean(_said(self.error))
+            result.hint = core.clean(getattr(self.error, "hint", ""))
         if self.output is not None:
             result.output = decode(core.journal.redact(encode(self.output)))
         if self.status == "waiting":
@@ -90,26 +91,52 @@ class Ending(msgspec.Struct):
         if isinstance(error, FencedError):
             raise error
         result.status = "paused"
-        result.stop_reason = "disk full" if isinstance(error, StoreFullError) else "store error"
+        result.stop_reason = _trouble(error)
         result.error, result.hint = error.message, error.hint
 
 
 def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
     """What a workflow that has come to its end amounts to."""
     if main.cancelled():
-        return Ending("paused", reason="interrupted")
+        return Ending("failed", error=cancelled_inside())
     error = main.exception()
     if error is None:
         return _ending_of_value(main.result(), core)
-    if isinstance(error, BudgetExhaustedError):
-        return Ending("partial", reason=_stop_reason(error), error=error)
-    if isinstance(error, FencedError):
-        raise error
-    if isinstance(error, StoreFullError):
-        return Ending("paused", reason="disk full", error=error)
+    exhausted = _exhaustion_behind(error)
+    if exhausted is not None:
+        return Ending("partial", reason=_stop_reason(exhausted), error=exhausted)
     if isinstance(error, Exception):
         return Ending("failed", error=error)
     raise error
+
+
+def ending_of_broken(error: StoreError) -> Ending:
+    """The log took no more, so nothing else counts: the run can be taken up where the log ends."""
+    if isinstance(error, FencedError):
+        raise error
+    return Ending("paused", reason=_trouble(error), error=error)
+
+
+def _trouble(error: StoreError) -> str:
+    return "disk full" if isinstance(error, StoreFullError) else "store error"
+
+
+def cancelled_inside() -> PodiumError:
+    """Nobody ordered a stop, and yet a cancellation came out of the workflow's own code."""
+    return PodiumError(
+        "Something that the workflow waited for was cancelled.",
+        hint="Catch asyncio.CancelledError where the workflow cancels something itself.",
+    )
+
+
+def _exhaustion_behind(error: BaseException | None) -> BudgetExhaustedError | None:
+    """The exhausted budget that an error stands for: itself, what it was raised from, one of its group."""
+    if error is None or isinstance(error, BudgetExhaustedError):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        parts = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return next((found for part in parts if (found := _exhaustion_behind(part))), None)
+    return _exhaustion_behind(error.__cause__)
 
 
 def _ending_of_value(value: Any, core: Core) -> Ending:

@@ -9,13 +9,15 @@ from typing import Any
 
 import msgspec
 
-from podium.engine.codec import decode, encode
-from podium.engine.events import RunForked, StepCompleted
+from podium.engine.codec import content_hash, decode, encode
+from podium.engine.effect import BLOB_BYTES
+from podium.engine.events import EventData, RunAnswered, RunForked, StepCompleted, StepStale
 from podium.engine.log import Row
 from podium.errors import UsageError
 
-_LEFT_BEHIND = ("run.", "budget.", "step.stale")
+_LEFT_BEHIND = ("run.", "budget.")
 """Kinds of rows that belong to the old run's life, not to its work."""
+_OUTCOMES = frozenset({"step.completed", "step.failed", "run.answered"})
 _KEPT_ANYWAY = frozenset({"run.answered", "run.waiting", "run.warned"})
 
 
@@ -27,7 +29,7 @@ class Fork(msgspec.Struct, frozen=True):
     at: str
     """The step from which on it differs."""
     reply: Any = msgspec.UNSET
-    """Put in the place of that step's result."""
+    """Put in the place of that step's result, or of the answer to that question."""
     edit: str = ""
     """What is changed: `reply`, `prompt`, `model`, or nothing."""
 
@@ -37,20 +39,24 @@ def steps_of(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(row.path for row in rows if row.type in {"step.started", "run.waiting"}))
 
 
-def forked_rows(rows: Sequence[Row], created: bytes, fork: Fork) -> list[Row]:
-    """The first rows of the new run: its creation, the fork, what it inherits, and the edit."""
+def forked_rows(rows: Sequence[Row], created: bytes, fork: Fork) -> tuple[list[Row], list[bytes]]:
+    """The first rows of the new run: its creation, the fork, what it inherits, and the edit; and the
+    blobs that they name and the store may not hold yet."""
     start = _start_of(rows, fork.at)
     now = time.time_ns() // 1000
-    kept = [_inherited(row) for row in rows if row.seq < start and _is_work(row)]
+    before = [row for row in rows if row.seq < start]
+    kept = [_inherited(row) for row in before if row.path != fork.at and _is_work(row)]
+    if any(row.path == fork.at and row.type in _OUTCOMES for row in before):
+        again = StepStale(reason="forked here", inherited=True)  # an earlier life had recorded it
+        kept.append(Row(0, now, fork.at, again.type, encode(again)))
     finished = sum(row.type in {"step.completed", "step.failed"} for row in kept)
     told = RunForked(source=fork.source, at=fork.at, edit=fork.edit, steps=finished)
     new = [Row(0, now, "", "run.created", created), Row(0, now, "", "run.forked", encode(told))]
     new += kept
+    blobs: list[bytes] = []
     if fork.reply is not msgspec.UNSET:
-        new.append(_edited(rows, fork))
-    return [
-        row._replace(seq=number, time_us=max(row.time_us, 0)) for number, row in enumerate(_in_order(new), 1)
-    ]
+        new.append(_edited(rows, fork, blobs))
+    return [row._replace(seq=number) for number, row in enumerate(_in_order(new), 1)], blobs
 
 
 def _start_of(rows: Sequence[Row], at: str) -> int:
@@ -72,18 +78,25 @@ def _inherited(row: Row) -> Row:
     return row._replace(data=encode({**fields, "inherited": True}))
 
 
-def _edited(rows: Sequence[Row], fork: Fork) -> Row:
-    """The chosen step with the result that a person wrote."""
-    last = [row for row in rows if row.path == fork.at and row.type in {"step.completed", "step.failed"}]
+def _edited(rows: Sequence[Row], fork: Fork, blobs: list[bytes]) -> Row:
+    """The chosen step with the result (or the question with the answer) that a person wrote."""
+    last = [row for row in rows if row.path == fork.at and row.type in _OUTCOMES]
     if not last:
         raise UsageError(
             f"The step {fork.at} has no result that could be edited.", hint="Fork without a reply."
         )
-    fingerprint = str(decode(last[-1].data).get("fingerprint", ""))
-    data = StepCompleted(
-        fingerprint=fingerprint, result=msgspec.Raw(encode(fork.reply)), edited=True, inherited=True
-    )
-    return Row(0, last[-1].time_us, fork.at, "step.completed", encode(data))
+    fingerprint, raw = str(decode(last[-1].data).get("fingerprint", "")), encode(fork.reply)
+    data: EventData
+    if last[-1].type == "run.answered":
+        data = RunAnswered(answer=msgspec.Raw(raw), fingerprint=fingerprint, inherited=True)
+    elif len(raw) > BLOB_BYTES:
+        blobs.append(raw)
+        blob = content_hash(raw)
+        data = StepCompleted(fingerprint=fingerprint, blob=blob, edited=True, inherited=True)
+    else:
+        result = msgspec.Raw(raw)
+        data = StepCompleted(fingerprint=fingerprint, result=result, edited=True, inherited=True)
+    return Row(0, last[-1].time_us, fork.at, data.type, encode(data))
 
 
 def _in_order(rows: list[Row]) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from podium.engine.branch import CURRENT, Branch, Failed, Ok
 from podium.engine.core import Core
+from podium.engine.ending import cancelled_inside
 from podium.errors import ConcurrentBranchError, DuplicateKeyError, ExitError, ReplayDivergedError, StoreError
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ _NEVER_DATA = (StoreError, ReplayDivergedError, ConcurrentBranchError, Duplicate
 class Gathering(Generic[T]):
     """One `run.gather` under way."""
 
-    __slots__ = ("_core", "_done", "_left", "_outcomes", "_tasks")
+    __slots__ = ("_core", "_coroutines", "_done", "_left", "_outcomes", "_tasks")
 
     def __init__(self, core: Core, count: int) -> None:
         self._core = core
@@ -28,6 +29,7 @@ class Gathering(Generic[T]):
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._outcomes: list[Ok[T] | Failed | BaseException | None] = [None] * count
         self._tasks: list[asyncio.Task[None]] = []
+        self._coroutines: list[Coroutine[Any, Any, T]] = []
         core.split(count)
 
     def spawn(self, child: Branch, coroutine: Coroutine[Any, Any, T]) -> None:
@@ -38,6 +40,7 @@ class Gathering(Generic[T]):
         task = asyncio.get_running_loop().create_task(walk, name=child.path, context=context)
         child.task = task
         self._tasks.append(task)
+        self._coroutines.append(coroutine)
 
     async def _walk(self, index: int, child: Branch, coroutine: Coroutine[Any, Any, T]) -> None:
         try:
@@ -49,6 +52,10 @@ class Gathering(Generic[T]):
         except Exception as error:  # noqa: BLE001 - a failed branch is data
             self._outcomes[index] = Failed(error)
         except asyncio.CancelledError as error:
+            self._outcomes[index] = self._stopped(error)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - `join` raises it
             self._outcomes[index] = error
         finally:
             child.task = None  # task, context and branch would keep each other alive
@@ -56,6 +63,13 @@ class Gathering(Generic[T]):
             self._core.branch_ended()
             if self._left == 0 and not self._done.done():
                 self._done.set_result(None)
+
+    def _stopped(self, error: asyncio.CancelledError) -> Failed | BaseException:
+        """A branch was ordered to stop; or something in it was cancelled, which is that branch's failure."""
+        task = asyncio.current_task()
+        if self._core.stop is not None or task is None or task.cancelling():
+            return error
+        return Failed(cancelled_inside())
 
     async def join(self) -> list[Ok[T] | Failed]:
         """Wait for all of them; what each came to, in the order in which they were spawned."""
@@ -66,6 +80,8 @@ class Gathering(Generic[T]):
             for task in self._tasks:
                 task.cancel()
             await asyncio.wait(self._tasks)
+            for coroutine in self._coroutines:
+                coroutine.close()  # those whose task never came to begin
             raise
         finally:
             self._core.joined()

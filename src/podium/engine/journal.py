@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.events import EventData
 from podium.engine.log import Lease, Row, RunUpdate, Store
+from podium.engine.redact import Redact
 from podium.errors import FencedError
-
-Redact = Callable[[bytes], bytes]
 
 
 class Journal:

@@ -6,6 +6,7 @@ when they are asked for; larger ones stay in the store.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 import msgspec
@@ -52,13 +53,18 @@ class Memo:
 
     def __init__(self) -> None:
         self.done: dict[str, Done] = {}
-        self.failed: dict[str, StepFailed] = {}
-        self.answered: dict[str, RunAnswered] = {}
-        self.asked: dict[str, RunWaiting] = {}
+        self.failed: dict[str, tuple[int, StepFailed]] = {}
+        """Failures, and where in the log they stand; so it is with answers and questions."""
+        self.stale: dict[str, int] = {}
+        """Where in the log a step began to run again over its record."""
+        self.answered: dict[str, tuple[int, RunAnswered]] = {}
+        self.asked: dict[str, tuple[int, RunWaiting]] = {}
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.exhausted: dict[str, BudgetExhausted] = {}
-        self.emitted: dict[tuple[str, str], list[int]] = {}
+        self.emitted: dict[tuple[str, str], deque[int]] = {}
         """Hashes of the workflow's own events by branch and type, in order."""
+        self.rehearsed = False
+        """Something in here was answered by a model that makes its answers up."""
         self.charges: list[tuple[str, Charge]] = []
         """What was spent, and where; an open lease of a process that died is spent too."""
         self.forfeited: dict[str, Charge] = {}
@@ -71,23 +77,24 @@ class Memo:
         self._leases: dict[str, Charge] = {}
         self._under_way: set[str] = set()
         self._causes: list[str] = []
-        self._stretch_start = 0
-        self._stretch_end = 0
-        self._driven_before = 0.0
+        self._begun = False
+        self._seq = 0
+        self._time_us = 0
+        self._sleeps: set[str] = set()
+        self._asleep_until_us = 0
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Memo:
         memo = cls()
         for row in rows:
             memo._add(row)
-        memo._close_stretch()
         return memo
 
     @property
     def left(self) -> str:
         """How the last driver left the run: `queued` (there was none yet), `waiting`, `crash`, or the
         status that it wrote."""
-        if not self._stretch_start:
+        if not self._begun:
             return "queued"
         if self.last_type in TERMINAL or self.last_type == "run.paused":
             return self.last_type.removeprefix("run.")
@@ -106,7 +113,8 @@ class Memo:
         """The run is taken up again: failures that ended it run anew, and what a driver that died
         may have had in flight counts as spent."""
         for path in self._causes:
-            self.failed.pop(path, None)
+            if self.failed.pop(path, None):
+                self.stale[path] = self._seq + 1
         self._causes = []
         self.forfeited_now = {scope: lease for scope, lease in self._leases.items() if lease != NOTHING}
         for scope, lease in self.forfeited_now.items():
@@ -114,16 +122,32 @@ class Memo:
         self._leases.clear()
 
     def _add(self, row: Row) -> None:
+        if self._begun and row.type != "run.resumed":
+            self._count_time(row.time_us)
+        self._time_us = row.time_us
         if row.type.startswith("run."):
             self._add_run(row)
         elif row.type == "step.completed":
             self._add_completed(row)
         elif not row.type.startswith(_ENGINE_NAMESPACES):
-            self.emitted.setdefault((row.path, row.type), []).append(hash(row.data))
+            self._add_emitted(row)
         else:
             self._add_other(row)
+        self._seq = row.seq
         self.last_type = row.type
-        self._stretch_end = row.time_us
+
+    def _count_time(self, now_us: int) -> None:
+        """The run was driven since the last row, unless it only slept or waited for a person."""
+        since = self._time_us
+        if not self._under_way:
+            since = now_us if self.asked else min(now_us, max(since, self._asleep_until_us))
+        self.driven_s += (now_us - since) / 1e6
+
+    def _add_emitted(self, row: Row) -> None:
+        data = row.data
+        if data.endswith(_INHERITED):
+            data = data[: -len(_INHERITED)].rstrip(b",") + b"}"
+        self.emitted.setdefault((row.path, row.type), deque()).append(hash(data))
 
     def _add_completed(self, row: Row) -> None:
         data = _COMPLETED.decode(row.data)
@@ -133,6 +157,8 @@ class Memo:
         )
         self.failed.pop(row.path, None)
         self._under_way.discard(row.path)
+        if row.path in self._sleeps and not data.edited:
+            self._asleep_until_us = max(self._asleep_until_us, int(float(bytes(data.result)) * 1e6))
         if not data.inherited:
             self.recoveries = 0
         self._charge(row.path, data)
@@ -140,13 +166,19 @@ class Memo:
     def _add_other(self, row: Row) -> None:
         if row.type == "step.started":
             self._under_way.add(row.path)
+            if _SLEEP in row.data:
+                self._sleeps.add(row.path)
             return
+        if row.type == "step.stale":
+            self.stale[row.path] = row.seq
         if row.type in {"step.stale", "model.asked"}:
             return
+        if row.type == "model.attempted" and _REHEARSAL in row.data:
+            self.rehearsed = True
         cls = EVENT_TYPES.get(row.type, ChargedData)  # what this version does not know may still cost money
         data = msgspec.json.decode(row.data, type=cls)
         if isinstance(data, StepFailed):
-            self.failed[row.path] = data
+            self.failed[row.path] = row.seq, data
             self.done.pop(row.path, None)
             self._under_way.discard(row.path)
             self.recoveries = 0
@@ -161,11 +193,11 @@ class Memo:
 
     def _add_run(self, row: Row) -> None:
         if row.type == "run.warned":
-            self.emitted.setdefault((row.path, row.type), []).append(hash(row.data))
+            self._add_emitted(row)
         elif row.type == "run.waiting":
-            self.asked[row.path] = msgspec.json.decode(row.data, type=RunWaiting)
+            self.asked[row.path] = row.seq, msgspec.json.decode(row.data, type=RunWaiting)
         elif row.type == "run.answered":
-            self.answered[row.path] = msgspec.json.decode(row.data, type=RunAnswered)
+            self.answered[row.path] = row.seq, msgspec.json.decode(row.data, type=RunAnswered)
             self.asked.pop(row.path, None)
             self.recoveries = 0
         elif row.type in {"run.started", "run.resumed"}:
@@ -174,24 +206,17 @@ class Memo:
             ended = msgspec.json.decode(row.data, type=EVENT_TYPES[row.type])
             self.recoveries = 0
             if isinstance(ended, RunEnded) and ended.driven_s:
-                self._driven_before, self._stretch_start = ended.driven_s, row.time_us
+                self.driven_s = ended.driven_s
             if isinstance(ended, RunFailed):
                 self._causes = ended.cause
 
     def _begin_stretch(self, row: Row) -> None:
-        if self._stretch_start:
-            self._close_stretch()
         self.prepare_resume()
-        self._stretch_start = row.time_us
+        self._begun = True
         self._under_way.clear()
         self.exhausted.clear()
         if row.type == "run.resumed" and b'"after":"crash"' in row.data:
             self.recoveries += 1
-
-    def _close_stretch(self) -> None:
-        if self._stretch_start:
-            self._driven_before += max(0, self._stretch_end - self._stretch_start) / 1e6
-        self.driven_s = self._driven_before
 
     def _charge(self, path: str, data: ChargedData) -> None:
         if data.charge != NOTHING and not data.inherited:
@@ -199,3 +224,6 @@ class Memo:
 
 
 _COMPLETED = msgspec.json.Decoder(StepCompleted)
+_INHERITED = b'"inherited":true}'
+_SLEEP = b'"kind":"sleep"'
+_REHEARSAL = b'"rehearsal":true'

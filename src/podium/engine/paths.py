@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 _PLAIN = re.compile(r"[^/#\[\]%\x00-\x1f]+")
 
@@ -23,10 +23,6 @@ def quoted(name: str) -> str:
     return quote(name, safe=" !$&'()*+,;=:@~")
 
 
-def unquoted(part: str) -> str:
-    return unquote(part)
-
-
 def joined(parent: str, name: str, occurrence: int, key: str | None) -> str:
     """The path of a step or branch below `parent`."""
     part = quoted(name)
@@ -35,16 +31,3 @@ def joined(parent: str, name: str, occurrence: int, key: str | None) -> str:
     elif occurrence > 1:
         part = f"{part}#{occurrence}"
     return f"{parent}/{part}" if parent else part
-
-
-def parents(path: str) -> list[str]:
-    """Every branch that a path lies in, the run's root (`""`) first, the path itself last."""
-    if not path:
-        return [""]
-    parts = path.split("/")
-    return ["", *("/".join(parts[: i + 1]) for i in range(len(parts)))]
-
-
-def within(path: str, branch: str) -> bool:
-    """Whether a path is a branch or lies below it."""
-    return not branch or path == branch or path.startswith(branch + "/")

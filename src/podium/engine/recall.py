@@ -10,7 +10,7 @@ from podium.engine.core import Core
 from podium.engine.effect import failure_from
 from podium.engine.events import StepStale
 from podium.engine.memo import Done
-from podium.errors import BudgetExhaustedError, ReplayDivergedError
+from podium.errors import BudgetExhaustedError
 
 NOT_HELD = object()
 """What `recall` answers for a step that has to run."""
@@ -20,28 +20,36 @@ Read = Callable[[Any], Any]
 
 async def recall(core: Core, branch: Branch, path: str, mark: str, read: Read, by_fingerprint: bool) -> Any:
     """The recorded outcome of a step (a recorded failure is raised), or `NOT_HELD`."""
-    failure = core.memo.failed.pop(path, None)
     done = core.memo.done.pop(path, None)
+    seq, failure = core.memo.failed.pop(path, (0, None)) if done is None else (done.seq, None)
     known = failure.fingerprint if failure else done.fingerprint if done else None
     if known is None:
         if core.replaying:
             raise _missing(core, path)
+        was_stale(core, branch, path)
         return NOT_HELD
-    if known == mark and (by_fingerprint or not branch.dirty):
+    if known == mark and (by_fingerprint or seq >= branch.stale_before):
+        was_stale(core, branch, path, seq)
         if failure is not None:
             raise failure_from(path, failure)
         if done is not None:
             return await _result(core, branch, path, done, read)
     if core.replaying:
-        raise ReplayDivergedError(path, "its input differs from the recorded one")
+        raise core.diverged(path, "its input differs from the recorded one")
     mark_stale(core, branch, path, "input changed" if known != mark else "an earlier step ran again")
     return NOT_HELD
 
 
 def mark_stale(core: Core, branch: Branch, path: str, reason: str) -> None:
     """What the log holds is out of date: say so, and let the later steps of the branch run again too."""
-    branch.dirty = True
-    core.emit(path, StepStale(reason=reason))
+    branch.stale_before = core.journal.append(path, StepStale(reason=reason))
+
+
+def was_stale(core: Core, branch: Branch, path: str, seq: int | None = None) -> None:
+    """If an earlier life ran this again (and recorded it at `seq`), what is older is out of date."""
+    began = core.memo.stale.get(path, 0)
+    if began > branch.stale_before and (seq is None or seq > began):
+        branch.stale_before = began
 
 
 async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read) -> Any:
@@ -49,7 +57,8 @@ async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read)
         return read(await core.result_of(done))
     except ValueError as error:  # msgspec's and pydantic's validation errors are ValueErrors
         if core.replaying:
-            raise ReplayDivergedError(path, f"the recorded result no longer fits: {error}") from error
+            raise core.diverged(path, f"the recorded result no longer fits: {error}") from error
+        core.check()
         mark_stale(core, branch, path, "the recorded result no longer fits its type")
         return NOT_HELD
 
@@ -58,6 +67,6 @@ def _missing(core: Core, path: str) -> Exception:
     """In a replay: the step was stopped by a budget then, or the code differs now."""
     told = core.memo.exhausted.get(path)
     if told is None:
-        return ReplayDivergedError(path, "the log does not hold this step")
+        return core.diverged(path, "the log does not hold this step")
     error = BudgetExhaustedError(told.kind, told.scope, told.limit, told.spent, told.needed)
     return core.ran_out(path, error)

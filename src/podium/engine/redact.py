@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from podium.engine.codec import encode
+
+Redact = Callable[[bytes], bytes]
 
 MARK = b"[redacted]"
+SHORTEST = 8
+"""What is shorter is no key: too many ordinary words would be cut out."""
 
 _FORMATS = (
     rb"sk-[A-Za-z0-9_\-]{20,}",  # OpenAI, Anthropic, OpenRouter
@@ -18,7 +25,9 @@ _FORMATS = (
 )
 """What keys of well-known services look like; `Redactor` looks for their beginnings first."""
 
-_PATTERNS = [re.compile(rb"(?<![A-Za-z0-9])" + form) for form in _FORMATS]
+_BEGINNING = rb"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u00[01][0-9a-f]))"
+"""Not in the middle of a word; the `n` of a line break that JSON writes as `\\n` is no word."""
+_PATTERNS = [re.compile(_BEGINNING + form) for form in _FORMATS]
 
 
 class Redactor:
@@ -28,13 +37,16 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = {secret.encode() for secret in secrets if len(secret) >= 8}
-        self._known = sorted(known, key=len, reverse=True)
+        known: set[bytes] = set()
+        for secret in secrets:
+            if len(secret) >= SHORTEST:
+                known |= {secret.encode("utf-8", "replace"), encode(secret)[1:-1]}  # as it is, and in JSON
+        self._known = [(secret, _mark(secret)) for secret in sorted(known, key=len, reverse=True)]
 
     def __call__(self, data: bytes) -> bytes:
-        for secret in self._known:
+        for secret, mark in self._known:
             if secret in data:
-                data = data.replace(secret, MARK)
+                data = data.replace(secret, mark)
         if (
             b"sk-" in data or b"gsk_" in data or b"AIza" in data or b"AKIA" in data
             or b"gh" in data or b"xox" in data or b"tvly-" in data
@@ -42,3 +54,14 @@ class Redactor:
             for pattern in _PATTERNS:
                 data = pattern.sub(MARK, data)
         return data
+
+
+def _mark(secret: bytes) -> bytes:
+    """What stands in the place of a secret. One that could be a number may stand in JSON as a number."""
+    return re.sub(rb"\d", b"9", secret) if re.fullmatch(rb"[-+.eE\d]+", secret) else MARK
+
+
+@lru_cache(maxsize=4096)
+def clean_name(name: str, redact: Redact) -> str:
+    """A name as a path may hold it: without keys and without lone surrogates."""
+    return redact(name.encode("utf-8", "backslashreplace")).decode("utf-8", "replace")

@@ -9,7 +9,7 @@ from podium.engine.branch import CURRENT
 from podium.engine.core import Core
 from podium.engine.ending import ending_of
 from podium.engine.journal import Journal, Redact
-from podium.engine.log import Lease, Store
+from podium.engine.log import Store
 from podium.engine.memo import Memo
 from podium.engine.result import RunResult
 from podium.engine.runner import MakeRun, history_of, shown_model
@@ -29,9 +29,6 @@ class _NoLease:
 
 
 class _ReadOnlyJournal(Journal):
-    def __init__(self, store: Store, lease: Lease, redact: Redact) -> None:
-        super().__init__(store, lease, redact)
-
     def append_raw(self, path: str, event_type: str, data: bytes) -> int:
         raise ReplayDivergedError(path, f"the log does not hold this {event_type}")
 
@@ -55,25 +52,24 @@ async def replay(
 
     async def walk() -> Any:
         CURRENT.set(core.root_branch(asyncio.current_task()))
-        return await workflow.fn(run, created.request, **created.options)
+        return await workflow.fn(run, created.request, **workflow.typed(created.options))
 
     task = asyncio.get_running_loop().create_task(walk())
     await asyncio.wait([task])
-    error = task.exception()
-    if isinstance(error, ReplayDivergedError):
-        raise error
+    if core.divergence is not None:
+        raise core.divergence
     ending = ending_of(task, core)
     result = RunResult(
         run_id=run_id,
         workflow=workflow.name,
         status=ending.status,
-        stop_reason=ending.reason,
+        stop_reason=core.clean(ending.reason),
         warnings=list(core.warnings),
         usage=core.ledger.spent,
         duration_s=memo.driven_s,
         artifacts=list(core.artifacts.values()),
         model=shown_model(config),
-        rehearsal=bool(config.get("rehearsal")),
+        rehearsal=core.rehearsed or bool(config.get("rehearsal")),
     )
     ending.fill(result, core)
     return result

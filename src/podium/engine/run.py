@@ -27,9 +27,7 @@ from podium.engine.retry import Retry
 from podium.engine.steps import PlainStep, returned_type
 from podium.engine.telling import check_namespace, keep, tell
 from podium.engine.waiting import ask_person
-from podium.errors import (
-    BudgetExhaustedError,
-)
+from podium.errors import BudgetExhaustedError, StoreError
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -127,7 +125,7 @@ class Run:
         path = branch.take(name, key)
         mark = fingerprint(inputs) if inputs else ""
         read = reader(returns)
-        if core.memo.done or core.memo.failed or core.replaying:
+        if core.memo.done or core.memo.failed or core.memo.stale or core.replaying:
             held = await recall(core, branch, path, mark, read, by_fingerprint)
             if held is not NOT_HELD:
                 return held
@@ -138,7 +136,14 @@ class Run:
             core.journal.append(path, StepStarted(kind=kind, about=about or {}))
         effect = Effect(self, core, branch, path, mark, read)
         effect.start(work, timeout, time_left)
-        outcome = await effect.waiter
+        try:
+            outcome = await effect.waiter
+        except asyncio.CancelledError:
+            if core.stop is None:
+                effect.give_up()
+            raise
+        except StoreError as error:
+            raise core.broke(error) from None
         if type(outcome) is Raised:
             raise outcome.error
         return outcome
@@ -163,7 +168,7 @@ class Run:
 
     def _child(self, parent: Branch, name: str, key: str | None = None) -> Branch:
         path = parent.take(name, key)
-        child = Branch(path, None, parent)
+        child = Branch(path, None, parent, self._core.journal.redact)
         limit = child.depth_limit
         if limit is not None and child.depth > limit:
             raise self._core.ran_out(
@@ -226,8 +231,9 @@ class Run:
 
     def warn(self, message: str) -> None:
         """Tell something that a reader of the result should know."""
-        tell(self._core, RunWarned(message=message))
-        self._core.warnings.append(message)
+        warned = self._core.as_logged(RunWarned(message=message))
+        tell(self._core, warned)
+        self._core.warnings.append(warned.message)
 
     async def artifact(self, name: str, data: bytes | str, media_type: str = "text/plain") -> ArtifactCreated:
         """Keep a file that the run has made."""

@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -18,7 +19,7 @@ import msgspec
 from podium.engine.branch import CURRENT
 from podium.engine.budget import Budget
 from podium.engine.core import Answer, Core
-from podium.engine.ending import Ending, ending_of
+from podium.engine.ending import Ending, ending_of, ending_of_broken
 from podium.engine.events import RunCreated, RunResumed, RunStarted
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Lease, Message, Row, Store
@@ -96,11 +97,15 @@ class Driver:
         """The run was created a moment ago by this process: there is no log to read."""
         self._created = created or RunCreated(workflow="", request=None)
         self._config: dict[str, Any] = {}
+        self._left_over: list[int] = []
+        """Orders to stop that were meant for an earlier stretch, and came too late for it."""
 
     # ── orders from outside ──
 
     def cancel(self, reason: str = "") -> None:
         """End the run for good."""
+        if isinstance(self._order, RunPausedError):  # what is in flight has less time now
+            asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self._hurry.set)
         self._give(RunCancelledError(reason or "cancelled"))
 
     def pause(self, reason: str = "paused", *, at_once: bool = False) -> None:
@@ -109,10 +114,6 @@ class Driver:
             self._hurry.set()
         if self._order is None:
             self._give(RunPausedError(reason))
-
-    def answer(self, path: str, answer: Any, by: str = "") -> None:
-        if self._core is not None:
-            self._core.answer(path, Answer(answer, by))
 
     def watch_deltas(self, viewer: Callable[[tuple[str, int, int, str]], None]) -> Callable[[], None]:
         """Show pieces of replies as they are generated; returns how to stop."""
@@ -126,15 +127,21 @@ class Driver:
                 self._core.stop = order
             self._wake.set()
 
-    def _read_message(self, message: Message) -> None:
+    def _read_message(self, core: Core, message: Message) -> None:
+        if message.id in core.handled:
+            return
+        if message.kind == "answer":
+            data: dict[str, Any] = message.data
+            answer = Answer(
+                data.get("answer"), str(data.get("by", "")), message.id, int(data.get("asked", 0))
+            )
+            core.answer(str(data.get("question", "")), answer)
+            return
+        core.handled.append(message.id)
         if message.kind == "cancel":
             self.cancel(str(message.data or ""))
         elif message.kind == "pause":
             self.pause(str(message.data or "paused"))
-        elif message.kind == "answer" and self._core is not None:
-            data: dict[str, Any] = message.data
-            answer = Answer(data.get("answer"), str(data.get("by", "")), message.id)
-            self._core.answer(str(data.get("question", "")), answer)
 
     # ── one stretch ──
 
@@ -158,6 +165,7 @@ class Driver:
             closing=self.workflow.closing,
             concurrency=self._concurrency,
         )
+        core.handled += self._left_over
         core.viewers = self._viewers
         core.stop = self._order
         self._core = core
@@ -182,6 +190,8 @@ class Driver:
         self._created, self._config, budget = history_of(rows)
         check_resumable(self.run_id, memo.left)
         memo.prepare_resume()
+        inbox = await self._store.inbox(self.run_id)
+        self._left_over = [message.id for message in inbox if message.kind != "answer"]
         return memo, budget
 
     def _begin(self, core: Core, memo: Memo) -> None:
@@ -199,17 +209,17 @@ class Driver:
                 ),
             )
         self._config |= self._new_config
-        core.journal.update(status="running", stop_reason="")
+        core.journal.update(status="running", stop_reason="", rehearsal=core.rehearsed or None)
 
     async def _walk(self, core: Core) -> RunResult:
         run = self._make_run(
             self.run_id, self.workflow.name, self._created.request, self._created.options, self._config, core
         )
-        core.on_idle = self._wake.set
+        core.wake_driver = self._wake.set
         core.clock.start()
         main = asyncio.get_running_loop().create_task(self._main(run, core))
         main.add_done_callback(lambda _: self._wake.set())
-        unsubscribe = self._store.subscribe(self.run_id, self._read_message)
+        unsubscribe = self._store.subscribe(self.run_id, lambda message: self._read_message(core, message))
         try:
             ending = await self._supervise(core, main)
         except asyncio.CancelledError:  # our own caller went away: leave a resumable run
@@ -226,7 +236,8 @@ class Driver:
     async def _main(self, run: Run, core: Core) -> Any:
         CURRENT.set(core.root_branch(asyncio.current_task()))
         try:
-            return await self.workflow.fn(run, self._created.request, **self._created.options)
+            options = self.workflow.typed(self._created.options)
+            return await self.workflow.fn(run, self._created.request, **options)
         except SystemExit as error:
             raise ExitError(error.code) from error
 
@@ -238,41 +249,42 @@ class Driver:
             if self._order is not None:
                 grace = CANCEL_GRACE_S if isinstance(self._order, RunCancelledError) else PAUSE_GRACE_S
                 return await self._stop(core, main, grace)
-            if main.done():
-                return ending_of(main, core)
+            if core.broken is not None or main.done():
+                await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)
+                return ending_of_broken(core.broken) if core.broken else ending_of(main, core)
             if core.is_idle and not await self._answers_waiting(core):
                 core.stop = RunPausedError("waiting")
-                await _end_task(main, time.monotonic() + CANCEL_LIMIT_S)
-                return Ending("waiting")
+                await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)
+                return self._cancelled() or Ending("waiting")
+
+    def _cancelled(self) -> Ending | None:
+        order = self._order
+        return Ending("cancelled", reason=str(order)) if isinstance(order, RunCancelledError) else None
 
     async def _answers_waiting(self, core: Core) -> bool:
         """An answer may have come at the last moment; its callback is on the way."""
         messages = await self._store.inbox(self.run_id)
         asked = set(core.questions)
         return not core.is_idle or any(
-            message.kind != "answer" or message.data.get("question") in asked for message in messages
+            message.kind != "answer" or message.data.get("question") in asked
+            for message in messages
+            if message.id not in core.handled
         )
 
     async def _stop(self, core: Core, main: asyncio.Task[Any], grace: float) -> Ending:
         """Nothing starts any more; calls in flight get a moment to be recorded; then all is ended."""
-        order = self._order or RunPausedError("paused")
         began = time.monotonic()
         for effect in list(core.effects):
             if not effect.calling and effect.task is not None:
                 effect.task.cancel()
         await self._drain(core, began + grace)
-        limit = max(time.monotonic() + 0.3, began + CANCEL_LIMIT_S)
-        effects = [effect.task for effect in core.effects if effect.task is not None]
-        for task in effects:
-            task.cancel()
-        await _end_task(main, limit)
-        if effects:
-            await asyncio.wait(effects, timeout=max(0.0, limit - time.monotonic()))
-        if isinstance(order, RunCancelledError):
-            return Ending("cancelled", reason=str(order))
+        await _end_all(core, main, max(time.monotonic() + 0.3, began + CANCEL_LIMIT_S))
+        cancelled = self._cancelled()
+        if cancelled is not None:
+            return cancelled
         if main.done() and not main.cancelled():
             return ending_of(main, core)
-        return Ending("paused", reason=str(order))
+        return Ending("paused", reason=str(self._order))
 
     async def _drain(self, core: Core, until: float) -> None:
         hurry = asyncio.get_running_loop().create_task(self._hurry.wait())
@@ -291,6 +303,11 @@ class Driver:
     async def _finish(self, core: Core, ending: Ending) -> RunResult:
         """Write how the stretch ended. A full disk is an end of its own: the run is simply paused."""
         core.clock.stop()
+        if core.broken is not None:
+            ending = ending_of_broken(core.broken)
+        for attempt in list(core.attempts):
+            attempt.cut_off()
+        ending.reason = core.clean(ending.reason)
         result = RunResult(
             run_id=self.run_id,
             workflow=self.workflow.name,
@@ -309,9 +326,21 @@ class Driver:
             await self._store.release(core.journal.lease)  # commits the end and the unlocking together
         except StoreError as error:
             ending.not_written(result, error)
-        if core.handled:
+        with suppress(StoreError):  # one that stays in the inbox is known when it is met again
             await self._store.discard([message for message in core.handled if message])
         return result
+
+
+async def _end_all(core: Core, main: asyncio.Task[Any], limit: float) -> None:
+    """End the workflow and whatever it has under way."""
+    if core.effects:
+        await asyncio.sleep(0)  # one that was started just now has to begin before it can end
+    effects = [effect.task for effect in core.effects if effect.task is not None]
+    for task in effects:
+        task.cancel()
+    await _end_task(main, limit)
+    if effects:
+        await asyncio.wait(effects, timeout=max(0.0, limit - time.monotonic()))
 
 
 async def _end_task(task: asyncio.Task[Any], limit: float) -> None:

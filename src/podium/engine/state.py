@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from podium.engine.budget import Budget
-from podium.engine.codec import decode
 from podium.engine.events import (
     NOTHING,
     ArtifactCreated,
@@ -45,7 +44,7 @@ class StepState(msgspec.Struct):
     kind: str = "step"
     about: dict[str, Any] = {}
     status: str = "running"
-    """`running`, `completed` or `failed`."""
+    """`running`, `completed`, `failed`, `stale` (it will run again) or `interrupted`."""
     started: datetime | None = None
     ended: datetime | None = None
     started_seq: int = 0
@@ -215,8 +214,3 @@ class RunState:
             self.status, self.stop_reason = "cancelled", data.reason
         elif isinstance(data, RunPaused):
             self.status, self.stop_reason = "paused", data.reason
-
-
-def output_from_blob(data: bytes) -> Any:
-    """A large output, read back."""
-    return decode(data)

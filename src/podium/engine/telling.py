@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.engine.codec import content_hash, encode, fingerprint
 from podium.engine.core import Core
 from podium.engine.events import ArtifactCreated, EventData
-from podium.errors import ReplayDivergedError
+from podium.engine.redact import clean_name
 
 ENGINE_NAMESPACES = frozenset({"", "run", "step", "model", "budget", "artifact"})
 
@@ -18,27 +18,29 @@ def check_namespace(data: EventData) -> None:
 def tell(core: Core, data: EventData) -> None:
     """Append an event at the current branch, unless an earlier life of the run has told it."""
     branch = core.enter()
-    nth = branch.count("!" + data.type)
-    known = core.memo.emitted.get((branch.path, data.type), ())
-    if nth < len(known) and not branch.dirty:
+    known = core.memo.emitted.get((branch.path, data.type))
+    if known and not branch.stale_before:
+        known.popleft()
         return
     raw = core.journal.redact(encode(data))
-    if nth < len(known) and known[nth] == hash(raw):
+    if known and hash(raw) in known:  # steps ran again here, so only the content tells which one it is
+        known.remove(hash(raw))
         return
     if core.replaying:
-        raise ReplayDivergedError(branch.path, f"the log does not hold this {data.type}")
+        raise core.diverged(branch.path, f"the log does not hold this {data.type}")
     core.journal.append_raw(branch.path, data.type, raw)
 
 
 async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> ArtifactCreated:
     """Store an artifact, unless the log holds the same one already."""
+    name = clean_name(name, core.journal.redact)
     path = core.enter().take("artifact", name)
     content = core.journal.redact(data.encode("utf-8", "replace") if isinstance(data, str) else data)
     digest = content_hash(content)
     made = core.memo.artifacts.get(path)
     if made is None or made.blob != digest:
         if core.replaying:
-            raise ReplayDivergedError(path, "the log does not hold this artifact")
+            raise core.diverged(path, "the log does not hold this artifact")
         core.journal.put_blob(content)
         made = ArtifactCreated(
             id=fingerprint([path, digest])[:12],
@@ -48,6 +50,6 @@ async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> Art
             blob=digest,
         )
         core.emit(path, made)
-        await core.journal.committed()
+        await core.committed()
     core.artifacts[path] = made
     return made

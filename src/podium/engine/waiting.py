@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium.engine.codec import fingerprint
-from podium.engine.core import Answer, Core
+from podium.engine.core import Answer, Asking, Core
 from podium.engine.events import RunAnswered, RunWaiting
-from podium.engine.recall import mark_stale
-from podium.errors import ReplayDivergedError
+from podium.engine.recall import mark_stale, was_stale
 
 
 async def ask_person(core: Core, question: str, choices: Sequence[str], details: Any, key: str | None) -> Any:
@@ -18,36 +17,40 @@ async def ask_person(core: Core, question: str, choices: Sequence[str], details:
     branch = core.enter()
     path = branch.take("question", key)
     mark = fingerprint([question, list(choices)])
-    known = core.memo.answered.get(path)
-    if known is not None and known.fingerprint == mark and not branch.dirty:
+    seq, known = core.memo.answered.get(path, (0, None))
+    if known is not None and known.fingerprint == mark and seq >= branch.stale_before:
+        was_stale(core, branch, path, seq)
         return known.answer
     if core.replaying:
-        raise ReplayDivergedError(path, "the log does not hold an answer to this question")
+        raise core.diverged(path, "the log does not hold an answer to this question")
     if known is not None:
-        mark_stale(core, branch, path, "the question changed")
-    asking = RunWaiting(question=question, choices=list(choices), details=details, fingerprint=mark)
-    asked = core.memo.asked.get(path)
+        changed = known.fingerprint != mark
+        mark_stale(core, branch, path, "the question changed" if changed else "an earlier step ran again")
+    asking = core.as_logged(
+        RunWaiting(question=question, choices=list(choices), details=details, fingerprint=mark)
+    )
+    seq, asked = core.memo.asked.get(path, (0, None))
     if asked is None or asked.fingerprint != mark:
-        core.emit(path, asking)
-        await core.journal.committed()
+        seq = core.journal.append(path, asking)
+        await core.committed()
     core.asked[path] = asking
-    answer = await _answer(core, path)
+    answer = await _answer(core, path, seq)
     del core.asked[path]
-    core.emit(path, RunAnswered(answer=answer.value, by=answer.by, fingerprint=mark))
-    await core.journal.committed()
+    answered = core.as_logged(RunAnswered(answer=answer.value, by=answer.by, fingerprint=mark))
+    core.emit(path, answered)
+    await core.committed()
     core.handled.append(answer.message)
-    return answer.value
+    return answered.answer
 
 
-async def _answer(core: Core, path: str) -> Answer:
-    early = core.early_answers.pop(path, None)
-    if early is not None:
-        return early
-    future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-    core.questions[path] = future
+async def _answer(core: Core, path: str, seq: int) -> Answer:
+    asking = Asking(seq, asyncio.get_running_loop().create_future())
+    core.questions[path] = asking
+    for early in core.early_answers.pop(path, ()):
+        core.answer(path, early)
     core.rest(asleep=False)
     try:
-        return await future
+        return await asking.future
     finally:
         del core.questions[path]
         core.wake(asleep=False)

@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import msgspec
 
+from podium.engine.codec import convert
 from podium.engine.loading import load_module
 from podium.errors import UsageError, WorkflowLoadError
 
@@ -97,10 +98,17 @@ class Workflow:
                 raise UsageError(f"The workflow {self.name} needs the option {option.name}.")
         return {name: _converted(known[name], value) for name, value in given.items()}
 
+    def typed(self, logged: Mapping[str, Any]) -> dict[str, Any]:
+        """Options out of the log in their declared types, as the function is called with them."""
+        known = {option.name: option for option in self.options}
+        return {
+            name: _converted(known[name], value) if name in known else value for name, value in logged.items()
+        }
+
 
 def _converted(option: Option, value: Any) -> Any:
     try:
-        return msgspec.convert(value, option.type, strict=False)
+        return convert(value, option.type)
     except msgspec.ValidationError as error:
         raise UsageError(f"The option {option.name} cannot be {value!r}: {error}.") from error
 

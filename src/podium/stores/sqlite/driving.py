@@ -38,7 +38,7 @@ class Driving(Commits):
 
     def _mark_new(self, run_id: str) -> asyncio.Future[Standing]:
         """Mark a run that is created in the same transaction: nobody else can know of it yet."""
-        errand = Acquisition(self._loop.create_future(), run_id, self._name(), None)
+        errand = Acquisition(self._loop.create_future(), run_id, self._name(), "")
         self._batch.acquisitions.append(errand)
         return errand.future
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.log import Message, Row, RunRow, RunUpdate
+from podium.errors import StoreError
 from podium.stores.sqlite import database
 from podium.stores.sqlite.batch import Blob, Creation, Job, SqliteLease
 from podium.stores.sqlite.driving import Driving
@@ -71,11 +72,14 @@ class SqliteStore(Driving):
         created = self._create(run, rows, blobs)
         marked = self._mark_new(run.run_id)  # queued in the same iteration: the same transaction
         try:
-            await asyncio.shield(asyncio.gather(created, marked))
+            await created
         except asyncio.CancelledError:
             marked.add_done_callback(self._disown)
             raise
-        return self._hold(run.run_id, marked.result())
+        except StoreError:
+            marked.cancel()
+            raise
+        return self._hold(run.run_id, await marked)
 
     def _create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes]) -> asyncio.Future[None]:
         named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
