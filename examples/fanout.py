@@ -92,7 +92,7 @@ async def pitch(run: podium.Run, request: str, angle: str, threshold: int) -> Gr
 
 def written(request: str, advice: str, passed: list[Graded], dropped: int) -> str:
     """The deliverable, as Markdown."""
-    rows = "\n".join(f"| {row.score} | {row.title} | {row.idea} |" for row in passed)
+    rows = "\n".join(f"| {row.score} | {row.title} | {' '.join(row.idea.split())} |" for row in passed)
     return (
         f"# Pitches for: {request}\n\n{advice}\n\n| score | pitch | idea |\n|---|---|---|\n{rows}\n\n"
         f"{len(passed)} passed, {dropped} dropped."

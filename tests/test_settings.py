@@ -18,7 +18,8 @@ def project(tmp_path: Path) -> Path:
 
 
 def env(tmp_path: Path, **variables: str) -> dict[str, str]:
-    """An environment whose user file lies in `tmp_path`."""
+    """An environment whose user file lies in `tmp_path`; it is there, and empty unless a test writes it."""
+    (tmp_path / "user.toml").touch()
     return {"PODIUM_CONFIG": str(tmp_path / "user.toml"), **variables}
 
 
@@ -41,6 +42,25 @@ def test_each_source_beats_the_one_below_it(project: Path, tmp_path: Path) -> No
     assert settings.files == (str(project / "podium.toml"), str(tmp_path / "user.toml"))
     assert settings.sources["max_calls"] == "PODIUM_MAX_CALLS"
     assert settings.sources["concurrency"] == str(tmp_path / "user.toml")
+
+
+def test_a_user_file_that_was_named_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"PODIUM_CONFIG names .*nowhere\.toml, which is not a file"):
+        Settings.load(tmp_path, {"PODIUM_CONFIG": str(tmp_path / "nowhere.toml")})
+    assert Settings.load(tmp_path, {"PODIUM_CONFIG": "/dev/null"}).model == ""
+
+
+def test_a_file_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
+    endless = tmp_path / ("x" * 300) / "podium.toml"
+    with pytest.raises(SettingsError, match="cannot be looked at: File name too long"):
+        Settings.load(tmp_path, {"PODIUM_CONFIG": str(endless)})
+
+
+def test_what_is_allowed_is_told_whole(tmp_path: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r"--concurrency must be a whole number from 1 to 10,000, not 99999"
+    ):
+        Settings.load(tmp_path, env(tmp_path), concurrency=99_999)
 
 
 def test_the_search_for_the_project_file_ends_at_the_git_root(project: Path, tmp_path: Path) -> None:

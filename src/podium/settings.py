@@ -110,17 +110,29 @@ _EXPECTED = {
     "max_tokens": "a whole number of at least 0",
     "max_calls": "a whole number of at least 0",
     "time_limit": "a duration such as 90s, 15m or 2h",
-    "concurrency": "a whole number of at least 1",
+    "concurrency": "a whole number from 1 to 10,000",
     "cache": "true or false",
 }
 
 
 def settings_files(cwd: Path, env: Mapping[str, str]) -> list[Path]:
     """The files that count here: the nearest project file up to the git root, then the user's."""
-    user = Path(env["PODIUM_CONFIG"]) if env.get("PODIUM_CONFIG") else user_file()
-    project = next((file for file in _upward(cwd) if file.is_file()), None)
-    found = [file for file in (project, user) if file is not None and file.is_file()]
+    named = env.get("PODIUM_CONFIG")
+    user = Path(named) if named else user_file()
+    project = next((file for file in _upward(cwd) if _is_there(file)), None)
+    found = [file for file in (project, user) if file is not None and _is_there(file)]
+    if named and user not in found:
+        raise SettingsError(f"PODIUM_CONFIG names {named}, which is not a file.", hint="Correct or unset it.")
     return list(dict.fromkeys(file.resolve() for file in found))
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.exists() and not file.is_dir()
+    except OSError as error:  # a folder on the way to it is closed to us
+        raise SettingsError(
+            f"{file} cannot be looked at: {error.strerror}.", hint="Name another with PODIUM_CONFIG=FILE."
+        ) from error
 
 
 def user_file() -> Path:
@@ -239,7 +251,7 @@ def _anchored(key: str, value: Any, base: Path) -> Any:
         return store_url(value, base)
     if key == "profiles":
         return {name: _anchored("model", model, base) for name, model in value.items()}
-    if key == "model" and value.startswith("python:"):
+    if key == "model" and value.startswith("python:") and value != "python:":
         return f"python:{(base / value.removeprefix('python:')).absolute()}"
     return value
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import FLOWS, Shell
+from tests.cli.shell import COMMAND, FLOWS, Shell
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -46,6 +48,19 @@ def test_a_second_signal_stops_at_once_and_with_json_there_is_still_one_object(p
     assert b'"status":"paused"' in out
     assert err == b""
     assert podium("runs", "--json").json["runs"][0]["status"] == "paused"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("flag", ["--json", "--quiet", "--cache"])
+def test_output_that_cannot_be_written_is_told_in_a_sentence(podium: Shell, flag: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "run", f"{FLOWS}:say", "x", flag],
+            stdout=full, stderr=subprocess.PIPE, cwd=podium.folder, env=podium.env, check=False,
+        )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr.startswith(b"Error: The output cannot be written: the disk is full.\nHint: ")
+    assert b"Traceback" not in done.stderr
 
 
 def test_a_reader_that_goes_away_pauses_the_run(podium: Shell) -> None:

@@ -85,6 +85,35 @@ def test_show_of_a_waiting_run_holds_the_question_and_the_commands(podium: Shell
     assert question["details"] == {"text": "x"}
 
 
+def test_a_waiting_run_shows_what_its_question_is_about(podium: Shell) -> None:
+    said = podium("run", f"{FLOWS}:asking", "a long\ntext", code=5).out
+    for out in (said, podium("show", "last").out):
+        assert '"text": "a long\\ntext"' in out
+
+
+def test_nobody_works_on_the_steps_of_a_run_that_was_killed(podium: Shell) -> None:
+    driver = podium.start("run", f"{FLOWS}:patient", str(podium.folder), "--json")
+    while not (podium.folder / "marks").exists():
+        assert driver.poll() is None
+    while len(podium("show", "--json").json["steps"]) < 2:
+        assert driver.poll() is None
+    assert podium("show", "--json").json["steps"][1]["status"] == "running"
+    driver.kill()
+    driver.communicate()
+    assert [step["status"] for step in podium("show", "--json").json["steps"]] == ["completed", "interrupted"]
+    assert "■ wait" in podium("show").out
+    assert podium("show", "last", "wait", "--json").json["status"] == "interrupted"
+    assert podium("report", "--json").json["steps"][1]["status"] == "interrupted"
+
+
+def test_many_steps_fit_one_screen(podium: Shell) -> None:
+    run_id = podium.run("counting", "x")["run_id"]
+    out = podium("show", run_id).out
+    assert "and 199 more like it" in out
+    assert len(out.splitlines()) < 24
+    assert len(podium("show", run_id, "--all").out.splitlines()) > 200
+
+
 def test_suggested_commands_name_a_store_that_was_given(podium: Shell) -> None:
     out = podium("run", f"{FLOWS}:say", "x", "--store", "other.sqlite").out
     suggested = next(line for line in out.splitlines() if "podium show" in line).split("podium ", 1)[1]

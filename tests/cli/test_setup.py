@@ -88,6 +88,8 @@ def test_doctor_fails_with_a_fix_when_the_store_does_not_open(podium: Shell) -> 
     [place] = [number for number, line in enumerate(lines) if "✗ fail  store" in line]
     assert "file" in lines[place]
     assert lines[place + 1].startswith(" " * 20)
+    assert lines[place + 1][20] != " "
+    assert "lock" not in said.out
 
 
 def test_doctor_warns_of_a_model_that_cannot_be_opened_and_fails_on_wrong_settings(podium: Shell) -> None:
@@ -135,3 +137,35 @@ def test_quick_commands_import_nothing_heavy(podium: Shell, words: list[str]) ->
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+def test_bash_completes_files_runs_and_choices(podium: Shell) -> None:
+    run_id = podium.run("say", "x")["run_id"]
+    (podium.folder / "mine.py").touch()
+    (podium.folder / "notes.txt").touch()
+    (podium.folder / "podium").write_text(f'#!/bin/sh\nexec {sys.executable} -m podium "$@"\n')
+    (podium.folder / "podium").chmod(0o755)
+    script = podium("completion", "bash").out
+    tried = [("run", "mi"), ("run", "no"), ("show", run_id[:4]), ("runs --status", "ca")]
+    assert [_completed(podium, script, *words) for words in tried] == [
+        ["mine.py"],
+        [],
+        [run_id],
+        ["cancelled"],
+    ]
+
+
+def _completed(podium: Shell, script: str, before: str, begun: str) -> list[str]:
+    """What bash would offer for `podium BEFORE BEGUN`."""
+    words = ["podium", *before.split(), begun]
+    asked = (
+        f"{script}\nCOMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}\n"
+        f"COMP_LINE='{' '.join(words)}'; COMP_POINT=${{#COMP_LINE}}; _podium podium '{begun}' x\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    env = {**podium.env, "PATH": f"{podium.folder}:{podium.env['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", asked], cwd=podium.folder, env=env, capture_output=True, text=True, check=True
+    )
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]

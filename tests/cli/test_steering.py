@@ -64,6 +64,11 @@ def test_new_totals_are_checked_and_go_on_from_what_was_spent(podium: Shell) -> 
     assert marks.read_text() == "ran\n" * 4
 
 
+def test_a_resumed_run_is_introduced_with_its_new_totals(podium: Shell) -> None:
+    podium.run("costly", str(podium.folder / "marks"), "--max-usd", "0.5", code=4)
+    assert podium("resume", "last", "--max-usd", "5").out.splitlines()[1].endswith("at most $5.00")
+
+
 def test_cancel_ends_a_run_in_another_process(podium: Shell) -> None:
     driver, run_id = drive_patiently(podium)
     assert podium("cancel", run_id, "--reason", "wrong folder", "--json").json["status"] == "cancelled"
@@ -153,4 +158,4 @@ def test_replay_says_where_changed_code_differs(podium: Shell) -> None:
 
 def test_replay_of_a_run_that_is_not_over_is_refused(podium: Shell) -> None:
     run_id = podium.run("asking", "x", code=5)["run_id"]
-    assert "only a finished run" in podium("replay", run_id, code=2).err
+    assert "only a run that came to its end" in podium("replay", run_id, code=2).err

@@ -51,7 +51,7 @@ def test_ctrl_c_pauses_and_the_printed_command_goes_on(podium: Shell) -> None:
 def test_questions_are_asked_on_the_spot(podium: Shell) -> None:
     screen = podium.terminal("run", f"{FLOWS}:asking", "a text")
     screen.until("2. reject")
-    assert '{"text":"a text"}' in screen.seen
+    assert '"text": "a text"' in screen.seen
     screen.type("maybe\n")
     screen.until("Please answer one of: approve, reject.")
     screen.type("app\n")
@@ -120,9 +120,44 @@ def test_sixty_columns_are_enough(podium: Shell, tmp_path: Path) -> None:
     assert any("…" in line and "talk" in line for line in lines)
 
 
+def test_forty_columns_fold_between_words(podium: Shell) -> None:
+    words = ["run", f"{FLOWS}:chain", "a request that is far too long", "--max-calls", "9", "--max-usd", "2"]
+    screen = podium.terminal(*words, columns=40)
+    assert screen.wait() == 0
+    assert screen.screen[0].startswith("flows.py:chain  ")
+    assert screen.screen[1] == "a request that is far too long"
+    assert max(cell_len(line) for line in screen.screen if "podium " not in line) <= 40, screen.screen
+    assert not [line for line in screen.screen if line.endswith((" t", " to", " tok"))]
+
+
+def test_a_failure_is_told_once_before_the_end(podium: Shell) -> None:
+    screen = podium.terminal("run", f"{FLOWS}:chain", "x", "--model", f"python:{FLOWS}:refuse")
+    assert screen.wait() == 1
+    told = [line for line in screen.screen if "no luck today" in line]
+    assert [line[10:].split() for line in told[:1]] == [
+        ["draft", "✗", "RuntimeError:", "no", "luck", "today"]
+    ]
+    assert len(told) == 2
+    assert "python:flows.py:refuse" in screen.screen[1]
+
+
 def test_help_and_lists_fit_sixty_columns(podium: Shell) -> None:
     podium.run("chain", "a request that is longer than what fits into sixty columns of a terminal")
     for words in (["--help"], ["run", "--help"], ["runs"]):
         screen = podium.terminal(*words, columns=60)
         assert screen.wait() == 0
         assert max(cell_len(line) for line in screen.screen) <= 60, screen.screen
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_long_request_leaves_room_for_the_others(podium: Shell, columns: int) -> None:
+    ids = [podium.run("say", request)["run_id"] for request in ("漢字 " * 300, "short")]
+    screen = podium.terminal("runs", columns=columns)
+    assert screen.wait() == 0
+    head, short, long = [line for line in screen.screen if line]
+    assert [line.split()[:3] for line in (short, long)] == [
+        [run_id, "✓", "completed"] for run_id in ids[::-1]
+    ]
+    assert head.index("request") == short.index("short")
+    assert cell_len(long) <= columns
+    assert long.endswith("…")

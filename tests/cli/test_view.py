@@ -12,12 +12,15 @@ from rich.console import Console
 from podium.cli.cells import pad, shorten, shorten_path, tail
 from podium.cli.footer import footer_of
 from podium.cli.layout import meter, row_of
+from podium.cli.next_steps import next_steps
+from podium.cli.opening import Commands
 from podium.cli.questions import choice_of
-from podium.cli.step_tree import tree_of
+from podium.cli.step_tree import folded, tree_of
 from podium.engine.budget import Budget
-from podium.engine.events import Charge, StepStarted
+from podium.engine.events import BudgetExhausted, Charge, RunCreated, RunStarted, RunWaiting, StepStarted
 from podium.engine.state import RunState, StepState
 from podium.report.lines import Line
+from podium.settings import Settings
 from tests.report.logs import log
 
 NOON = datetime(2030, 1, 2, 12, 0, tzinfo=UTC)
@@ -48,6 +51,12 @@ def test_the_footer_without_ceilings_tells_what_there_is() -> None:
     assert footer_of(state(usage=unpriced), 3, 80)[1].endswith(
         "1 call  0 in flight  5 tokens  1 unpriced call"
     )
+
+
+def test_the_footer_says_when_it_waits_and_when_it_pauses() -> None:
+    asked = RunState.of(log(("", RunStarted()), ("q", RunWaiting(question="Go\non?"))))
+    assert footer_of(asked, 1, 80)[0] == "? waiting 0:01  Go on?"
+    assert footer_of(state("a"), 1, 80, pausing=True)[0] == "■ pausing 0:01  a"
 
 
 @pytest.mark.parametrize("width", [20, 40, 59, 80, 120])
@@ -86,6 +95,11 @@ def test_lines_of_one_view_are_aligned() -> None:
     assert {len(row) for row in rows} == {90}
 
 
+def test_one_figure_takes_the_room_of_one() -> None:
+    row = row_of(Line("words " * 30, notes=("1.0s",)), "a", NOON, console(80)).plain
+    assert row.endswith("…      1.0s")
+
+
 def test_cutting_text() -> None:
     assert shorten("漢字漢字", 5) == "漢字…"
     assert shorten("abc", 3) == "abc"
@@ -115,12 +129,40 @@ def test_what_a_person_means(given: str, choices: list[str], meant: str | None) 
 
 
 def test_steps_form_a_tree_in_the_order_in_which_they_began() -> None:
-    steps = {path: StepState(path) for path in ("b/x", "a", "b/c/y", "b/x#2")}
+    steps = {path: StepState(path) for path in ("b/x", "a", "b/c/d/y", "b/x#2")}
     assert [(node.depth, node.name, node.step is not None) for node in tree_of(steps)] == [
         (0, "b", False),
         (1, "x", True),
-        (1, "c", False),
-        (2, "y", True),
+        (1, "c/d/y", True),
         (1, "x#2", True),
         (0, "a", True),
     ]
+
+
+def test_of_many_steps_those_that_did_not_go_well_stand_out() -> None:
+    steps = {f"do#{n}": StepState(f"do#{n}", status="completed") for n in range(100)}
+    steps["do#40"].status = "failed"
+    steps["fetch[a]"] = steps["fetch[b]"] = StepState("fetch[a]", status="completed")
+    assert [(node.name, node.more) for node in folded(tree_of(steps))] == [
+        ("do#0", 39),
+        ("do#40", 0),
+        ("do#41", 58),
+        ("fetch[a]", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("met", "suggested"),
+    [
+        (BudgetExhausted(kind="calls", limit=0, spent=0, needed=1), "--max-calls 1"),
+        (BudgetExhausted(kind="tokens", limit=10, spent=0, needed=4183), "--max-tokens 4183"),
+        (BudgetExhausted(kind="usd", limit=0.5, spent=0.5, needed=0.013), "--max-usd 1"),
+        (BudgetExhausted(kind="usd", limit=0.001, spent=0.0, needed=0.013), "--max-usd 0.02"),
+        (BudgetExhausted(kind="usd", limit=2_000_000, spent=2_000_000), "--max-usd 4000000"),
+        (BudgetExhausted(kind="seconds", limit=90, spent=90.2), "--time-limit 180s"),
+    ],
+)
+def test_a_larger_budget_is_suggested_that_is_enough(met: BudgetExhausted, suggested: str) -> None:
+    stopped = RunState.of(log(("", RunCreated(workflow="w", request="r")), ("a", met)))
+    [(command, why), *_] = next_steps(stopped, "partial", Commands(Settings()))
+    assert (command, why) == (f"podium resume {stopped.run_id} {suggested}", "resume")

@@ -49,10 +49,9 @@ def test_a_finished_ask_tells_who_what_cost_and_time() -> None:
 
 
 def test_a_finished_step_shows_its_result_or_that_it_is_done() -> None:
-    assert (
-        last_line(("a", StepStarted()), ("a", StepCompleted(result=msgspec.Raw(b'{"x":1}')))).what
-        == '{"x":1}'
-    )
+    result = msgspec.Raw(b'{"score":86,"reason":"clear\\nand doable","tags":[],"next":null}')
+    line = last_line(("a", StepStarted()), ("a", StepCompleted(result=result)))
+    assert line.what == "score 86 · reason clear and doable · tags []"
     assert last_line(("a", StepStarted()), ("a", StepCompleted())).what == "done"
     assert last_line(("a", StepStarted()), ("a", StepCompleted(edited=True))).what == "done (edited)"
     assert last_line(("a", StepStarted(kind="now")), ("a", StepCompleted())).weight == "trace"
@@ -95,11 +94,13 @@ def test_what_events_say(data: EventData, what: str, weight: str) -> None:
 def test_a_failed_step_names_the_error() -> None:
     line = last_line(("a", StepStarted()), ("a", StepFailed(error_type="ValueError", error="no \x07luck")))
     assert (line.what, line.weight, line.mark) == ("ValueError: no luck", "failure", "✗")
+    again = StepFailed(error_type="ValueError", error="ValueError: no luck")
+    assert last_line(("a", StepStarted()), ("a", again)).what == "ValueError: no luck"
 
 
 def test_what_nobody_tells_is_shown_with_its_data() -> None:
     line = last_line(("n", UnknownData(unknown_type="moon.landed", fields={"site": "sea", "empty": ""})))
-    assert "site=sea" in line.what
+    assert "site sea" in line.what
     assert "empty" not in line.what
 
 
@@ -126,9 +127,16 @@ class MoonLanded(EventData, frozen=True, kw_only=True):
     score: float = 0.0
 
 
+def test_a_workflow_s_own_events_go_by_their_last_name() -> None:
+    state = RunState()
+    state.workflow = "/srv/flows/moon.py:test_moon"
+    event = Event(1, "r", BEGIN, "moon", MoonLanded.type, MoonLanded(score=0.87))
+    assert line_of(event, state).what == "landed: score 0.87"
+
+
 def test_a_workflow_adds_lines_for_its_own_events() -> None:
     event = Event(1, "r", BEGIN, "moon", MoonLanded.type, MoonLanded(score=0.87))
-    assert line_of(event, RunState()).what == "test_moon.landed score=0.87"
+    assert line_of(event, RunState()).what == "test_moon.landed: score 0.87"
 
     @tells("test_moon.landed")
     def landed(event: Event, state: RunState) -> Line | None:

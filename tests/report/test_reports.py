@@ -139,6 +139,34 @@ def test_a_stopped_run_says_why() -> None:
     assert "partial (budget)" in partial
     assert "Missing: the end" in partial
     assert "There is no result yet." in to_html(facts())
+    assert "There is no result." in failed
+
+
+def test_columns_without_a_figure_are_left_out_and_paths_fold_at_slashes() -> None:
+    text = to_html(facts(("a/<b>/c", StepStarted()), ("", RunCompleted(output="x"))))
+    assert '<th class="n">Cost</th></tr>' in text
+    assert "Retries" not in text
+    assert "a/<wbr>&lt;b&gt;/<wbr>c" in text
+
+
+def test_a_report_tells_nothing_of_the_folders_of_its_machine() -> None:
+    mine = ModelAttempted(attempt=1, model="python:/srv/ann/mine.py:answer", ok=True, charge=Charge(calls=1))
+    told = facts(("draft", mine), ("", RunCompleted(output="x")))
+    assert told.models == ["m", "python:mine.py:answer"]
+    for text in (to_html(told), to_markdown(told), encode(told).decode()):
+        assert "/srv/ann" not in text
+
+
+def test_a_book_as_a_request_is_not_printed_again() -> None:
+    told = facts(("", RunCompleted(output="x")))
+    told.request = "word " * 100_000
+    assert len(to_html(told)) < 60_000
+
+
+def test_a_step_of_a_run_that_stopped_is_not_running() -> None:
+    assert [step.status for step in facts(("late", StepStarted())).steps][-1] == "running"
+    stopped = facts(("late", StepStarted()), ("", RunFailed(error="x")))
+    assert [step.status for step in stopped.steps][-1] == "interrupted"
 
 
 def test_markdown_holds_the_same_and_cannot_be_broken_by_text() -> None:

@@ -14,8 +14,10 @@ from podium.report.words import (
     clock,
     count,
     duration,
+    model_name,
     money,
     one_line,
+    outline,
     pretty,
     safe,
     sentence,
@@ -81,3 +83,18 @@ def test_sentences_and_values() -> None:
     assert [sentence(x) for x in ("no", "no.", "why?", "")] == ["no.", "no.", "why?", ""]
     assert pretty("as it is") == "as it is"
     assert pretty({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'
+
+
+def test_data_in_passing_reads_like_words() -> None:
+    assert (
+        outline({"score": 86, "reason": "clear\nand doable", "next": None})
+        == "score 86 · reason clear and doable"
+    )
+    assert outline(["one", {"x": 1}]) == 'one · {"x":1}'
+    assert outline("as it\nis") == "as it is"
+    assert len(outline({"text": "word " * 500, "more": 1})) <= 90 + len(" · more 1")
+
+
+def test_a_model_of_ones_own_is_named_without_its_folders() -> None:
+    assert model_name("python:/srv/ann/team/mine.py:answer") == "python:mine.py:answer"
+    assert model_name("openai/gpt:x") == "openai/gpt:x"

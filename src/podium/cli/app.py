@@ -22,29 +22,48 @@ Make an example here, run it, look at what it did:
 
 GROUPS = ("Run", "Look", "Steer", "Set up")
 
-COMMANDS: tuple[tuple[str, str, str, str], ...] = (
-    ("Run", "run", "run:run", "Start a workflow and follow it."),
-    ("Run", "resume", "resume:resume", "Go on with a run that stopped, from where it was."),
-    ("Run", "replay", "replay:replay", "Play a finished run again from its log, without any model call."),
-    ("Run", "fork", "fork:fork", "Copy a run up to one step, change that step, and run on from there."),
-    ("Look", "runs", "runs:runs", "List runs, newest first."),
-    ("Look", "show", "show:show", "One run: status, cost, questions, steps, result."),
-    ("Look", "events", "events:events", "The log of a run; --follow keeps watching."),
-    ("Look", "report", "report:report", "A report of a run as HTML, Markdown or JSON."),
-    ("Look", "artifacts", "artifacts:artifacts", "List what a run made, or save it."),
-    ("Steer", "answer", "answer:answer", "Answer a run that waits for a person."),
-    ("Steer", "cancel", "cancel:cancel", "Stop a run for good."),
-    ("Set up", "init", "init:init", "Write podium.toml and an example workflow into this folder."),
-    ("Set up", "doctor", "doctor:doctor", "Check that everything that Podium needs works here."),
-    ("Set up", "completion", "completion:completion", "Shell completion for bash, zsh or fish."),
+COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
+    ("Run", "run", "run:run", "WORKFLOW REQUEST", "Start a workflow and follow it."),
+    ("Run", "resume", "resume:resume", "[RUN]", "Go on with a run that stopped, from where it was."),
+    (
+        "Run",
+        "replay",
+        "replay:replay",
+        "[RUN]",
+        "Play a finished run again from its log, without any model call.",
+    ),
+    (
+        "Run",
+        "fork",
+        "fork:fork",
+        "RUN --at PATH",
+        "Copy a run up to one step, change that step, and run on from there.",
+    ),
+    ("Look", "runs", "runs:runs", "", "List runs, newest first."),
+    ("Look", "show", "show:show", "[RUN] [STEP]", "One run: status, cost, questions, steps, result."),
+    ("Look", "events", "events:events", "[RUN]", "The log of a run; --follow keeps watching."),
+    ("Look", "report", "report:report", "[RUN]", "A report of a run as HTML, Markdown or JSON."),
+    ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
+    ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
+    ("Steer", "cancel", "cancel:cancel", "RUN", "Stop a run for good."),
+    (
+        "Set up",
+        "init",
+        "init:init",
+        "[FOLDER]",
+        "Write podium.toml and an example workflow into this folder.",
+    ),
+    ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
+    ("Set up", "completion", "completion:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
 )
-"""Group, name, `module:function` in `podium.cli.commands`, and what it does."""
+"""Group, name, `module:function` in `podium.cli.commands`, its arguments, and what it does."""
 
-NAMES = tuple(name for _, name, _, _ in COMMANDS)
+NAMES = tuple(name for _, name, *_ in COMMANDS)
 
 
-def build_app(run_command: Callable[..., Any] | None = None) -> App:
-    """The whole command line. `run_command` is `run` with the options of one workflow added."""
+def build_app(used: str = "", run_command: Callable[..., Any] | None = None) -> App:
+    """The whole command line. The command that is `used` tells about itself at length; `run_command` is
+    `run` with the options of one workflow added."""
     app = App(
         name="podium",
         help=INTRODUCTION,
@@ -58,10 +77,11 @@ def build_app(run_command: Callable[..., Any] | None = None) -> App:
         group_parameters=Group("Options", sort_key=3),
     )
     groups = {name: Group(name, sort_key=position) for position, name in enumerate(GROUPS)}
-    for position, (group, name, target, text) in enumerate(COMMANDS):
-        options: dict[str, Any] = {"name": name, "group": groups[group], "sort_key": position}
-        if name == "run" and run_command is not None:
-            app.command(run_command, **options)
-        else:
-            app.command(f"podium.cli.commands.{target}", help=text, **options)
+    for position, (group, name, target, arguments, text) in enumerate(COMMANDS):
+        usage = " ".join(part for part in ("podium", name, arguments, "[OPTIONS]") if part)
+        options: dict[str, Any] = {"name": name, "group": groups[group], "sort_key": position, "usage": usage}
+        if name != used:
+            options["help"] = text
+        own = run_command if name == "run" else None
+        app.command(own or f"podium.cli.commands.{target}", **options)
     return app

@@ -11,32 +11,36 @@ from podium.cli.cells import shorten
 from podium.cli.layout import fit
 from podium.cli.next_steps import next_steps
 from podium.cli.opening import Commands
+from podium.cli.questions import print_question
 from podium.cli.status import badge
-from podium.cli.terminal import err, out, print_raw
-from podium.engine.codec import encode
-from podium.engine.events import Charge
+from podium.cli.terminal import err, out, print_raw, results
+from podium.engine.events import Charge, RunWaiting
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.report.words import amount, clock, count, money, one_line, pretty, safe, size
+from podium.report.words import amount, brief, clock, count, model_name, money, one_line, pretty, safe, size
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
 SHOWN_LINES = 24
 """How much of an output the card shows."""
+LEAST_ROOM = 20
+"""With less room than this beside it, a request gets a line of its own."""
 
 
 def print_header(state: RunState) -> None:
     """Which run this is, what was asked, who answers, what it may cost."""
     console = out()
     name = one_line(state.workflow.rpartition("/")[2])
-    request = state.request if isinstance(state.request, str) else encode(state.request).decode()
-    head = f"{name}  {state.run_id}  "
-    room = max(console.width - len(head), 20) if console.is_terminal else 500
-    say_line(
-        console, (name, "bold"), "  ", (state.run_id, "cyan"), "  ", shorten(one_line(request, 1000), room)
-    )
-    models = one_line(", ".join(state.config.get("models") or ()) or str(state.config.get("model") or ""))
+    head = ((name, "bold"), "  ", (state.run_id, "cyan"))
+    beside = console.width - len(name) - len(state.run_id) - 4 if console.is_terminal else 500
+    if beside >= LEAST_ROOM:
+        say_line(console, *head, "  ", shorten(brief(state.request, 1000), beside))
+    else:
+        say_line(console, *head)
+        say_line(console, shorten(brief(state.request, 1000), console.width))
+    named: list[str] = state.config.get("models") or [state.config.get("model") or ""]
+    models = one_line(", ".join(dict.fromkeys(map(model_name, named))))
     made_up = "(answers are made up)" if state.config.get("rehearsal") else ""
-    say_line(console, ("  ".join(part for part in (models, made_up, ceilings(state)) if part), "dim"))
+    say_prose(console, ("  ".join(part for part in (models, made_up, ceilings(state)) if part), "dim"))
     say_line(console)
 
 
@@ -44,21 +48,26 @@ def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
     """How it ended, what it made, what it cost, what to do next."""
     console = out()
     say_line(console)
-    reason = f" ({one_line(result.stop_reason)})" if result.stop_reason else ""
+    print_status(console, result)
+    made_up = any(step.kind == "ask" and step.status == "completed" for step in state.steps.values())
+    if result.rehearsal and made_up:
+        say_prose(console, (REHEARSAL, "yellow"))
+    print_problems(console, result)
+    print_result(console, result.output, commands("show", result.run_id, "--output"))
+    print_questions(console, result.questions)
+    print_pairs(console, result, next_steps(state, result.status, commands))
+
+
+def print_status(console: Console, result: RunResult) -> None:
+    """What became of it, why, and what it took."""
     figures = [clock(result.duration_s), *spending(result.usage)]
     figures += [f"quality {result.quality:g}"] if result.quality is not None else []
-    say_line(console, badge(result.status, console), reason, "  ", ("  ".join(figures), "dim"))
-    if result.rehearsal and any(step.kind == "ask" for step in state.steps.values()):
-        say_prose(console, (REHEARSAL, "yellow"))
-    print_problems(console, result.error, result.hint, result.warnings)
-    print_result(console, result.output, commands("show", result.run_id, "--output"))
-    for made in result.artifacts:
-        say_line(console, ("artifact  ", "dim"), one_line(made.name), (f"  {size(made.bytes)}", "dim"))
-    for path, question in result.questions.items():
-        say_line(console, ("? ", "bold yellow"), (one_line(question.question), "bold"), (f"  {path}", "dim"))
-    say_line(console)
-    for command, why in next_steps(state, result.status, commands):
-        say_line(console, (f"{why}  ", "dim"), command)
+    say_prose(console, badge(result.status, console), _reason(result), "  ", ("  ".join(figures), "dim"))
+
+
+def _reason(result: RunResult) -> str:
+    said = one_line(result.stop_reason or "")
+    return f" ({said})" if said and said != result.status else ""
 
 
 def print_quietly(result: RunResult, state: RunState, commands: Commands) -> None:
@@ -67,24 +76,42 @@ def print_quietly(result: RunResult, state: RunState, commands: Commands) -> Non
         print_output(result.output)
     if result.status == "completed":
         return
-    reason = f" ({one_line(result.stop_reason)})" if result.stop_reason else ""
-    say_line(
-        err(), badge(result.status, err()), reason, f"  {one_line(result.error)}" if result.error else ""
-    )
+    error = f"  {one_line(result.error)}" if result.error else ""
+    say_line(err(), badge(result.status, err()), _reason(result), error)
     for question in result.questions.values():
         say_line(err(), ("? ", "bold yellow"), one_line(question.question))
     for command, why in next_steps(state, result.status, commands)[:1]:
         say_line(err(), (f"{why}  ", "dim"), command)
 
 
-def print_problems(console: Console, error: str, hint: str, warnings: list[str]) -> None:
-    """What went wrong, and what a reader of the result should know."""
-    if error:
-        say_prose(console, ("Error: ", "bold red"), safe(error))
-    if hint:
-        say_prose(console, ("Hint: ", "bold"), safe(hint))
-    for warning in warnings:
+def print_problems(console: Console, result: RunResult) -> None:
+    """What went wrong, and what a reader of the result should know. A met ceiling is not an error."""
+    label = ("Stopped: ", "bold yellow") if result.status == "partial" else ("Error: ", "bold red")
+    if result.error:
+        say_prose(console, label, safe(result.error))
+    if result.hint:
+        say_prose(console, ("Hint: ", "bold"), safe(result.hint))
+    for warning in result.warnings:
         say_prose(console, ("! ", "yellow"), safe(warning))
+
+
+def print_questions(console: Console, questions: dict[str, RunWaiting]) -> None:
+    """Every open question in full, so that it can be answered without looking elsewhere."""
+    for path, question in questions.items():
+        say_line(console)
+        print_question(console, question, path if len(questions) > 1 else "")
+
+
+def print_pairs(console: Console, result: RunResult, steps: list[tuple[str, str]]) -> None:
+    """What was made and what to do next, in two columns."""
+    made = [("artifact", f"{one_line(item.name)}  {size(item.bytes)}") for item in result.artifacts]
+    pairs = made + [(why, command) for command, why in steps]
+    if not pairs:
+        return
+    say_line(console)
+    width = max(len(label) for label, _ in pairs) + 2
+    for label, text in pairs:
+        say_line(console, (label.ljust(width), "dim"), text)
 
 
 def print_result(console: Console, output: Any, whole: str) -> None:
@@ -103,7 +130,7 @@ def print_result(console: Console, output: Any, whole: str) -> None:
 def print_output(output: Any) -> None:
     """The output and nothing else; bytes as they are unless a terminal would read them."""
     text = pretty(output)
-    print_raw((safe(text) if out().is_terminal else text).encode("utf-8", "replace"))
+    print_raw((safe(text) if results().isatty() else text).encode("utf-8", "replace"))
 
 
 def spending(usage: Charge) -> list[str]:

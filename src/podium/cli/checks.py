@@ -44,7 +44,9 @@ async def check_all(store: str | None) -> list[Check]:
         settings = Settings.load(store=store)
     except PodiumError as error:
         return [*checks, Check("settings", "fail", str(error), error.hint)]
-    checks += [_settings(settings), await _store(settings), *_disk(settings), await _lock(settings)]
+    checks += [_settings(settings), await _store(settings)]
+    if checks[-1].state != "fail":  # without a store there is nothing to lock
+        checks += [*_disk(settings), await _lock(settings)]
     return [*checks, _keys(), _models(settings)]
 
 

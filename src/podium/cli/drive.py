@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 
 from podium.api import RunHandle, answer, resume
 from podium.cli.card import print_card, print_header, print_quietly
@@ -18,10 +18,12 @@ from podium.cli.questions import ask_person
 from podium.cli.terminal import err, interactive, out, print_json
 from podium.engine.log import Store
 from podium.engine.result import RunResult
+from podium.engine.runner import PAUSE_GRACE_S
 from podium.engine.state import RunState
 from podium.errors import PodiumError
 from podium.settings import Settings
 
+PAUSING = f"Pausing: calls under way get {PAUSE_GRACE_S:g} s to finish. Ctrl-C again stops at once."
 HARD_EXIT_S = 2.0
 """How long the second Ctrl-C waits for an orderly end before the process is simply left."""
 
@@ -55,7 +57,7 @@ class Foreground:
     async def _drive(self, after: int) -> int:
         run_id = self._handle.run_id
         if self.for_people:
-            print_header(await self._state(run_id))
+            print_header(await self._begun(after))
         while True:
             result = await self._follow(after)
             if result.status != "waiting" or not (self.for_people and interactive()):
@@ -66,6 +68,12 @@ class Foreground:
             self._handle = await resume(run_id, store=self.store, settings=self.settings)
         await self._present(result)
         return result.exit_code
+
+    async def _begun(self, after: int) -> RunState:
+        """The state once this stretch is in the log: with the budget and the model that it was given."""
+        async with aclosing(self._handle.events(after)) as events:
+            await anext(events, None)
+        return await self._state(self._handle.run_id)
 
     async def _follow(self, after: int) -> RunResult:
         """Show one stretch of driving."""
@@ -103,7 +111,7 @@ class Foreground:
     async def _ask(self, result: RunResult) -> bool:
         """Put the run's questions to the person at this terminal; `False`: left unanswered."""
         for path, question in result.questions.items():
-            given = await ask_person(path, question)
+            given = await ask_person(question, path if len(result.questions) > 1 else "")
             if given is None:
                 return False
             await answer(
@@ -130,7 +138,7 @@ def _pausing(handle: RunHandle, view: View) -> Generator[None]:
         nonlocal presses
         presses += 1
         if presses == 1:
-            view.note("Pausing; calls under way may finish. Again: stop at once.")
+            view.note(PAUSING)
         handle.request_pause("interrupted")
         if presses == 2:
             loop.call_later(HARD_EXIT_S, _leave, view)

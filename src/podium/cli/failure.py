@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import traceback
+from typing import Any
 
 from cyclopts import CycloptsError
 from cyclopts.exceptions import (
+    CoercionError,
     MissingArgumentError,
     UnknownCommandError,
     UnknownOptionError,
@@ -21,6 +24,9 @@ from podium.settings import debug_wanted, nearest
 
 OK, FAILED, USAGE, PARTIAL, STOPPED, WAITING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 """The exit codes."""
+
+
+_WANTED: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false"}
 
 
 class CrashedError(Exception):
@@ -79,9 +85,11 @@ def tell_usage(error: CycloptsError, *, as_json: bool) -> int:
 
 def _explained(error: CycloptsError) -> tuple[str, str]:
     command = " ".join(("podium", *(error.command_chain or ())))
-    see = f"See `{command} --help`."
+    see = f"See `{_page(error, command)} --help`."
     if isinstance(error, UnknownCommandError):
         given = (error.unused_tokens or [""])[0]
+        if given.startswith("-"):
+            return f"podium has no option {given}", "Options come after the command. See `podium --help`."
         meant = nearest(given, NAMES)
         hint = f"Did you mean `podium {meant}`?" if meant else f"Commands: {', '.join(NAMES)}."
         return f"There is no command {given!r}", hint
@@ -90,12 +98,24 @@ def _explained(error: CycloptsError) -> tuple[str, str]:
         return f"{command} does not take {extra!r} here", f"Put text with spaces in quotes. {see}"
     if isinstance(error, UnknownOptionError):
         return _unknown_option(error, command)
+    if isinstance(error, CoercionError) and error.msg is None and error.target_type in _WANTED:
+        name = error.token.keyword if error.token else ""
+        given = error.token.value if error.token else ""
+        return f"{name or 'It'} must be {_WANTED[error.target_type]}, not {given!r}", see
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         name = error.keyword or error.argument.name
         if name.startswith("-") and not error.argument.required:
             return f"{name} needs a value", see
         return f"{command} needs {name}", see
     return _split_hint(str(error), see)
+
+
+def _page(error: CycloptsError, command: str) -> str:
+    """Which help page tells more: that of `run` has the options of the workflow that was named."""
+    words = error.root_input_tokens or []
+    if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
+        return f"{command} {shlex.quote(words[1])}"
+    return command
 
 
 def _unknown_option(error: UnknownOptionError, command: str) -> tuple[str, str]:

@@ -18,12 +18,17 @@ NOTHING_HEARD: Mapping[str, str] = MappingProxyType({})
 
 
 def footer_of(
-    state: RunState, elapsed: float, width: int, heard: Mapping[str, str] = NOTHING_HEARD
+    state: RunState,
+    elapsed: float,
+    width: int,
+    heard: Mapping[str, str] = NOTHING_HEARD,
+    *,
+    pausing: bool = False,
 ) -> tuple[str, str]:
     """The two lines at the bottom: status and place, with the last words of a reply that is being
     written (`heard`, by path); spend against every ceiling."""
-    flying = state.in_flight
-    head = f"● {'waiting' if state.questions and not flying else 'running'} {clock(elapsed)}"
+    doing = "? waiting" if state.questions and not state.in_flight else "● running"
+    head = f"{'■ pausing' if pausing else doing} {clock(elapsed)}"
     if state.budget.seconds is not None:
         head += f" of {clock(state.budget.seconds)}"
     places = _places(state, width - len(head) - 2, heard)

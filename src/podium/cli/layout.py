@@ -38,11 +38,11 @@ def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
     """One line of the live view. On a terminal it never wraps; elsewhere nothing is cut off."""
     time = when.astimezone().strftime("%H:%M:%S")
     width = console.width if console.is_terminal else 0
-    where_width = min(max(width * 3 // 10, 14), 36) if width else 32
+    where_width = min(max(width // 4, 14), 32) if width else 32
     where = one_line(path or "run")
     where = shorten_path(where, where_width) if width else where
     shown = line.notes[:1] if width and width < NARROW else line.notes[:2]
-    notes = "  ".join(note.rjust(7) for note in shown).rjust(16 if width >= NARROW and shown else 0)
+    notes = "  ".join(note.rjust(7) for note in shown)
     room = width - 8 - 2 - where_width - 2 - 2
     if notes and room - cell_len(notes) - 2 >= TIGHT:
         room -= cell_len(notes) + 2

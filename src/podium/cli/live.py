@@ -43,7 +43,7 @@ class View(Protocol):
         ...
 
     def note(self, text: str) -> None:
-        """Something about this process, not the run: it is not in the log."""
+        """This process was told to pause: not in the log yet, perhaps never."""
         ...
 
     def stop(self) -> None:
@@ -101,15 +101,14 @@ class LiveLines(Lines):
     def __init__(self, console: Console, state: RunState) -> None:
         super().__init__(console, state)
         self._heard: dict[str, str] = {}
+        self._pausing = False
         self._began = time.monotonic()
         self._before = state.driven_s
         self._live = Live(
             get_renderable=self._footer,
             console=console,
             transient=True,
-            auto_refresh=False,
-            redirect_stdout=False,
-            redirect_stderr=False,
+            auto_refresh=False,  # what a workflow prints is put above the footer (Rich redirects it)
         )
         self._ticking: asyncio.Task[None] | None = None
         self._show_controls: Callable[[], None] | None = None
@@ -124,6 +123,10 @@ class LiveLines(Lines):
         super().show(event)
         if event.type in ("step.completed", "step.failed"):
             self._heard.pop(event.path, None)
+
+    def note(self, text: str) -> None:
+        super().note(text)
+        self._pausing = True
 
     def start(self) -> None:
         self._show_controls = hide_controls()
@@ -144,5 +147,6 @@ class LiveLines(Lines):
 
     def _footer(self) -> Text:
         elapsed = self._before + time.monotonic() - self._began
-        lines = footer_of(self.state, elapsed, max(self.console.width - 1, 10), self._heard)
+        width = max(self.console.width - 1, 10)
+        lines = footer_of(self.state, elapsed, width, self._heard, pausing=self._pausing)
         return Text(fit("\n".join(lines), self.console), style="dim", no_wrap=True, overflow="ellipsis")

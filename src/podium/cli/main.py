@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -12,11 +13,14 @@ from typing import Any
 from cyclopts import CycloptsError
 
 from podium.cli.app import build_app
-from podium.cli.failure import FAILED, INTERRUPTED, tell, tell_error, tell_unexpected, tell_usage
+from podium.cli.failure import FAILED, INTERRUPTED, STOPPED, tell, tell_error, tell_unexpected, tell_usage
+from podium.cli.terminal import abandon_stdout, reserve_stdout
 from podium.errors import PodiumError
 
 BROKEN_PIPE = 141
 """What a program ends with when the reader of its output has gone (`| head`)."""
+RESULTS_ONLY = frozenset({"--json", "--events", "--quiet"})
+"""With these, nothing but results may appear on stdout, whatever a workflow prints."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = tokens[: tokens.index("--")] if "--" in tokens else tokens
     as_json = "--json" in options
     try:
+        if not RESULTS_ONLY.isdisjoint(options):
+            reserve_stdout()
         return _dispatch(tokens)
     except CycloptsError as error:
         return tell_usage(error, as_json=as_json)
@@ -34,9 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon_stdout()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            return tell_unexpected(error, as_json=as_json)
+        abandon_stdout()
+        tell("The output cannot be written: the disk is full.", "The log is safe; see `podium runs`.")
+        return STOPPED
     except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # how Rich leaves, on a page of help
+            return BROKEN_PIPE
         tell("The workflow ended the whole program.", f"It called sys.exit({error.code!r}).", as_json=as_json)
         return FAILED
     except Exception as error:  # noqa: BLE001 - the outermost frame: nothing may end in a traceback
@@ -51,7 +65,7 @@ def _dispatch(tokens: list[str]) -> int:
 
         tokens = ["@-" if token == "-" else token for token in tokens]
         run_command = command_for(tokens[1:])
-    result: Any = build_app(run_command)(
+    result: Any = build_app(next(iter(tokens), ""), run_command)(
         tokens, exit_on_error=False, print_error=False, result_action="return_value"
     )
     return result if isinstance(result, int) else 0

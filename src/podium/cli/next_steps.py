@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from math import ceil
 
 from podium.cli.opening import Commands
 from podium.engine.state import RunState
@@ -14,16 +15,16 @@ def next_steps(state: RunState, status: str, commands: Commands) -> list[tuple[s
     """Pairs of a command and why one would use it, the most useful first."""
     run_id = state.run_id
     show = (commands("show", run_id), "details")
-    report = (commands("report", run_id, "-o", "report.html"), "report ")
+    report = (commands("report", run_id, "-o", "report.html"), "report")
     if status == "waiting":
-        return [(command, "answer ") for command in answers(state, commands)] + [show]
+        return [(command, "answer") for command in answers(state, commands)] + [show]
     if status in ("paused", "queued", "failed"):
-        return [(commands("resume", run_id), "resume "), show]
+        return [(commands("resume", run_id), "resume"), show]
     if status == "partial":
         larger = _larger_budget(state)
-        return [(commands("resume", run_id, *larger), "resume "), show, report]
+        return [(commands("resume", run_id, *larger), "resume"), show, report]
     if status == "running":
-        return [(commands("events", run_id, "--follow"), "watch  ")]
+        return [(commands("events", run_id, "--follow"), "watch")]
     return [show, report] if status == "completed" else [show]
 
 
@@ -38,9 +39,12 @@ def answers(state: RunState, commands: Commands) -> list[str]:
 
 
 def _larger_budget(state: RunState) -> tuple[str, ...]:
-    """The ceiling that was met, doubled; a starting point, not advice."""
+    """The ceiling that was met, doubled, and never less than what is needed: a starting point, not advice."""
     met = state.exhausted
     if met is None or met.scope or met.kind not in _FLAGS:
         return ()
-    doubled = f"{met.limit * 2:g}" + ("s" if met.kind == "seconds" else "")
-    return _FLAGS[met.kind], doubled
+    total = max(met.limit * 2, met.spent + met.needed)
+    if met.kind in ("tokens", "calls"):
+        return _FLAGS[met.kind], str(ceil(total))
+    rounded = f"{ceil(total * 100) / 100:.2f}".rstrip("0").rstrip(".")
+    return _FLAGS[met.kind], rounded + ("s" if met.kind == "seconds" else "")

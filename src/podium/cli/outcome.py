@@ -9,10 +9,15 @@ from podium.engine.log import RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
 
+ALIVE = frozenset({"running", "waiting"})
+
 
 async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:
     """The result and the state, folded from the log. The store knows best whether somebody drives it."""
     state = RunState.of(entry.to_event(row.run_id) for entry in await store.read(row.run_id))
+    if row.status not in ALIVE:
+        for step in state.in_flight:
+            step.status = "interrupted"  # nobody is at work on it: its process died, or was told to stop
     output: Any = state.output
     if state.output_blob:
         output = decode(await store.get_blob(state.output_blob))

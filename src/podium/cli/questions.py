@@ -7,18 +7,22 @@ import os
 import signal
 import sys
 
+from rich.console import Console
 from rich.text import Text
 
-from podium.cli.layout import fit
 from podium.cli.terminal import out
-from podium.engine.codec import encode
 from podium.engine.events import RunWaiting
-from podium.report.words import one_line, safe
+from podium.report.words import one_line, pretty, safe
 
 
-async def ask_person(path: str, question: RunWaiting) -> str | None:
+async def ask_person(question: RunWaiting, path: str = "") -> str | None:
     """The answer, or `None` when the person leaves without one (Ctrl-C, Ctrl-D)."""
-    _print_question(path, question)
+    console = out()
+    console.print()
+    print_question(console, question, path)
+    for number, choice in enumerate(question.choices, 1):
+        console.print(Text(f"  {number}. {one_line(choice)}"))
+    console.print(Text("  (Ctrl-D leaves it open)", style="dim"))
     while True:
         given = await _read_line("> ")
         if given is None:
@@ -66,13 +70,11 @@ def choice_of(given: str, choices: list[str]) -> str | None:
     return begun[0] if len(begun) == 1 else None
 
 
-def _print_question(path: str, question: RunWaiting) -> None:
-    console = out()
-    console.print()
-    console.print(Text.assemble((fit("? ", console), "bold yellow"), (safe(question.question), "bold")))
+def print_question(console: Console, question: RunWaiting, path: str = "") -> None:
+    """The question with what belongs to it; `path` tells it from others that are open."""
+    asked = (safe(question.question).strip(), "bold")
+    where = (f"  {path}" if path else "", "dim")
+    console.print(Text.assemble(("? ", "bold yellow"), asked, where), soft_wrap=not console.is_terminal)
     if question.details is not None:
-        details = question.details if isinstance(question.details, str) else encode(question.details).decode()
-        console.print(Text(safe(details)), style="dim")
-    for number, choice in enumerate(question.choices, 1):
-        console.print(Text(f"  {number}. {one_line(choice)}"))
-    console.print(Text(f"  ({path}; Ctrl-D leaves it open)", style="dim"))
+        details = Text(safe(pretty(question.details)).strip(), style="dim")
+        console.print(details, soft_wrap=not console.is_terminal)

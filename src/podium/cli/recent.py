@@ -1,14 +1,23 @@
-"""Runs that the shell can complete; reads the store only, and says nothing when it cannot."""
+"""What the shell can complete: runs and files. It says nothing when there is nothing to say."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
+
+
+def python_files(context: CompletionContext) -> list[str]:
+    """Python files, and the folders on the way to them."""
+    folder, slash, begun = context.incomplete.rpartition("/")
+    found = sorted(Path(folder + slash or ".").glob(f"{begun}*")) if "*" not in begun else []
+    names = [f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in found]
+    return [name for name in names if name.endswith((".py", "/")) and not name.endswith("__/")]
 
 
 def recent_runs(context: CompletionContext) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from podium.engine.state import RunState, StepState
 from podium.errors import UsageError
 from podium.models.events import ModelAsked
 from podium.report.tellers import line_of
-from podium.report.words import pretty, safe
+from podium.report.words import model_name, pretty, safe
 from podium.settings import nearest
 
 
@@ -45,15 +45,16 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
         print_json(_as_data(step, asked, result))
         return
     console = out()
-    about = "  ".join(f"{key} {value}" for key, value in step.about.items() if value)
-    say_line(console, (step.path, "bold"), "  ", badge(step.status, console), "  ", (safe(about), "dim"))
+    about = [str(step.about.get("agent", "")), model_name(str(step.about.get("model", "")))]
+    told = safe("  ".join(part for part in about if part))
+    say_line(console, (step.path, "bold"), "  ", badge(step.status, console), "  ", (told, "dim"))
     state = RunState()
     for event in events:
         state.apply(event)
         if event.path == step.path:
             line = line_of(event, state)
             if event.type not in ("step.completed", "model.asked"):
-                say_line(console, (f"  {line.mark} {line.what}  {'  '.join(line.notes)}", "dim"))
+                say_line(console, ("  ".join((f"  {line.mark} {line.what}", *line.notes)), "dim"))
     for title, text in (("system", asked.system), ("prompt", asked.prompt)) if asked is not None else ():
         if text:
             say_line(console, (f"\n{title}", "bold"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from rich.console import Console
@@ -17,15 +18,17 @@ MANY = 60
 
 
 class Node(NamedTuple):
-    """One line of the tree: a branch, or a step."""
+    """One line of the tree: a branch, a step, or (`more`) a row of steps that went well."""
 
     depth: int
     name: str
     step: StepState | None
+    more: int = 0
 
 
 def tree_of(steps: dict[str, StepState]) -> list[Node]:
-    """Branches and steps in the order in which they began, children below their branch."""
+    """Branches and steps in the order in which they began, children below their branch. A branch that
+    holds just one thing shares its line."""
     children: dict[str, dict[str, None]] = {"": {}}
     for path in steps:
         parts = path.split("/")
@@ -37,9 +40,36 @@ def tree_of(steps: dict[str, StepState]) -> list[Node]:
     waiting = [(0, path) for path in reversed(children[""])]
     while waiting:
         depth, path = waiting.pop()
-        nodes.append(Node(depth, path.rpartition("/")[2], steps.get(path)))
+        begin = path.rfind("/") + 1
+        while path not in steps and len(children[path]) == 1:
+            path = next(iter(children[path]))
+        nodes.append(Node(depth, path[begin:], steps.get(path)))
         waiting += [(depth + 1, child) for child in reversed(children[path])]
     return nodes
+
+
+def folded(nodes: list[Node]) -> list[Node]:
+    """Rows of steps of one name that went well become one line each: what did not stands out."""
+    shown: list[Node] = []
+    for node in nodes:
+        last = shown[-1] if shown else None
+        if last is not None and _alike(last, node):
+            shown[-1] = last._replace(more=last.more + 1)
+        else:
+            shown.append(node)
+    return shown
+
+
+def _alike(one: Node, other: Node) -> bool:
+    """Two finished steps that differ in their number or key alone."""
+    steps = (one.step, other.step)
+    if not all(step and step.status == "completed" and not step.edited for step in steps):
+        return False
+    return one.depth == other.depth and _bare(one.name) == _bare(other.name)
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"#\d+|\[[^\]]*\]", "", name)
 
 
 def print_steps(console: Console, state: RunState, *, everything: bool, command: str) -> None:
@@ -47,14 +77,16 @@ def print_steps(console: Console, state: RunState, *, everything: bool, command:
     nodes = tree_of(state.steps)
     if not nodes:
         return
-    shown = nodes if everything or len(nodes) <= MANY else nodes[:MANY]
+    shown = nodes if everything or len(nodes) <= MANY else folded(nodes)[:MANY]
+    hidden = len(nodes) - sum(1 + node.more for node in shown)
     say_line(console)
     width = max(len(node.name) + 2 * node.depth for node in shown)
     width = min(width, max(console.width // 2, 16)) if console.is_terminal else width
     for node in shown:
         _print_node(console, node, width)
     if len(shown) < len(nodes):
-        say_line(console, (f"… {count(len(nodes) - len(shown), 'more line')}: {command}", "dim"))
+        rest = f"… {count(hidden, 'more line')}" if hidden else "All of them"
+        say_line(console, (f"{rest}: {command}", "dim"))
 
 
 def _print_node(console: Console, node: Node, width: int) -> None:
@@ -65,7 +97,8 @@ def _print_node(console: Console, node: Node, width: int) -> None:
         return
     step = node.step
     mark = sign(step.status, console)
-    say_line(console, f"{indent}", mark, " ", pad(name, width - len(indent)), "  ", (_told(step), "dim"))
+    told = _told(step) if not node.more else f"and {node.more} more like it"
+    say_line(console, f"{indent}", mark, " ", pad(name, width - len(indent)), "  ", (told, "dim"))
     if step.error:
         say_line(console, f"{indent}    ", (one_row(step.error, max(console.width - 8, 40)), "red"))
 

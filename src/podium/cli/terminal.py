@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import termios
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console
 from rich.text import Text
@@ -16,6 +17,25 @@ from podium.engine.codec import encode
 
 PLAIN_WIDTH = 160
 """How wide tables may be when nobody looks at them on a terminal and no width is given."""
+
+
+_reserved: BinaryIO | None = None
+"""Stdout as it was before it was kept for results."""
+
+
+def reserve_stdout() -> None:
+    """Keep stdout for results: what a workflow or a program that it starts prints goes to stderr."""
+    global _reserved
+    _reserved = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+
+def abandon_stdout() -> None:
+    """Nobody reads any more: what is still buffered goes nowhere, without a complaint at the exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, _reserved):
+        if stream is not None:
+            os.dup2(nowhere, stream.fileno())
 
 
 @cache
@@ -57,9 +77,15 @@ def print_json(value: Any) -> None:
 
 def print_raw(data: bytes) -> None:
     """Bytes on stdout, flushed: a reader at the other end of a pipe sees each line at once."""
+    stream = results()
+    stream.write(data + b"\n")
+    stream.flush()
+
+
+def results() -> BinaryIO:
+    """Where results go: stdout, also when everything else that is printed was sent elsewhere."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(data + b"\n")
-    sys.stdout.buffer.flush()
+    return _reserved or sys.stdout.buffer
 
 
 def hide_controls() -> Callable[[], None]:

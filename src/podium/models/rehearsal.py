@@ -88,32 +88,31 @@ def _seed(call: Call) -> str:
 
 
 _OPENINGS = (
-    "{agent} takes up {task} and begins with {a}.",
-    "For {task}, {agent} looks at {a} first.",
-    "{agent} answers the ask to {task}: it starts from {a}.",
+    "Here {agent} would {task}.",
+    "This is where {agent} would {task}.",
+    "With a real model, {agent} would {task} now.",
 )
 _MIDDLES = (
-    "What matters here is how {b} and {c} belong together.",
-    "{B} is held against {c}, and both stay in view.",
-    "From {b} a line leads to {c}.",
+    "The ask is about {words}.",
+    "On the table: {words}.",
+    "There is {words} to work with.",
 )
 _ENDINGS = (
-    "It closes with {d}, at {path}.",
-    "{D} comes last, at {path}.",
-    "At {path} that leaves {d} to be settled.",
+    "The answer of {path} belongs in this place.",
+    "What {path} needs would be written out here.",
+    "This stands for the answer of {path}.",
 )
 
 
 def _text(call: Call, words: Words) -> str:
-    """A few sentences that could only belong to this call."""
-    a, b, c, d = (words.some(4, ("text",)) * 4)[:4]
+    """A few sentences that could only belong to this call, and that nobody takes for a model's."""
+    *most, last = words.some(4, ("text",))
     agent = f"{call.agent} ({call.role})" if call.role and call.role != call.agent else call.agent
     sentences = [pick(options, words.seed, options[0]) for options in (_OPENINGS, _MIDDLES, _ENDINGS)]
     told = " ".join(sentences).format(
-        agent=agent, task=f"“{call.task}”", a=a, b=b, B=_upper(b), c=c, d=d, D=_upper(d), path=call.path
+        agent=agent,
+        task=call.task.replace("_", " "),
+        words=f"{', '.join(most)} and {last}" if most else last,
+        path=call.path,
     )
     return f"{LABEL} {told}"
-
-
-def _upper(word: str) -> str:
-    return word[:1].upper() + word[1:]

@@ -33,6 +33,7 @@ _COMMON_TEXT = """
     their them then there these they thing things this those three through to too topic two under until up
     upon us use used using very want was way we well were what when where whether which while who whole whom
     whose why will with within without word words work would write writes writing yes yet you your yours
+    belongs model needs place real stands table written
 """
 _COMMON = frozenset(_COMMON_TEXT.split())
 """Words that say nothing about what a request is about."""

@@ -12,7 +12,7 @@ from podium.engine.codec import encode
 from podium.engine.events import NOTHING, Charge, ChargedData, Event, RunAnswered, RunWaiting
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted
-from podium.report.words import one_line
+from podium.report.words import model_name, one_line
 
 
 class StepFacts(msgspec.Struct, frozen=True):
@@ -77,6 +77,7 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
     the store knows better (a run whose driver died is paused)."""
     state = RunState.of(events)
     spent = _spending(events, state)
+    alive = (status or state.status) in ("running", "waiting")
     return Facts(
         run_id=state.run_id,
         workflow=state.workflow.rpartition("/")[2],
@@ -85,7 +86,7 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
         stop_reason=state.stop_reason,
         created=state.created,
         duration_s=state.driven_s,
-        models=list(spent[1]) or [str(name) for name in state.config.get("models", ())],
+        models=_models(spent[1], state),
         rehearsal=bool(state.config.get("rehearsal")) or _rehearsed(events),
         output=state.output if output is None else output,
         quality=state.quality,
@@ -96,7 +97,7 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
         usage=state.usage,
         budget=state.budget.to_dict(),
         options=state.options,
-        steps=[_step(step, state.created) for step in state.steps.values() if step.kind != "now"],
+        steps=[_step(step, state.created, alive) for step in state.steps.values() if step.kind != "now"],
         by_agent=spent[0],
         by_model=spent[1],
         answers=_answers(events),
@@ -110,6 +111,11 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
     )
 
 
+def _models(spent: dict[str, Charge], state: RunState) -> list[str]:
+    """Who answered; before anybody has, who would."""
+    return list(dict.fromkeys(map(model_name, spent or state.config.get("models", ()))))
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
@@ -118,13 +124,13 @@ def _rehearsed(events: Sequence[Event]) -> bool:
     return any(isinstance(event.data, ModelAttempted) and event.data.rehearsal for event in events)
 
 
-def _step(step: StepState, began: datetime | None) -> StepFacts:
+def _step(step: StepState, began: datetime | None, alive: bool) -> StepFacts:
     offset = (step.started - began).total_seconds() if step.started and began else 0.0
     return StepFacts(
         path=step.path,
         kind=step.kind,
         agent=one_line(str(step.about.get("agent", ""))),
-        status=step.status,
+        status=step.status if alive or step.status != "running" else "interrupted",
         offset_s=max(offset, 0.0),
         duration_s=step.duration_s,
         usage=step.charge,
@@ -147,7 +153,8 @@ def _spending(events: Sequence[Event], state: RunState) -> tuple[dict[str, Charg
         who = one_line(str(step.about.get("agent", ""))) if step else ""
         agents[who or "steps"] = agents.get(who or "steps", NOTHING) + data.charge
         if isinstance(data, ModelAttempted):
-            models[data.model] = models.get(data.model, NOTHING) + data.charge
+            model = model_name(data.model)
+            models[model] = models.get(model, NOTHING) + data.charge
     return agents, models
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from podium.report.facts import Facts, StepFacts
 from podium.report.prose import prose
@@ -12,6 +13,9 @@ from podium.report.words import amount, count, duration, money, one_line, pretty
 
 BARS = 80
 """How many steps the timeline draws; the table holds all."""
+
+LONGEST_REQUEST = 10_000
+"""Characters of the request that the footer repeats; some are whole books."""
 
 SIGNS = {
     "completed": "✓", "partial": "◐", "failed": "✗", "waiting": "?", "paused": "■", "cancelled": "■",
@@ -25,11 +29,14 @@ def to_html(facts: Facts) -> str:
     return page.render(
         facts=facts,
         title=shorten(one_line(facts.request), 120),
+        request=shorten(safe(facts.request), LONGEST_REQUEST),
         answer=prose(facts.output) if isinstance(facts.output, str) else None,
         data=safe(pretty(facts.output))
         if facts.output is not None and not isinstance(facts.output, str)
         else "",
         bars=bars(facts.steps),
+        costs=any(step.usage.usd for step in facts.steps),
+        retries=any(step.retries for step in facts.steps),
         signs=SIGNS,
     )
 
@@ -53,6 +60,11 @@ def bars(steps: list[StepFacts]) -> list[dict[str, Any]]:
     ]
 
 
+def foldable(path: str) -> Markup:
+    """A step's path that a narrow screen may break after each slash."""
+    return Markup("/<wbr>").join(escape(part) for part in path.split("/"))
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("podium.report"),
@@ -63,7 +75,7 @@ def _environment() -> Environment:
     )
     filters: dict[str, Any] = {
         "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
-        "safe_text": safe, "one_line": one_line,
+        "safe_text": safe, "one_line": one_line, "foldable": foldable,
     }  # fmt: skip
     environment.filters.update(filters)
     return environment

@@ -16,7 +16,7 @@ def to_markdown(facts: Facts) -> str:
     if facts.rehearsal:
         parts.append(f"> **{REHEARSAL}**")
     if facts.status != "completed":
-        reason = f" ({facts.stop_reason})" if facts.stop_reason else ""
+        reason = f" ({facts.stop_reason})" if facts.stop_reason not in ("", facts.status) else ""
         parts.append(f"**{facts.status}{reason}** {safe(facts.error)}".strip())
     if isinstance(facts.output, str):
         parts.append(safe(facts.output).strip())

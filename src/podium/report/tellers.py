@@ -26,9 +26,9 @@ from podium.engine.events import (
     UnknownData,
 )
 from podium.engine.state import RunState, StepState
-from podium.models.events import ModelAttempted, ModelCached, ModelFellBack, ModelRepaired
+from podium.models.events import ModelAsked, ModelAttempted, ModelCached, ModelFellBack, ModelRepaired
 from podium.report.lines import TELLERS, Line, Weight, tells
-from podium.report.words import amount, brief, duration, money, one_line, size
+from podium.report.words import amount, brief, duration, model_name, money, one_line, outline, size
 
 
 def line_of(event: Event, state: RunState) -> Line:
@@ -37,18 +37,20 @@ def line_of(event: Event, state: RunState) -> Line:
     teller = TELLERS.get(event.type)
     line = teller(event, state) if teller is not None else None
     if line is None:
-        line = _untold(event)
+        line = _untold(event, state)
     if event.data.inherited:
         return Line(line.what, "trace", ("inherited",), line.mark)
     return line
 
 
-def _untold(event: Event) -> Line:
+def _untold(event: Event, state: RunState) -> Line:
+    """What nobody tells: a workflow's own events go by the last part of their name."""
     data = event.data
     fields: dict[str, Any] = data.fields if isinstance(data, UnknownData) else decode(encode(data))
-    shown = [f"{key}={brief(value, 40)}" for key, value in fields.items() if value not in (None, "", [], {})]
+    shown = outline({key: value for key, value in fields.items() if value not in ("", [], {})})
     quiet = event.type.split(".")[0] in ("run", "step", "model", "budget", "artifact")
-    return Line(f"{event.type} {' '.join(shown)}".strip(), "trace" if quiet else "routine")
+    name = event.type.removeprefix(f"{state.workflow.rpartition(':')[2]}.")
+    return Line(": ".join(part for part in (name, shown) if part), "trace" if quiet else "routine")
 
 
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────────
@@ -71,7 +73,8 @@ def _resumed(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, RunResumed):
         return None
     after = f" after {event.data.after}" if event.data.after else ""
-    return Line(f"resumed{after}", "result", mark="▸")
+    weight: Weight = "trace" if event.data.after == "waiting" else "result"  # the answer is told already
+    return Line(f"resumed{after}", weight, mark="▸")
 
 
 @tells("run.waiting")
@@ -155,7 +158,8 @@ def _step_failed(event: Event, state: RunState) -> Line | None:
     step = state.steps.get(event.path)
     if not isinstance(event.data, StepFailed) or step is None:
         return None
-    what = ": ".join(part for part in (event.data.error_type, one_line(event.data.error)) if part)
+    kind, error = event.data.error_type, one_line(event.data.error)
+    what = error if error.startswith(f"{kind}:") else ": ".join(part for part in (kind, error) if part)
     return Line(what, "failure", _figures(step), "✗")
 
 
@@ -195,6 +199,14 @@ def _exhausted(event: Event, state: RunState) -> Line | None:
 # ── models ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@tells("model.asked")
+def _asked(event: Event, state: RunState) -> Line | None:
+    data = event.data
+    if not isinstance(data, ModelAsked):
+        return None
+    return Line(f"asked {model_name(data.model)}: {brief(data.prompt, 200)}", "trace")
+
+
 @tells("model.attempted")
 def _attempted(event: Event, state: RunState) -> Line | None:
     data = event.data
@@ -202,9 +214,12 @@ def _attempted(event: Event, state: RunState) -> Line | None:
         return None
     cost = (money(data.charge.usd),) if data.charge.usd else ()
     notes = (*cost, duration(data.latency_ms / 1000))
+    model = model_name(data.model)
     if data.ok:
-        return Line(f"{data.model} answered", "trace", notes)
-    return Line(f"{data.model} failed: {one_line(data.error)}", "warning", notes, "!")
+        return Line(f"{model} answered", "trace", notes)
+    # A function of one's own is not tried again: its step fails with the same words.
+    weight: Weight = "trace" if data.model.startswith("python:") else "warning"
+    return Line(f"{model} failed: {one_line(data.error)}", weight, notes, "!")
 
 
 @tells("model.repaired")
@@ -233,8 +248,7 @@ def _preview(result: bytes) -> str:
     """The beginning of a result, on one line; nothing when there is nothing to see."""
     if result in (b"null", b'""', b"{}", b"[]"):
         return ""
-    value = decode(result) if result[:1] == b'"' else result.decode("utf-8", "replace")
-    return one_line(str(value), 300)
+    return outline(decode(result))
 
 
 def _figures(step: StepState) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -105,6 +105,22 @@ def brief(value: Any, width: int = 60) -> str:
     """Any JSON-like value on one line."""
     text = value if isinstance(value, str) else encode(value).decode()
     return one_line(text, width)
+
+
+def outline(value: Any, width: int = 300) -> str:
+    """Data in passing, on one line: `score 86 · reason clear and doable`; text as it is."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        value = " · ".join(f"{key} {brief(item, 80)}" for key, item in fields.items() if item is not None)
+    elif isinstance(value, list):
+        value = " · ".join(brief(item, 80) for item in cast("list[Any]", value))
+    return brief(value, width)
+
+
+def model_name(name: str) -> str:
+    """A model as people know it: a function of one's own without the folders of this machine."""
+    kind, colon, file = name.partition(":")
+    return f"python:{file.rpartition('/')[2]}" if kind == "python" and colon else name
 
 
 def pretty(value: Any) -> str:

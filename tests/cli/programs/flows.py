@@ -116,6 +116,18 @@ async def dozing(run: podium.Run, request: str) -> str:
     return "awake"
 
 
+@podium.workflow
+async def counting(run: podium.Run, request: str) -> int:
+    for n in range(200):
+        await run.step("count", abs, n)
+    return 200
+
+
+async def refuse(call: object) -> str:
+    """A model that never answers."""
+    raise RuntimeError("no luck today")
+
+
 @podium.workflow(name="shared")
 async def shared_names(
     run: podium.Run, request: str, *, concurrency: int = 4, max_depth: int = 2

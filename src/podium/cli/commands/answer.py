@@ -37,7 +37,7 @@ async def answer(
 
     If no process drives the run, it goes on right here, as with `podium resume`.
     """
-    text = read_request(answer)
+    text = read_request(answer, "answer", "Say approve, reject or any text.")
     async with opened(store) as (settings, opened_store):
         found = await find_run(opened_store, run)
         path = await answer_run(

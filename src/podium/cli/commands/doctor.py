@@ -29,4 +29,4 @@ def _print(check: Check) -> None:
     sign, style = _SIGNS[check.state]
     say_line(out(), Text(sign, style=style), f"  {check.name:<10}", ("  ", ""), check.told)
     if check.fix:
-        say_line(out(), " " * 10, (f"{'':<10}  {check.fix}", "dim"))
+        say_line(out(), " " * 20, (check.fix, "dim"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ from podium.engine.codec import decode
 from podium.engine.fork import steps_of
 from podium.engine.log import Row
 from podium.errors import UsageError
-from podium.report.words import one_line
+from podium.report.words import one_line, sentence
 
 OUTPUT, BUDGET = OutputFlags(), BudgetFlags()
 At = Annotated[
@@ -53,6 +54,11 @@ async def fork(
         raise UsageError(
             "--reply, --prompt and --model exclude each other.", hint="Fork twice to change two things."
         )
+    if at is None and (reply or prompt or model):
+        raise UsageError(
+            "podium fork needs --at to know which step to change.",
+            hint=f"`podium fork {run}` lists the steps.",
+        )
     async with opened(store, **vars(budget)) as (settings, opened_store):
         found = await find_run(opened_store, run)
         rows = await opened_store.read(found.run_id)
@@ -82,7 +88,10 @@ def _reply(file: Path | None, rows: list[Row], at: str) -> Any:
     try:
         return decode(text.encode())
     except msgspec.DecodeError as error:
-        raise UsageError(f"{file} is not JSON, but the step {at} gives data.", hint=f"{error}.") from error
+        raise UsageError(
+            f"{file} is not JSON, but the step {at} gives data.",
+            hint=f"`podium show RUN {at}` shows its result. {sentence(str(error))}",
+        ) from error
 
 
 def _read(file: Path) -> str:
@@ -90,7 +99,7 @@ def _read(file: Path) -> str:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"{file} cannot be read: {reason}.") from error
+        raise UsageError(f"{file} cannot be read: {reason}.", hint="Name a text file.") from error
 
 
 def _list_steps(run_id: str, rows: list[Row], output: OutputFlags, commands: Commands) -> int:
@@ -101,5 +110,5 @@ def _list_steps(run_id: str, rows: list[Row], output: OutputFlags, commands: Com
     for path in steps:
         say_line(out(), one_line(path))
     example = steps[-1] if steps else "PATH"
-    say_line(out(), (f"Choose one: {commands('fork', run_id, '--at', repr(example))}", "dim"))
+    say_line(out(), (f"Choose one: {commands('fork', run_id, '--at', shlex.quote(example))}", "dim"))
     return 0

@@ -36,13 +36,13 @@ async def report(
     json: AsJson = False,
 ) -> int:
     """A report of a run as HTML, Markdown or JSON: the answer first, then how it came about."""
+    chosen = _format(format, output, json)
     async with opened(store) as (_, opened_store):
         found = await find_run(opened_store, run)
         rows = await opened_store.read(found.run_id)
         result, _ = await result_of(opened_store, found)
     events = [row.to_event(found.run_id) for row in rows]
     facts = facts_of(events, output=result.output, status=found.status)
-    chosen = _format(format, output, json)
     data = _rendered(facts, chosen)
     if output is None:
         print_raw(safe(data.decode()).encode() if out().is_terminal else data.rstrip(b"\n"))
@@ -61,6 +61,11 @@ def _format(given: Format | None, output: Path | None, json: bool) -> Format:
     by_name: dict[str, Format] = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
     if output is not None and output.suffix.lower() in by_name:
         return by_name[output.suffix.lower()]
+    if output is not None and output.suffix:
+        raise UsageError(
+            f"A report cannot be written as {output.suffix}.",
+            hint="Name it .html, .md or .json, or say which with --format; a browser prints HTML as PDF.",
+        )
     if output is not None:
         return "html"
     return "json" if json else "md"

@@ -17,6 +17,7 @@ from podium.api import start
 from podium.cli.drive import Foreground
 from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, StoreUrl, whole_number
 from podium.cli.opening import opened
+from podium.cli.recent import python_files
 from podium.cli.request import read_request
 from podium.engine.workflow import Option, Workflow, load_workflow
 from podium.errors import WorkflowLoadError
@@ -56,7 +57,10 @@ MODEL_DEFAULT, BUDGET_DEFAULT, OUTPUT_DEFAULT, RUN_DEFAULT = (
 )
 
 WorkflowName = Annotated[
-    str, Parameter(help="A workflow's name, FILE.py:name, or FILE.py if it holds just one.")
+    str,
+    Parameter(
+        help="A workflow's name, FILE.py:name, or FILE.py if it holds just one.", completer=python_files
+    ),
 ]
 Request = Annotated[str, Parameter(help="What it should do; `-` reads stdin, `@FILE` a file.")]
 
@@ -75,6 +79,9 @@ async def run(
 
     Ctrl-C pauses the run so that it can be resumed. A workflow's own options are ordinary flags;
     `podium run FILE.py:name --help` lists them.
+
+    Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 partial, 4 stopped by its budget, its time or a full
+    disk, 5 waits for a person, 130 paused or cancelled.
     """
     return await _run(load_workflow(workflow), request, models, budget, flags, output, {})
 
@@ -163,9 +170,11 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
     group = Group(f"Options of {workflow}", sort_key=1)
     kind = str if option.type is Any else option.type
     converter = whole_number if kind is int else None
+    told = None if option.default not in (None, False, (), [], {}) else False
+    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told)
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if option.required else option.default,
-        annotation=Annotated[kind, Parameter(group=group, negative_iterable="", converter=converter)],
+        annotation=Annotated[kind, parameter],
     )

@@ -7,17 +7,23 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
-from rich.table import Table
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
+from podium.cli.card import say_line
 from podium.cli.cells import one_row
 from podium.cli.flags import AsJson, StoreUrl, whole_number
-from podium.cli.layout import fit
 from podium.cli.opening import Commands, opened
 from podium.cli.status import badge
 from podium.cli.terminal import out, print_json, say
 from podium.engine.log import RunRow
 from podium.report.words import ago, duration, money, one_line
+
+TITLES = ("run", "status", "workflow", "when", "took", "cost")
+FIGURES = ("took", "cost")
+NARROW = 90
+"""Below this width two columns are left out."""
 
 Status = Literal["queued", "running", "waiting", "paused", "completed", "partial", "failed", "cancelled"]
 
@@ -73,26 +79,36 @@ def _iso(micros: int) -> str:
 
 
 def _print_table(found: list[RunRow]) -> None:
+    """One line per run. On a terminal the request gets the room that is left; a narrow one loses columns."""
     console = out()
-    narrow = console.width < 90
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("run", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    if not narrow:
-        table.add_column("workflow", no_wrap=True, overflow="ellipsis", max_width=20)
-    table.add_column("when", no_wrap=True, style="dim")
-    if not narrow:
-        table.add_column("took", no_wrap=True, justify="right", style="dim")
-    table.add_column("cost", no_wrap=True, justify="right")
-    table.add_column("request", no_wrap=True, overflow="ellipsis", ratio=1 if console.is_terminal else None)
-    for run in found:
-        when = ago(datetime.fromtimestamp(run.created_us / 1_000_000, UTC))
-        cells: list[str | Text] = [run.run_id, badge(run.status, console)]
-        cells += [] if narrow else [one_line(_short_name(run.workflow))]
-        cells += [when] + ([] if narrow else [duration(run.driven_s)]) + [money(run.usage.usd)]
-        request = one_row(run.request, console.width) if console.is_terminal else one_line(run.request)
-        table.add_row(*cells, Text(fit(request, console)))
-    console.print(table)
+    titles = [title for title in TITLES if console.width >= NARROW or title not in ("workflow", "took")]
+    rows = [_cells(run, console) for run in found]
+    widths = {title: max(len(title), *(cell_len(row[title].plain) for row in rows)) for title in titles}
+    room = console.width - sum(widths.values()) - 2 * len(titles)
+    heads = {title: Text(title, style="dim") for title in titles}
+    requests = [one_row(run.request, room) if console.is_terminal else one_line(run.request) for run in found]
+    for row, last in zip((heads, *rows), (Text("request", style="dim"), *requests), strict=True):
+        say_line(
+            console, *(part for title in titles for part in (_padded(row[title], title, widths), "  ")), last
+        )
+
+
+def _cells(run: RunRow, console: Console) -> dict[str, Text]:
+    when = ago(datetime.fromtimestamp(run.created_us / 1_000_000, UTC))
+    return {
+        "run": Text(run.run_id),
+        "status": badge(run.status, console),
+        "workflow": Text(one_row(_short_name(run.workflow), 20)),
+        "when": Text(when, style="dim"),
+        "took": Text(duration(run.driven_s), style="dim"),
+        "cost": Text(money(run.usage.usd)),
+    }
+
+
+def _padded(cell: Text, title: str, widths: dict[str, int]) -> Text:
+    """A cell of a column; figures stand to the right."""
+    space = " " * (widths[title] - cell_len(cell.plain))
+    return Text.assemble(space, cell) if title in FIGURES else Text.assemble(cell, space)
 
 
 def _short_name(workflow: str) -> str:

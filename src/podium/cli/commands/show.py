@@ -6,20 +6,28 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from podium.cli.card import print_header, print_output, print_problems, print_result, say_line, spending
+from podium.cli.card import (
+    print_header,
+    print_output,
+    print_pairs,
+    print_problems,
+    print_questions,
+    print_result,
+    print_status,
+    say_line,
+)
 from podium.cli.commands.runs import summary_of
 from podium.cli.flags import OUTPUT, AsJson, RunId, StoreUrl
 from podium.cli.next_steps import next_steps
 from podium.cli.opening import Commands, find_run, opened
 from podium.cli.outcome import result_of
-from podium.cli.status import badge
 from podium.cli.step_card import find_step, print_step
 from podium.cli.step_tree import print_steps
 from podium.cli.terminal import out, print_json
 from podium.engine.log import RunRow
 from podium.engine.result import RunResult
 from podium.engine.state import RunState, StepState
-from podium.report.words import brief, clock, one_line, size
+from podium.report.words import brief
 
 
 async def show(
@@ -41,11 +49,11 @@ async def show(
     """One run: status, cost, questions, steps, result and what to do next."""
     async with opened(store) as (settings, opened_store):
         found = await find_run(opened_store, run)
+        result, state = await result_of(opened_store, found)
         if step is not None:
             events = [row.to_event(found.run_id) for row in await opened_store.read(found.run_id)]
-            await print_step(opened_store, find_step(RunState.of(events), step), events, as_json=json)
+            await print_step(opened_store, find_step(state, step), events, as_json=json)
             return 0
-        result, state = await result_of(opened_store, found)
     if json:
         print_json(_as_data(found, result, state))
     elif output:
@@ -58,10 +66,7 @@ async def show(
 def _print(row: RunRow, result: RunResult, state: RunState, commands: Commands, *, all_steps: bool) -> None:
     console = out()
     print_header(state)
-    reason = f" ({one_line(result.stop_reason)})" if result.stop_reason else ""
-    figures = "  ".join([clock(result.duration_s), *spending(result.usage)])
-    quality = f"  quality {result.quality:g}" if result.quality is not None else ""
-    say_line(console, badge(row.status, console), reason, "  ", (figures + quality, "dim"))
+    print_status(console, result)
     if row.holder:
         say_line(console, (f"driven by {row.holder}", "dim"))
     if state.forked_from is not None:
@@ -70,17 +75,12 @@ def _print(row: RunRow, result: RunResult, state: RunState, commands: Commands, 
     if options:
         told = "  ".join(f"{key}={brief(value, 40)}" for key, value in options.items())
         say_line(console, (told, "dim"))
-    for path, question in result.questions.items():
-        say_line(console, ("? ", "bold yellow"), (one_line(question.question), "bold"), (f"  {path}", "dim"))
-    print_problems(console, result.error, result.hint, result.warnings)
+    print_problems(console, result)
+    print_questions(console, result.questions)
     print_steps(console, state, everything=all_steps, command=commands("show", row.run_id, "--all"))
     print_result(console, result.output, commands("show", row.run_id, "--output"))
-    for made in result.artifacts:
-        say_line(console, ("artifact  ", "dim"), one_line(made.name), (f"  {size(made.bytes)}", "dim"))
-    say_line(console)
-    for command, why in next_steps(state, row.status, commands):
-        if " show " not in command:
-            say_line(console, (f"{why}  ", "dim"), command)
+    steps = next_steps(state, row.status, commands)
+    print_pairs(console, result, [step for step in steps if step[1] != "details"])
 
 
 def _as_data(row: RunRow, result: RunResult, state: RunState) -> dict[str, Any]:
