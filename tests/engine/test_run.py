@@ -450,3 +450,19 @@ async def test_every_failure_behind_a_group_runs_again(store: Store) -> None:
     broken[0] = False
     second = await (await podium.resume(first.run_id, workflow=flow(fan), store=store)).result()
     assert (second.output, len(count.ran)) == (80, 80)
+
+
+async def test_a_fault_of_the_workflow_names_its_line(store: Store) -> None:
+    def broken() -> None:
+        raise ValueError("x")
+
+    async def raises(run: podium.Run, request: str) -> None:
+        broken()
+
+    async def step_raises(run: podium.Run, request: str) -> None:
+        await run.step("a", broken)
+
+    line = broken.__code__.co_firstlineno + 1
+    for fn in (raises, step_raises):
+        result = await podium.run(flow(fn), "go", store=store)
+        assert result.hint == f"Raised in broken, test_run.py line {line}."

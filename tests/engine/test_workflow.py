@@ -123,3 +123,11 @@ async def test_options_reach_the_function_in_their_declared_types(store: Store) 
     result = await podium.run(workflow, "go", store=store, options=options)
     await podium.replay(result.run_id, workflow=workflow, store=store)
     assert seen == [(Mode.SLOW, Path("out"))] * 2
+
+
+def test_a_plain_function_marked_as_a_workflow_is_one_clear_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "plain.py"
+    path.write_text("import podium\n@podium.workflow\ndef flow(run, request): return 1\n")
+    with pytest.raises(WorkflowLoadError) as refused:
+        load_workflow(str(path))
+    assert str(refused.value) == "The workflow flow is not an `async def` function."

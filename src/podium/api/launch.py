@@ -94,7 +94,7 @@ async def run(
     options: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
 ) -> RunResult:
-    """Start a run and wait for its result."""
+    """Start a run and wait for its result. If the caller is cancelled meanwhile, the run is paused."""
     handle = await start(
         workflow,
         request,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -29,6 +31,9 @@ from podium.errors import (
     StoreFullError,
 )
 
+_PODIUM = str(Path(__file__).parents[1])
+_ASYNCIO = str(Path(asyncio.__file__).parent)
+
 MAX_CAUSES = 10_000
 
 
@@ -48,7 +53,7 @@ class Ending(msgspec.Struct):
         result.quality = self.quality
         if self.error is not None:
             result.error = core.clean(_said(self.error))
-            result.hint = core.clean(getattr(self.error, "hint", ""))
+            result.hint = core.clean(getattr(self.error, "hint", "") or where(self.error))
         if self.output is not None:
             result.output = decode(core.journal.redact(encode(self.output)))
         if self.status == "waiting":
@@ -170,6 +175,20 @@ def _said(error: Exception) -> str:
     if isinstance(error, PodiumError):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def where(error: BaseException) -> str:
+    """Which line of the user's own code raised an error, for somebody who is still writing it."""
+    while isinstance(error, StepFailedError) and error.__cause__ is not None:
+        error = error.__cause__
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((_PODIUM, _ASYNCIO))
+    ]
+    if not own:
+        return ""
+    return f"Raised in {own[-1].name}, {Path(own[-1].filename).name} line {own[-1].lineno}."
 
 
 def causes_of(error: BaseException | None) -> list[str]:

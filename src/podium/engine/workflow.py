@@ -199,6 +199,8 @@ def _import_file(file: Path) -> ModuleType:
         )
     try:
         return load_module(file)
+    except WorkflowLoadError:
+        raise
     except Exception as error:
         raise WorkflowLoadError(
             f"{file} cannot be imported: {type(error).__name__}: {error}.", hint=f"Try `python {file}`."
