@@ -33,16 +33,6 @@ async def test_replay_needs_a_store_and_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["openai:gpt-5", "anthropic:claude", "google:gemini", "ollama:llama", "groq:x"]
-)
-def test_hosted_models_are_not_here_yet(name: str) -> None:
-    with pytest.raises(ModelUnavailableError, match="not part of this version yet") as caught:
-        open_model(name)
-    assert name in str(caught.value)
-    assert "rehearsal, python:FILE.py:function, replay:RUN_ID" in caught.value.hint
-
-
-@pytest.mark.parametrize(
     ("name", "meant"),
     [
         ("rehersal", "rehearsal?"),

@@ -49,8 +49,9 @@ class Mismatch(msgspec.Struct, frozen=True):
     """Why: one paragraph that a person can read and a model can act on."""
 
 
-def find(text: str, returns: Any) -> bytes | Mismatch:
-    """The JSON in a reply that fits the type `returns`, checked and without decoration."""
+def find(text: str, returns: Any, *, whole: bool = True) -> bytes | Mismatch:
+    """The JSON in a reply that fits the type `returns`, checked and without decoration. Of a reply that was
+    cut off at its longest (not `whole`) nothing is guessed."""
     read = codec.reader(returns)
     problems: list[tuple[bool, int, str]] = []
     for candidate in _candidates(text[:_LONGEST]):
