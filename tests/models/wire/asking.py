@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 import podium
 from podium.engine.core import Delta
 from podium.engine.events import Event
@@ -86,7 +84,7 @@ async def ask(
     async def flow(run: podium.Run, request: str) -> Any:
         await gate.wait()
         answer: Any = await run.ask(agent, "draft", prompt=prompt, returns=returns)
-        return answer if isinstance(answer, (str, int, list, dict)) else msgspec.to_builtins(answer)  # pyright: ignore[reportUnknownVariableType]
+        return answer
 
     handle = await podium.start(flow, "x", model=model, store=store, settings=settings, **started)
     deltas: list[Delta] = []

@@ -25,6 +25,8 @@ class Opened(NamedTuple):
 
     backend: Backend
     close: Callable[[], Awaitable[Any]]
+    counted: bool = True
+    """Its requests go through our HTTP client."""
 
 
 def open_backend(access: Access) -> Opened:
@@ -156,7 +158,7 @@ def _bedrock(access: Access) -> Opened:
     async def close() -> None:
         client.close()
 
-    return Opened(model, close)
+    return Opened(model, close, counted=False)
 
 
 _OPENERS: dict[str, Callable[[Access], Opened]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -28,7 +27,8 @@ from podium.models.faults import ModelFault
 from podium.models.guard import Guard
 from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, input_bytes
 from podium.models.prices import Rates
-from podium.models.providers.output import WRAPPED, Mode, best_mode, ordered, parameters
+from podium.models.providers.backends import Opened
+from podium.models.providers.output import MODES, WRAPPED, Mode, best_mode, ordered, parameters
 from podium.models.providers.reading import clean, fault_of, refusal_of, text_of, usage_of
 from podium.models.providers.transport import TALLY, Tally, stopped
 
@@ -37,25 +37,23 @@ MOST_TEXT = 4_000_000
 _FRAME, _TOOL_FRAME = 200, 800
 """Tokens that providers add of their own around messages, and around a schema or a tool."""
 
-Close = Callable[[], Awaitable[Any]]
-
 
 class HostedModel:
     """A model of a provider."""
 
     rehearsal: bool = False
 
-    def __init__(
-        self, name: str, backend: Backend, rates: Rates, guard: Guard, *, mode: str = "", close: Close
-    ) -> None:
+    def __init__(self, name: str, opened: Opened, rates: Rates, guard: Guard, *, mode: Mode = "") -> None:
         self.name = name
         self.guard = guard
-        self._backend = backend
+        self._backend = opened.backend
         self._rates = rates
-        self._mode = mode
-        self._close = close
-        self._profile = backend.profile
-        self._tempered = _takes_temperature(backend)
+        self._mode: Mode = mode
+        """The way of asking for data that the settings want; empty: the best one."""
+        self._close = opened.close
+        self._counted = opened.counted
+        self._profile = opened.backend.profile
+        self._tempered = _takes_temperature(opened.backend)
 
     @property
     def price(self) -> Price:
@@ -72,24 +70,38 @@ class HostedModel:
         return charge(self._rates.at(tokens.input_tokens), tokens)
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
-        mode: Mode | str = ""
+        """Some clients refuse a schema that their strict mode cannot hold before anything is sent: then the
+        next way of asking is taken."""
+        modes = self._modes(call.schema)
+        for mode in modes:
+            try:
+                return await self._ask(call, mode, on_delta)
+            except ModelFault as fault:
+                fault.mode = mode
+                if fault.calls or mode == modes[-1]:
+                    raise
+        raise AssertionError("there is always a way of asking")
+
+    def _modes(self, schema: dict[str, Any] | None) -> list[Mode]:
+        if schema is None:
+            return [""]
+        best = self._mode or best_mode(self._profile, schema, self._backend.system)
+        return MODES[MODES.index(best) :]
+
+    async def _ask(self, call: Call, mode: Mode, on_delta: OnDelta | None) -> Reply:
         tally = Tally()
         token = TALLY.set(tally)
         try:
             asked, wrapped = ModelRequestParameters(), False
             if call.schema is not None:
-                mode = self._mode or best_mode(self._profile, call.schema, self._backend.system)
                 schema, wrapped = ordered(call.schema)
-                asked = parameters(mode, schema)  # pyright: ignore[reportArgumentType]
+                asked = parameters(mode, schema)
             response = await self._respond(call, asked, on_delta, tally)
             return self._reply(response, mode, wrapped, tally)
-        except ModelFault as fault:
-            fault.mode = mode
+        except ModelFault:
             raise
         except Exception as error:
-            fault = fault_of(error, tally)
-            fault.mode = mode
-            raise fault from error
+            raise fault_of(error, tally if self._counted else Tally(1)) from error
         finally:
             TALLY.reset(token)
 

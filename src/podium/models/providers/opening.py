@@ -18,18 +18,17 @@ def open_hosted(access: Access, prices: Mapping[str, OwnPrice]) -> HostedModel:
     """Open a hosted model. Nothing is sent yet."""
     provider, options = access.provider.name, access.options
     try:
-        backend, close = open_backend(access)
+        opened = open_backend(access)
     except Exception as error:
         raise ModelUnavailableError(
             f"The client for {access.name} cannot be opened: {type(error).__name__}: {error}."
         ) from error
     return HostedModel(
         access.name,
-        backend,
+        opened,
         _rates(access, prices),
         GUARDS.of(provider, access.address, options.requests_per_minute, options.tokens_per_minute),
         mode=options.output,
-        close=close,
     )
 
 

@@ -9,7 +9,9 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.tools import ToolDefinition
 
-Mode = Literal["native", "tool", "prompted"]
+Mode = Literal["", "native", "tool", "prompted"]
+MODES: list[Mode] = ["native", "tool", "prompted"]
+"""The best first."""
 
 TOOL = "answer"
 """The name of the tool through which a model answers."""
@@ -27,7 +29,8 @@ class Ordered(NamedTuple):
 
 def best_mode(profile: ModelProfile, schema: dict[str, Any], system: str) -> Mode:
     """Native where the provider can hold a model to this schema, else a tool, else words."""
-    if profile.get("supports_json_schema_output", False) and not (system == "anthropic" and _open(schema)):
+    free = system == "anthropic" and _open(schema)
+    if profile.get("supports_json_schema_output", False) and not free:
         return "native"
     return "tool" if profile.get("supports_tools", True) else "prompted"
 
@@ -52,7 +55,9 @@ def parameters(mode: Mode, schema: dict[str, Any]) -> ModelRequestParameters:
         )
         return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
     wanted = OutputObjectDefinition(json_schema=schema, name=TOOL)
-    return ModelRequestParameters(output_mode=mode, output_object=wanted, allow_text_output=True)
+    return ModelRequestParameters(
+        output_mode="native" if mode == "native" else "prompted", output_object=wanted, allow_text_output=True
+    )
 
 
 def _open(schema: Any) -> bool:

@@ -12,7 +12,6 @@ from pydantic_ai.exceptions import (
     ModelRequestTimeout,
     ModelTimeoutError,
     UnexpectedModelBehavior,
-    UserError,
 )
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
@@ -57,7 +56,9 @@ def refusal_of(response: ModelResponse) -> str:
 
 def fault_of(error: Exception, tally: Tally) -> ModelFault:
     """Every way in which a call can fail."""
-    calls = max(1, tally.requests)
+    calls = tally.requests
+    if not calls:
+        return ModelFault("rejected", f"the call cannot be made: {_shown(str(error))}", calls=0)
     if tally.problem:
         return ModelFault("oversized", tally.problem, billed=True, calls=calls)
     match error:
@@ -67,8 +68,6 @@ def fault_of(error: Exception, tally: Tally) -> ModelFault:
             return _lost("timeout", error, calls)
         case ModelConnectionError():
             return _lost("dropped", error, calls)
-        case UserError():
-            return ModelFault("rejected", f"the call cannot be made: {_shown(str(error))}", calls=calls)
         case ModelAPIError() | UnexpectedModelBehavior():
             said = f"the answer cannot be read: {_shown(error.message)}"
         case _:  # it had the wrong shape, and the client stumbled over that

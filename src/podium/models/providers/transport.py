@@ -24,8 +24,8 @@ class Tally:
 
     __slots__ = ("problem", "requests")
 
-    def __init__(self) -> None:
-        self.requests = 0
+    def __init__(self, requests: int = 0) -> None:
+        self.requests = requests
         self.problem = ""
         """Why we stopped reading."""
 
