@@ -61,6 +61,11 @@ def fault_of(error: Exception, tally: Tally) -> ModelFault:
         return ModelFault("rejected", f"the call cannot be made: {_shown(str(error))}", calls=0)
     if tally.problem:
         return ModelFault("oversized", tally.problem, billed=True, calls=calls)
+    if 300 <= tally.status < 400:
+        said = (
+            f"HTTP {tally.status}: the address sends us elsewhere, and a key only goes where it was meant to"
+        )
+        return ModelFault("rejected", said, status=tally.status, calls=calls)
     match error:
         case ModelHTTPError():
             return _error_reply(error, calls)

@@ -13,7 +13,7 @@ CONNECT_S, WRITE_S, READ_S = 10.0, 60.0, 600.0
 
 MOST_BODY = 8_000_000
 """Bytes of an answer that comes in one piece; real ones are a hundredth of it."""
-MOST_STREAM = 32_000_000
+MOST_STREAM = 48_000_000
 """Bytes of a streamed answer: each piece is wrapped in some hundred bytes."""
 
 CONNECTIONS = 1000
@@ -22,10 +22,12 @@ CONNECTIONS = 1000
 class Tally:
     """What one call did on the wire."""
 
-    __slots__ = ("problem", "requests")
+    __slots__ = ("problem", "requests", "status")
 
     def __init__(self, requests: int = 0) -> None:
         self.requests = requests
+        self.status = 0
+        """The HTTP status of the answer."""
         self.problem = ""
         """Why we stopped reading."""
 
@@ -75,6 +77,8 @@ async def count(request: Any) -> None:
 async def cap(response: Any) -> None:
     """A hook: an answer begins. Compressed ones, which were not asked for, could unfold without end."""
     tally = TALLY.get()
+    if tally is not None:
+        tally.status = response.status_code
     if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise stopped(tally, "the answer is compressed, which was not asked for")
     streamed = "text/event-stream" in response.headers.get("content-type", "")
