@@ -23,8 +23,7 @@ class Clock:
 def broken(clock: Clock) -> Breaker:
     breaker = Breaker("openai", clock)
     for _ in range(OPENS_AFTER):
-        breaker.check()
-        breaker.gave_up()
+        breaker.gave_up(breaker.check())
     return breaker
 
 
@@ -57,7 +56,8 @@ def test_after_a_rest_one_call_looks_whether_it_is_back() -> None:
     clock = Clock()
     breaker = broken(clock)
     clock.now += FIRST_REST_S
-    breaker.check()
+    assert breaker.check() is True
+    assert breaker.check(trial=True) is True, "the trial call may make all its attempts"
     assert "as soon as a trial call has ended" in refused(breaker)
     breaker.answered()
     breaker.check()
@@ -70,8 +70,7 @@ def test_a_failed_trial_makes_the_next_rest_longer_up_to_a_limit() -> None:
     rest = FIRST_REST_S
     for _ in range(6):
         clock.now += rest
-        breaker.check()
-        breaker.gave_up()
+        breaker.gave_up(breaker.check())
         rest = min(2 * rest, LONGEST_REST_S)
         assert f"in {rest:.0f} s" in refused(breaker)
     breaker.answered()
@@ -84,9 +83,20 @@ def test_a_trial_that_was_stopped_lets_the_next_one_look() -> None:
     clock = Clock()
     breaker = broken(clock)
     clock.now += FIRST_REST_S
-    breaker.check()
+    assert breaker.check() is True
     breaker.left()
-    breaker.check()
+    assert breaker.check() is True
+
+
+def test_calls_from_before_that_give_up_later_change_nothing() -> None:
+    clock = Clock()
+    breaker = broken(clock)
+    clock.now += FIRST_REST_S
+    assert breaker.check() is True
+    breaker.gave_up()
+    assert "as soon as a trial call has ended" in refused(breaker)
+    breaker.answered()
+    assert breaker.check() is False
 
 
 def test_requests_keep_to_their_pace_over_a_minute() -> None:

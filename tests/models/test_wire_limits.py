@@ -17,6 +17,7 @@ import podium
 from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.models.events import ModelAttempted
+from podium.models.guard import GUARDS, Breaker
 from podium.models.providers.transport import CappedStream, StoppedReadingError, Tally
 from tests.models.wire.answers import Flood, Raw, Refuse, Say
 from tests.models.wire.asking import AGENT, MODELS, ask, settings_for
@@ -205,3 +206,27 @@ async def test_a_wait_for_the_pace_ends_with_the_run(wire: Wire, store: Store, t
     assert (result.status, len(wire.requests), result.usage.calls) == ("cancelled", 1, 1)
     rows = [row.to_event(handle.run_id) for row in await store.read(handle.run_id)]
     assert len([row for row in rows if isinstance(row.data, ModelAttempted)]) == 1
+
+
+async def test_a_trial_call_may_make_all_its_attempts(wire: Wire, store: Store, tmp_path: Path) -> None:
+    """After a rest, a provider that stumbles once more and then answers is back."""
+    wire.answer_with(*[Refuse(503)] * 10, Say())
+    settings, clock = settings_for(wire, tmp_path), [1000.0]
+    guard = GUARDS.of("openai", f"{wire.url}/v1", None, None)
+    guard.breaker = Breaker("openai", lambda: clock[0])
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> list[bool]:
+        answered: list[bool] = []
+        for number in range(6):
+            clock[0] += 100 if number == 4 else 0
+            try:
+                await run.ask(AGENT, "draft", prompt=str(number))
+                answered.append(True)
+            except podium.ModelFailedError:
+                answered.append(False)
+        return answered
+
+    result = await podium.run(flow, "x", model=MODELS["openai"], store=store, settings=settings)
+    assert result.output == [False, False, False, False, True, True]
+    assert len(wire.requests) == 9 + 2 + 1

@@ -92,23 +92,25 @@ class Calling:
         guard = _guard_of(self.model)
         if guard is None:
             return await self._once(call, deltas, 1, None)
-        nth = 1
-        while True:
-            try:
-                guard.breaker.check()
-                reply = await self._once(call, deltas, nth, guard.pace)
-            except ModelFault as fault:
-                if fault.retry and nth < self._retry.attempts:
+        nth, trial = 1, False
+        try:
+            while True:
+                try:
+                    trial = guard.breaker.check(trial)
+                    reply = await self._once(call, deltas, nth, guard.pace)
+                except ModelFault as fault:
+                    if not fault.retry or nth >= self._retry.attempts:
+                        trial = _judged(guard, fault, trial)
+                        raise self._failed(call, fault, nth) from fault
                     await self._effect.backoff(fault.wait_s or 0.0)
                     nth += 1
-                    continue
-                _give_up(guard, fault)
-                raise self._failed(call, fault, nth) from fault
-            except BaseException:
+                else:
+                    trial = False
+                    guard.breaker.answered()
+                    return reply
+        finally:
+            if trial:
                 guard.breaker.left()
-                raise
-            guard.breaker.answered()
-            return reply
 
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
         """One request, as soon as the provider's pace allows it."""
@@ -175,8 +177,10 @@ def _guard_of(model: Model) -> Guard | None:
     return cast("Guard | None", getattr(model, "guard", None))
 
 
-def _give_up(guard: Guard, fault: ModelFault) -> None:
+def _judged(guard: Guard, fault: ModelFault, trial: bool) -> bool:
+    """Tell the breaker how a call ended; a trial is over with that."""
     if fault.down:
-        guard.breaker.gave_up()
+        guard.breaker.gave_up(trial)
     elif fault.kind != "resting":
         guard.breaker.answered()
+    return False

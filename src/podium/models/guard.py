@@ -33,14 +33,15 @@ class Breaker:
         self._until: float | None = None
         self._probing = False
 
-    def check(self) -> None:
-        """Raise if the provider is being left alone now."""
-        if self._until is None:
-            return
+    def check(self, trial: bool = False) -> bool:
+        """Raise if the provider is being left alone now. True: the caller makes the trial call, in all its
+        attempts, and says so when it asks again."""
+        if self._until is None or trial:
+            return trial
         left = self._until - self._clock()
         if left <= 0 and not self._probing:
             self._probing = True
-            return
+            return True
         soon = f"in {max(1, round(left))} s" if left > 0 else "as soon as a trial call has ended"
         raise ModelFault(
             "resting",
@@ -56,18 +57,17 @@ class Breaker:
         self._until = None
         self._probing = False
 
-    def gave_up(self) -> None:
+    def gave_up(self, trial: bool = False) -> None:
         """A call used all its attempts on a provider that seems to be down."""
         self._gave_up += 1
-        if self._gave_up < OPENS_AFTER:
-            return
-        if self._probing:
+        if trial:
             self._rest_s = min(2 * self._rest_s, LONGEST_REST_S)
-        self._until = self._clock() + self._rest_s
-        self._probing = False
+            self._probing = False
+        if trial or (self._until is None and self._gave_up >= OPENS_AFTER):
+            self._until = self._clock() + self._rest_s
 
     def left(self) -> None:
-        """The call that looked whether the provider is back was stopped before it knew."""
+        """The trial call was stopped before it knew."""
         self._probing = False
 
 

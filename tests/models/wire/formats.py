@@ -86,7 +86,8 @@ class Chat:
 
     @staticmethod
     def _head(request: Json) -> Json:
-        return {"id": "chatcmpl-1", "created": MADE, "model": request["model"]}
+        # `provider` is what OpenRouter adds; others ignore it
+        return {"id": "chatcmpl-1", "created": MADE, "model": request["model"], "provider": "loopback"}
 
     @staticmethod
     def _tool(request: Json) -> str:

@@ -6,8 +6,10 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 from tests.models.wire.answers import Answer, Drop, Flood, Hang, Raw, Refuse, Say
 from tests.models.wire.formats import FORMATS, Format
@@ -29,7 +31,8 @@ class Wire:
     script: list[Answer] = field(default_factory=lambda: [Say()])
     requests: list[Seen] = field(default_factory=list[Seen])
     url: str = ""
-    """Where it listens, without a path."""
+    """Where it listens. Ends with a word of its own: ports come back, and what a process remembers of a
+    provider that was down must not meet the next one."""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a request has come."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,7 +50,8 @@ class Wire:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (seen := await _read(reader)) is not None:
-                self.requests.append(seen)
+                prefix = urlsplit(self.url).path
+                self.requests.append(replace(seen, path=seen.path.removeprefix(prefix)))
                 self.asked.set()
                 answer = self.script[min(len(self.requests), len(self.script)) - 1]
                 if not await self._answer(seen, answer, reader, writer):
@@ -132,7 +136,7 @@ async def serving(*answers: Answer) -> AsyncGenerator[Wire]:
     """A provider for as long as the block lasts."""
     wire = Wire(list(answers) or [Say()])
     server = await asyncio.start_server(wire.connected, "127.0.0.1", 0)
-    wire.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    wire.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/{uuid4().hex[:8]}"
     try:
         yield wire
     finally:

@@ -34,6 +34,8 @@ from podium.models.providers.transport import TALLY, Tally, stopped
 
 MOST_TEXT = 4_000_000
 """Characters of one streamed reply."""
+_FINISH = {"tool_call": "stop"}
+"""An answer through the answer tool is a whole answer."""
 _FRAME, _TOOL_FRAME = 200, 800
 """Tokens that providers add of their own around messages, and around a schema or a tool."""
 
@@ -142,11 +144,12 @@ class HostedModel:
             usage = self._rates.cost(response.usage, usage)
         text = text_of(response)
         refusal = refusal_of(response)
+        ended = response.finish_reason or ""
         return Reply(
             text=refusal or (_unwrapped(text) if wrapped else text),
             usage=usage,
             model=self.name,
-            finish="refusal" if refusal else response.finish_reason or "",
+            finish="refusal" if refusal else _FINISH.get(ended, ended),
             mode=mode,
             calls=calls,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import msgspec
 from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelConnectionError,
@@ -15,11 +16,13 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
+from podium.engine.codec import decode
 from podium.models.faults import ModelFault, retried
 from podium.models.model import Usage
 from podium.models.providers.transport import Tally
 
 _SHOWN = 500
+_LONGEST = 100_000
 _NEVER_SENT = ("pool", "connect")
 
 
@@ -109,8 +112,14 @@ def _message(body: object) -> str:
     """What an error reply says, out of the shapes that providers use."""
     if isinstance(body, dict):
         fields = cast("dict[str, Any]", body)
-        inner: Any = next((fields[key] for key in ("error", "message", "detail") if fields.get(key)), None)
+        keys = ("error", "message", "detail", "Error", "Message")
+        inner: Any = next((fields[key] for key in keys if fields.get(key)), None)
         return str(fields) if inner is None else _message(inner)
+    if isinstance(body, str) and body.lstrip().startswith("{"):
+        try:
+            return _message(decode(body[:_LONGEST].encode("utf-8", "replace")))
+        except (msgspec.DecodeError, RecursionError):
+            return body
     return str(body) if body else ""
 
 

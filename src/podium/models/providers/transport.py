@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -40,7 +41,7 @@ class StoppedReadingError(Exception):
     """An answer was cut off by us."""
 
 
-class CappedStream(httpx2.AsyncByteStream):
+class Capped:
     """An answer's bytes, up to a limit."""
 
     def __init__(self, stream: Any, most: int, tally: Tally | None) -> None:
@@ -60,6 +61,10 @@ class CappedStream(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
+class CappedStream(Capped, httpx2.AsyncByteStream):
+    """The same, as httpx2 knows streams."""
+
+
 def stopped(tally: Tally | None, problem: str) -> StoppedReadingError:
     """Note why reading ends here: the client's libraries wrap what is raised below them."""
     if tally is not None:
@@ -74,7 +79,7 @@ async def count(request: Any) -> None:
         tally.requests += 1
 
 
-async def cap(response: Any) -> None:
+async def cap(response: Any, kind: type[Capped] = CappedStream) -> None:
     """A hook: an answer begins. Compressed ones, which were not asked for, could unfold without end."""
     tally = TALLY.get()
     if tally is not None:
@@ -82,7 +87,7 @@ async def cap(response: Any) -> None:
     if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise stopped(tally, "the answer is compressed, which was not asked for")
     streamed = "text/event-stream" in response.headers.get("content-type", "")
-    response.stream = CappedStream(response.stream, MOST_STREAM if streamed else MOST_BODY, tally)
+    response.stream = kind(response.stream, MOST_STREAM if streamed else MOST_BODY, tally)
 
 
 def timeouts(library: Any = httpx2) -> Any:
@@ -93,10 +98,13 @@ def http_client(library: Any = httpx2) -> Any:
     """A client of httpx2, or of the older httpx that one provider still uses. Hooks, not a transport of our
     own: with one, the proxies of the environment would be ignored. Redirects are not followed: a key goes
     to the address that was given and to no other."""
+    kind = CappedStream
+    if library is not httpx2:
+        kind = type("CappedStream", (Capped, library.AsyncByteStream), {})
     return library.AsyncClient(
         timeout=timeouts(library),
         limits=library.Limits(max_connections=CONNECTIONS, max_keepalive_connections=100),
         headers={"Accept-Encoding": "identity"},
-        event_hooks={"request": [count], "response": [cap]},
+        event_hooks={"request": [count], "response": [partial(cap, kind=kind)]},
         follow_redirects=False,
     )
