@@ -376,7 +376,31 @@ async def test_repairs_stay_with_the_model_that_took_over(wire: Wire, store: Sto
     ]  # fmt: skip
 
 
+async def test_a_profile_begins_with_the_first_model_that_can_be_opened(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    settings = settings_for(wire, tmp_path, profiles={"balanced": ["groq:none", MODELS["anthropic"]]})
+    told = await ask(store, settings, None)
+    assert (told.result.output, told.result.model) == ("A fine answer.", MODELS["anthropic"])
+    (fell,) = told.fell_back
+    assert fell.error == "The model groq:none needs a key in GROQ_API_KEY."
+
+
 # ── ceilings hold over attempts ──
+
+
+async def test_a_ceiling_of_money_holds_for_models_that_only_take_over(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    wire.answer_with(Refuse(400), Refuse(400), Say())
+    unpriced = f"openai-compatible:m@{wire.url}/v1"
+    settings = settings_for(wire, tmp_path, profiles={"balanced": [MODELS["openai"], unpriced]})
+    told = await ask(store, settings, None, budget=podium.Budget(usd=1))
+    assert "its price is not known" in told.result.error
+    assert len(wire.requests) == 1
+    told = await ask(store, settings, None, budget=podium.Budget(usd=1, calls=5))
+    assert told.result.output == "A fine answer."
+    assert told.result.usage.unpriced_calls == 1
 
 
 async def test_a_ceiling_of_calls_ends_the_attempts(wire: Wire, store: Store, tmp_path: Path) -> None:

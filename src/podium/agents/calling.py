@@ -71,7 +71,7 @@ class Calling:
         """The first model that can be opened; the last one's trouble is the step's failure."""
         while True:
             try:
-                model = self._models.open(self._names[0])
+                model = self._affordable(self._models.open(self._names[0]))
             except ModelUnavailableError as error:
                 said = redacted(self._effect, f"{error} {error.hint}".strip())
                 if len(self._names) == 1:
@@ -81,6 +81,17 @@ class Calling:
                 if model.rehearsal:
                     self._effect.core.note_rehearsal()
                 return model
+
+    def _affordable(self, model: Model) -> Model:
+        """A ceiling of money alone does not hold for a model without a price, wherever it was named."""
+        budget = self._effect.core.budget
+        unlimited = budget.tokens is None and budget.calls is None
+        if model.price.kind == "unknown" and budget.usd is not None and unlimited:
+            raise ModelUnavailableError(
+                f"A money budget cannot hold for {model.name}: its price is not known.",
+                hint="Give its price in podium.toml, or cap --max-tokens or --max-calls too.",
+            )
+        return model
 
     def _next(self, name: str, error: str) -> None:
         del self._names[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.agents.agent import Agent
 from podium.engine.log import Store
+from podium.errors import ModelUnavailableError
 from podium.models.model import Model
 from podium.models.registry import DEFAULT, open_model
 from podium.models.replay import ReplayModel
@@ -52,8 +53,15 @@ class Models:
         return self.open(self.name_for(agent, config))
 
     def main(self, config: Mapping[str, Any]) -> Model:
-        """The model that stands for the whole run in lists and results."""
-        return self.open(config.get("model") or self._profile("balanced")[0])
+        """The model that stands for the whole run in lists and results: of a profile, the first that can be
+        opened now."""
+        names = [config["model"]] if config.get("model") else self._profile("balanced")
+        for name in names[:-1]:
+            try:
+                return self.open(name)
+            except ModelUnavailableError:
+                continue  # the next one takes over, also when it is really asked
+        return self.open(names[-1])
 
     def open(self, name: str) -> Model:
         """The model of a name; `ModelUnavailableError` if there is none."""
