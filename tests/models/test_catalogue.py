@@ -57,6 +57,8 @@ def test_ollama_is_on_loopback_unless_told_otherwise() -> None:
     assert access_to("ollama:llama3", {}, {}).address == "http://127.0.0.1:11434/v1"
     elsewhere = {"OLLAMA_BASE_URL": "http://10.0.0.7:11434/v1"}
     assert access_to("ollama:llama3", {}, elsewhere).address == "http://10.0.0.7:11434/v1"
+    bare = {"OLLAMA_BASE_URL": "http://10.0.0.7:11434/"}
+    assert access_to("ollama:llama3", {}, bare).address == "http://10.0.0.7:11434/v1"
 
 
 @pytest.mark.parametrize("model", ["qwen3", "org/model:7b", "a@b"])

@@ -96,6 +96,28 @@ async def test_the_longest_reply_and_the_temperature_are_always_sent(
     assert "Be strict." in json.dumps(body)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai:gpt-5",
+        "openai:o3",
+        "openai-chat:gpt-5.5",
+        "anthropic:claude-opus-5",
+        "anthropic:claude-sonnet-5",
+    ],
+)
+async def test_models_that_think_get_no_temperature_and_nobody_is_warned(
+    name: str, wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    """They refuse it. A warning of a library would be an error in these tests."""
+    wire.answer_with(Say('{"a": 1}'))
+    settings = settings_for(wire, tmp_path)
+    for returns in (str, dict[str, int]):
+        told = await ask(store, settings, name, returns=returns)
+        assert told.result.status == "completed", told.result.error
+    assert ["temperature" in seen.body for seen in wire.requests] == [False, False]
+
+
 @pytest.mark.parametrize("watch", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_refusal_is_paid_for_and_not_asked_again(

@@ -34,6 +34,7 @@ class RunHandle:
         self._store = store
         self._owns_store = owns_store
         self._close = close
+        """Gives back what only this stretch needed: connections to models."""
         self._users = 1
         self._task = asyncio.get_running_loop().create_task(self._drive(lease))
 
@@ -41,8 +42,10 @@ class RunHandle:
         try:
             return await self._driver.drive(lease)
         finally:
-            await self._close()
-            await self._let_go()
+            try:
+                await self._close()
+            finally:
+                await self._let_go()
 
     async def _let_go(self) -> None:
         self._users -= 1

@@ -93,6 +93,8 @@ def access_to(
     if kind == "openai-compatible":
         model, address = _compatible(model)
     _check_address(address, kind)
+    if kind == "ollama" and address and urlsplit(address).path in ("", "/"):
+        address = f"{address.rstrip('/')}/v1"
     if not model.strip():
         raise ModelUnavailableError(f"The name {name} names no model.", hint=f"Write it as {kind}:MODEL.")
     key = variable(*provider.keys, env=env)

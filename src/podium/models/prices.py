@@ -13,7 +13,7 @@ from typing import Any
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelInfo, TieredPrices
 
-from podium.models.model import UNKNOWN, Price, Usage
+from podium.models.model import UNKNOWN, Price, Usage, charge
 from podium.settings import OwnPrice
 
 TABLES = {
@@ -37,11 +37,14 @@ class Rates:
         return self.price if self._found is None else _price(self._found, input_tokens)
 
     def cost(self, usage: Any, tokens: Usage) -> Usage:
-        """The usage of a call with what it cost, where the tables know of cached tokens and the like."""
+        """The usage of a call with what it cost, as the tables know it: long inputs and cached ones."""
         if self._found is None:
             return tokens
-        told = self._found.calc_price(usage, self._provider)
-        return Usage(tokens.input_tokens, tokens.output_tokens, float(told.total_price))
+        if usage.cache_read_tokens or usage.cache_write_tokens:
+            usd = float(self._found.calc_price(usage, self._provider).total_price)
+        else:  # the same, in a hundredth of the time
+            usd = charge(self.at(tokens.input_tokens), tokens).usd
+        return Usage(tokens.input_tokens, tokens.output_tokens, usd)
 
 
 def rates_of(provider: str, model: str, own: Mapping[str, OwnPrice]) -> Rates:

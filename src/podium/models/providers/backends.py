@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic_ai.models import Model as Backend
 
+from podium.errors import ModelUnavailableError
 from podium.models.catalogue import Access
 from podium.models.providers.transport import CONNECT_S, READ_S, http_client, timeouts
 
@@ -146,12 +147,15 @@ def _groq(access: Access) -> Opened:
 def _bedrock(access: Access) -> Opened:
     """Its client is synchronous and speaks no httpx: requests are not counted and answers not capped, but it
     is told to make a single attempt. Keys and region come from where AWS's own tools look for them."""
+    boto3 = import_module("boto3")
+    if not access.key and boto3.Session().get_credentials() is None:
+        raise ModelUnavailableError(
+            f"The model {access.name} needs credentials of AWS, for example in AWS_BEARER_TOKEN_BEDROCK."
+        )
     config = import_module("botocore.config").Config(
         connect_timeout=CONNECT_S, read_timeout=READ_S, retries={"total_max_attempts": 1}
     )
-    client = import_module("boto3").client(
-        "bedrock-runtime", config=config, endpoint_url=access.address or None
-    )
+    client = boto3.client("bedrock-runtime", config=config, endpoint_url=access.address or None)
     provider = import_module("pydantic_ai.providers.bedrock").BedrockProvider(bedrock_client=client)
     model = import_module("pydantic_ai.models.bedrock").BedrockConverseModel(access.model, provider=provider)
 

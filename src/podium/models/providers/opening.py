@@ -19,6 +19,8 @@ def open_hosted(access: Access, prices: Mapping[str, OwnPrice]) -> HostedModel:
     provider, options = access.provider.name, access.options
     try:
         opened = open_backend(access)
+    except ModelUnavailableError:
+        raise
     except Exception as error:
         raise ModelUnavailableError(
             f"The client for {access.name} cannot be opened: {type(error).__name__}: {error}."
