@@ -55,3 +55,10 @@ def test_an_unknown_name_is_told_which_names_work(name: str) -> None:
     with pytest.raises(ModelUnavailableError) as caught:
         open_model(name)
     assert caught.value.hint.startswith("These work: rehearsal")
+
+
+@pytest.mark.parametrize("name", ["openai", "openai:", "anthropic:"])
+def test_a_provider_without_a_model_shows_the_form(name: str) -> None:
+    with pytest.raises(ModelUnavailableError, match="names no model") as caught:
+        open_model(name, env={})
+    assert caught.value.hint == f"Write it as {name.removesuffix(':')}:MODEL."

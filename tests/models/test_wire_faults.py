@@ -357,7 +357,7 @@ async def test_an_address_where_nobody_listens(store: Store, tmp_path: Path) -> 
     async with serving() as gone:
         settings = settings_for(gone, tmp_path)
     told = await ask(store, settings, MODELS["openai"])
-    assert "the provider cannot be reached" in told.result.error
+    assert f"the provider cannot be reached at {gone.url}/v1" in told.result.error
     assert told.result.usage == Charge(calls=3), "nothing was sent, so nothing can have been billed"
 
 

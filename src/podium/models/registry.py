@@ -74,6 +74,9 @@ def _open_replay(name: str, run_id: str, store: Store | None) -> Model:
 def _unknown(name: str, kind: str, rest: str) -> ModelUnavailableError:
     if kind.endswith(".py"):
         return ModelUnavailableError(f"There is no model {name}.", hint=f"Did you mean python:{name}?")
+    if kind in PROVIDERS:
+        form = COMPATIBLE if kind == "openai-compatible" else f"{kind}:MODEL"
+        return ModelUnavailableError(f"The name {name} names no model.", hint=f"Write it as {form}.")
     meant = nearest(kind.lower(), ("rehearsal", "python", "replay", *PROVIDERS))
     full = f"{meant}:{rest}" if rest and meant != DEFAULT else meant
     hint = f"Did you mean {full}? {_WORKS}" if meant else _WORKS

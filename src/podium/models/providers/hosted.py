@@ -103,7 +103,8 @@ class HostedModel:
         except ModelFault:
             raise
         except Exception as error:
-            raise fault_of(error, tally if self._counted else Tally(1)) from error
+            counted = tally if self._counted else Tally(1)
+            raise fault_of(error, counted, self._backend.base_url or "") from error
         finally:
             TALLY.reset(token)
 

@@ -57,7 +57,7 @@ def refusal_of(response: ModelResponse) -> str:
     return f"the model refused: {_shown(str(said))}" if said else "the model refused to answer"
 
 
-def fault_of(error: Exception, tally: Tally) -> ModelFault:
+def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
     """Every way in which a call can fail."""
     calls = tally.requests
     if not calls:
@@ -73,9 +73,9 @@ def fault_of(error: Exception, tally: Tally) -> ModelFault:
         case ModelHTTPError():
             return _error_reply(error, calls)
         case ModelTimeoutError() | ModelRequestTimeout():
-            return _lost("timeout", error, calls)
+            return _lost("timeout", error, calls, address)
         case ModelConnectionError():
-            return _lost("dropped", error, calls)
+            return _lost("dropped", error, calls, address)
         case ModelAPIError() | UnexpectedModelBehavior():
             said = f"the answer cannot be read: {_shown(error.message)}"
         case _:  # it had the wrong shape, and the client stumbled over that
@@ -99,9 +99,9 @@ def _error_reply(error: ModelHTTPError, calls: int) -> ModelFault:
     )
 
 
-def _lost(kind: Any, error: ModelAPIError, calls: int) -> ModelFault:
+def _lost(kind: Any, error: ModelAPIError, calls: int, address: str) -> ModelFault:
     if getattr(error, "phase", None) in _NEVER_SENT:
-        said = f"the provider cannot be reached: {_shown(error.message)}"
+        said = f"the provider cannot be reached at {address}" if address else "the provider cannot be reached"
         return ModelFault("unreachable", said, retry=True, down=True, calls=calls)
     words = {"timeout": "no answer in time", "dropped": "the connection broke off"}
     said = f"{words[kind]}: {_shown(error.message)}"
