@@ -33,6 +33,7 @@ def environment(folder: Path, wire: Wire) -> dict[str, str]:
         "OPENAI_API_KEY": IN_ENVIRONMENT,
         "OPENAI_BASE_URL": f"{wire.url}/{IN_ADDRESS}/v1",
         "GATEWAY_TOKEN": IN_ADDRESS,
+        "A_NOTE": FAMILIAR,
         "XDG_DATA_HOME": str(folder),
         "PODIUM_RETRY_WAIT": "1ms",
     }
