@@ -50,7 +50,8 @@ bench: $(STAMP) ## Measure, beside plain asyncio and LangGraph; QUICK=1 for a sm
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --constraint requirements.lock \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra openai --extra anthropic \
+		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 
 LOCK_FLAGS = --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -33,6 +33,7 @@ HEAVY = {"pydantic", "pydantic_ai", "jinja2", "rich", "nh3", "markdown_it", "fas
 """Never imported by the light rooms."""
 
 LAZY = {
+    ("models/registry.py", "podium.models.providers.opening"): "hosted models take a second to import",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
     ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",
@@ -41,7 +42,10 @@ LAZY = {
 }
 """(file, imported module) -> why this one import stands inside a function."""
 
-SLOW_TO_IMPORT = ("pydantic", "pydantic_ai", "jinja2", "fastapi", "mcp", "nh3")
+SLOW_TO_IMPORT = (
+    "pydantic", "pydantic_ai", "genai_prices", "httpx2", "openai", "anthropic", "jinja2", "fastapi", "mcp",
+    "nh3",
+)  # fmt: skip
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 
 PUBLIC = (

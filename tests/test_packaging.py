@@ -59,6 +59,8 @@ def pins(lock: str) -> dict[str, str]:
     [
         ("requirements.lock", PROJECT["project"]["dependencies"]),
         ("requirements-dev.lock", PROJECT["project"]["dependencies"] + PROJECT["dependency-groups"]["dev"]),
+        ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["openai"]),
+        ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["anthropic"]),
     ],
 )
 def test_a_lock_pins_what_is_declared(lock: str, declared: list[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import SettingsError
-from podium.settings import Settings, parse_duration, provider_keys, store_url
+from podium.settings import OwnPrice, Settings, parse_duration, provider_keys, store_url, variable
 
 
 @pytest.fixture
@@ -196,3 +196,52 @@ def test_secrets_are_the_long_values_of_secret_names_longest_first() -> None:
     }
     assert Settings().secrets(variables) == ["ghp_0123456789abcdef", "aws-secret-value", "sk-0123456789"]
     assert provider_keys(variables) == ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"]
+
+
+def test_a_profile_may_name_the_models_that_take_over(project: Path, tmp_path: Path) -> None:
+    (project / "podium.toml").write_text('[profiles]\nfast = ["openai:a", "python:m.py:f"]\n')
+    settings = Settings.load(project, env(tmp_path, PODIUM_PROFILE_POWERFUL="anthropic:b, groq:c"))
+    assert settings.profiles == {
+        "fast": ["openai:a", f"python:{project}/m.py:f"],
+        "powerful": ["anthropic:b", "groq:c"],
+    }
+
+
+def test_own_prices_and_the_limits_of_providers(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "user.toml").write_text(
+        '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10\n[providers.openai]\nrequests_per_minute = 60\n'
+    )
+    (project / "podium.toml").write_text(
+        'retry_wait = "200ms"\n[providers.ollama]\nbase_url = "http://127.0.0.1:9/v1"\noutput = "tool"\n'
+    )
+    settings = Settings.load(project, env(tmp_path))
+    assert settings.prices["openai:gpt-x"] == OwnPrice(input=2.5, output=10)
+    assert settings.providers["openai"].requests_per_minute == 60
+    assert settings.providers["ollama"].output == "tool"
+    assert settings.retry_wait == 0.2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[prices."openai:x"]\ninput = 1\n',
+        '[prices."openai:x"]\ninput = -1\noutput = 1\n',
+        '[prices."openai:x"]\ninput = 1\noutput = 1\ncached = 1\n',
+        "[providers.openai]\nrequests_per_minute = 0\n",
+        "[providers.openai]\nrpm = 5\n",
+        '[providers.openai]\noutput = "json"\n',
+        "[profiles]\nfast = [1]\n",
+    ],
+)
+def test_a_wrong_table_is_refused_with_what_would_be_right(text: str, project: Path, tmp_path: Path) -> None:
+    (project / "podium.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(project, env(tmp_path))
+    assert "must be a table of" in str(caught.value)
+    assert caught.value.hint.startswith("For example: [")
+
+
+def test_keys_are_looked_for_under_their_own_names() -> None:
+    given = {"B": " two ", "C": "three"}
+    assert variable("A", "B", "C", env=given) == "two"
+    assert variable("A", env=given) == ""

@@ -14,7 +14,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import platformdirs
@@ -25,14 +25,15 @@ FILE_NAME = "podium.toml"
 
 SECRET_NAMES = re.compile(
     r"(_API_KEY|_APIKEY|_ACCESS_KEY|_SECRET_KEY|_TOKEN|_SECRET|_PASSWORD|_PASSWD|_CREDENTIALS)$"
-    r"|^(AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|PGPASSWORD)$"
+    r"|^(AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|AWS_BEARER_TOKEN_BEDROCK|PGPASSWORD)$"
 )
 """Names of variables whose values must never reach a log, a prompt or a report."""
 
 PROVIDER_KEYS = (
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY",
     "MISTRAL_API_KEY", "COHERE_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY",
-    "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "TAVILY_API_KEY", "BRAVE_API_KEY",
+    "AWS_SECRET_ACCESS_KEY", "AWS_BEARER_TOKEN_BEDROCK", "OPENAI_COMPATIBLE_API_KEY", "OLLAMA_API_KEY",
+    "HF_TOKEN", "TAVILY_API_KEY", "BRAVE_API_KEY",
 )  # fmt: skip
 """Keys that providers know by these names; Podium gives them no second one."""
 
@@ -41,6 +42,28 @@ OTHER_VARIABLES = ("PODIUM_CONFIG", "PODIUM_DEBUG")
 
 Natural = Annotated[int, msgspec.Meta(ge=0)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
+PerMinute = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class OwnPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model costs, where the price tables do not know it or are wrong: `[prices."openai:gpt-x"]`."""
+
+    input: Amount
+    """US dollars per million tokens of input."""
+    output: Amount
+    """US dollars per million tokens of output."""
+
+
+class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one provider is talked to: `[providers.openai]`."""
+
+    base_url: str = ""
+    """Another address than its own; stronger than the provider's variable."""
+    requests_per_minute: PerMinute | None = None
+    tokens_per_minute: PerMinute | None = None
+    """Input and output together, as the provider counts them: the longest reply, until it is there."""
+    output: Literal["", "native", "tool", "prompted"] = ""
+    """How structured replies are asked for; empty: the best way that the model supports."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +73,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where runs are kept: `sqlite:///PATH` or a bare path. Default: the user's data folder."""
     model: str = ""
     """The model for every agent; empty: each agent's own, or its profile's."""
-    profiles: dict[str, str] = {}
-    """Which model stands behind `fast`, `balanced` and `powerful`."""
+    profiles: dict[str, str | list[str]] = {}
+    """Which model stands behind `fast`, `balanced` and `powerful`; in a list, the next one takes over when
+    one gives up."""
     max_usd: Amount | None = None
     """Ceiling of money per run, in US dollars."""
     max_tokens: Natural | None = None
@@ -64,6 +88,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How many model calls of one run may be under way at once."""
     cache: bool = False
     """Serve identical model calls from a cache across runs."""
+    prices: dict[str, OwnPrice] = {}
+    """Own prices, by the model's full name."""
+    providers: dict[str, ProviderOptions] = {}
+    """Addresses and limits, by the provider's name."""
+    retry_wait: float = 1.0
+    """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
     files: tuple[str, ...] = ()
     """The settings files that were read, the strongest first. Not a key."""
     sources: dict[str, str] = {}
@@ -82,8 +112,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         layers += [_read_environment(environ, here), _read_flags(flags, here)]
         for source, layer in layers:
             for key, value in layer.items():
-                profiles = cast("dict[str, str]", values.get("profiles", {}))
-                values[key] = {**profiles, **value} if key == "profiles" else value
+                weaker = cast("dict[str, Any]", values.get(key, {})) if key in TABLES else {}
+                values[key] = {**weaker, **value} if key in TABLES else value
                 sources[key] = f"PODIUM_{key.upper()}" if source == "environment" else source
         values.setdefault("store", default_store())
         return cls(**values, files=tuple(str(file) for file in files), sources=sources)
@@ -102,16 +132,24 @@ KEYS: dict[str, Any] = {
 }
 """Every key that a file, a variable or a flag may set, with its type."""
 
+TABLES = ("profiles", "prices", "providers")
+"""Keys that are tables: their entries are merged over all sources. No variable of their own sets them."""
+
+_DURATIONS = ("time_limit", "retry_wait")
+
 _EXPECTED = {
     "store": "a path or a URL such as sqlite:///podium.sqlite",
     "model": "a model's name",
-    "profiles": "a table of profile = model",
+    "profiles": "a table of profile = model, or of profile = [model, next model]",
     "max_usd": "an amount of at least 0",
     "max_tokens": "a whole number of at least 0",
     "max_calls": "a whole number of at least 0",
     "time_limit": "a duration such as 90s, 15m or 2h",
     "concurrency": "a whole number from 1 to 10,000",
     "cache": "true or false",
+    "prices": "a table of models with `input` and `output` in US dollars per million tokens",
+    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output`",
+    "retry_wait": "a duration such as 500ms or 2s",
 }
 
 
@@ -178,6 +216,12 @@ def debug_wanted() -> bool:
     return os.environ.get("PODIUM_DEBUG", "") not in ("", "0")
 
 
+def variable(*names: str, env: Mapping[str, str] | None = None) -> str:
+    """The first of these variables that is set; keys and addresses of providers keep their own names."""
+    environ = os.environ if env is None else env
+    return next((value for name in names if (value := environ.get(name, "").strip())), "")
+
+
 def provider_keys(env: Mapping[str, str] | None = None) -> list[str]:
     """Names of the known provider keys that are set; never their values."""
     environ = os.environ if env is None else env
@@ -207,7 +251,7 @@ def _read_file(file: Path) -> tuple[str, dict[str, Any]]:
 
 def _read_environment(env: Mapping[str, str], cwd: Path) -> tuple[str, dict[str, Any]]:
     layer: dict[str, Any] = {}
-    names = tuple(f"PODIUM_{key.upper()}" for key in KEYS if key != "profiles")
+    names = tuple(f"PODIUM_{key.upper()}" for key in KEYS if key not in TABLES)
     for name, value in env.items():
         if not name.startswith("PODIUM_") or not value or name in OTHER_VARIABLES:
             continue
@@ -215,7 +259,9 @@ def _read_environment(env: Mapping[str, str], cwd: Path) -> tuple[str, dict[str,
             key = name.removeprefix("PODIUM_").lower()
             layer[key] = _convert(key, value, name, cwd, from_text=True)
         elif name.startswith("PODIUM_PROFILE_"):
-            layer.setdefault("profiles", {})[name.removeprefix("PODIUM_PROFILE_").lower()] = value
+            models = [model.strip() for model in value.split(",") if model.strip()]
+            profile = name.removeprefix("PODIUM_PROFILE_").lower()
+            layer.setdefault("profiles", {})[profile] = models if len(models) > 1 else value.strip()
         elif meant := nearest(name, names):  # others may be somebody else's: container hosts set PODIUM_PORT
             raise SettingsError(f"{name} is not a setting.", hint=f"Did you mean {meant}?")
     return "environment", layer
@@ -233,7 +279,7 @@ def _convert(key: str, value: Any, source: str, base: Path, *, from_text: bool =
         hint = f"Did you mean `{meant}`?" if meant else f"Valid keys: {', '.join(KEYS)}."
         raise SettingsError(f"{source or 'Podium'}: `{key}` is not a setting.", hint=hint)
     try:
-        if key == "time_limit":
+        if key in _DURATIONS:
             return parse_duration(value)
         given = _plain(value) if from_text else value
         converted: Any = msgspec.convert(given, KEYS[key], strict=not from_text)
@@ -251,6 +297,8 @@ def _anchored(key: str, value: Any, base: Path) -> Any:
         return store_url(value, base)
     if key == "profiles":
         return {name: _anchored("model", model, base) for name, model in value.items()}
+    if isinstance(value, list):
+        return [_anchored(key, model, base) for model in cast("list[str]", value)]
     if key == "model" and value.startswith("python:") and value != "python:":
         return f"python:{(base / value.removeprefix('python:')).absolute()}"
     return value
@@ -262,5 +310,10 @@ def _plain(text: str) -> str:
 
 
 def _hint(key: str) -> str:
-    examples = {"store": 'store = "podium.sqlite"', "profiles": '[profiles]\nfast = "rehearsal"'}
+    examples = {
+        "store": 'store = "podium.sqlite"',
+        "profiles": '[profiles]\nfast = "rehearsal"',
+        "prices": '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10',
+        "providers": "[providers.openai]\nrequests_per_minute = 500",
+    }
     return "" if key not in examples else f"For example: {examples[key]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.engine import codec
+from podium.models.mending import mended
 from podium.models.repair import Mismatch, find, repair_prompt
 
 
@@ -194,3 +196,95 @@ def test_the_repair_prompt_holds_the_question_the_reply_and_the_error() -> None:
 
 def test_a_very_long_reply_is_cut_in_the_repair_prompt() -> None:
     assert len(repair_prompt("p", "x" * 1_000_000, "e")) < 10_000
+
+
+# ── slightly broken ──
+
+
+class Node(msgspec.Struct):
+    name: str
+    children: list[Node] = []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"x": 1,}',
+        '{"x": 1, "label": "a",\n}',
+        "{'x': 1}",
+        "{'x': 1, 'label': 'it\\'s \"fine\"'}",
+        '{"x": 1 // the first\n}',
+        '{/* a point */ "x": 1}',
+        '{"x": 1, # the first\n "label": "a # b // c /* d"}',
+        '{x: 1, label: "a"}',
+        '{"x": 1, "label": "two\nlines\tand a tab"}',
+        '{"x": 1',
+        '{"x": 1, "label": "a"',
+        '```json\n{"x": 1,}\n```',
+        '```json\n{"x": 1\n```',
+        "Sure, it's {'x': 1,} and that's all.",
+    ],
+)
+def test_what_is_slightly_broken_is_mended(text: str) -> None:
+    assert value(text, Point).x == 1
+
+
+def test_mending_keeps_what_strings_say() -> None:
+    assert value('{"x": 1, "label": "a, } // b\', c",}', Point).label == "a, } // b', c"
+    assert value("{'x': 1, 'label': 'say \"yes\", don\\'t'}", Point).label == 'say "yes", don\'t'
+    assert value('{"x": 1, "label": "one\ntwo",}', Point).label == "one\ntwo"
+
+
+def test_words_of_python() -> None:
+    assert value('{"a": True, "b": False, "c": None}', dict[str, Any]) == {"a": True, "b": False, "c": None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"x": }', '{"x": 1, "label": ', '{"x": 1, "label": "cut of', '{"x": one}', '{"x": 1,, "label": "a"}',
+     '{"x": 1 "label": "a"}', '{,"x": 1}', '{"x": 1]', '{"x" 1}'],
+)  # fmt: skip
+def test_nothing_is_guessed(text: str) -> None:
+    assert error(text, Point)
+
+
+def test_an_open_bracket_is_closed_and_not_searched_for_a_part() -> None:
+    text = '{"name": "root", "children": [{"name": "leaf", "children": []}'
+    assert value(text, Node) == Node("root", [Node("leaf")])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"name": "root", "children": [{"name": "leaf", "children": []}', '[{"name": "a"}, {"name": "b"}, ',
+     '```json\n{"name": "root", "children": [{"name": "leaf"}', '{"children": [{"name": "a"}], "name": "cu'],
+)  # fmt: skip
+def test_a_part_of_a_reply_that_was_cut_off_is_not_the_answer(text: str) -> None:
+    assert isinstance(find(text, Node, whole=False), Mismatch)
+
+
+def test_a_reply_that_was_cut_off_after_its_data_is_fine() -> None:
+    assert find('{"name": "a"} and then I', Node, whole=False) == b'{"name":"a"}'
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_mending_never_changes_what_is_json(data: Any) -> None:
+    text = json.dumps([data])
+    assert [json.loads(found) for found in islice(mended(text, close=True), 1)] == [[data]]
+
+
+@given(st.text(alphabet="{}[]:,'\"\\/*# ax1\n", max_size=60))
+def test_mending_ends_whatever_it_is_given(text: str) -> None:
+    for found in mended(text, close=True):
+        assert found[0] in "{["
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "{'a':" * 50_000, "[1," * 100_000, "/*" * 100_000 + "{", '{"' * 50_000]
+)
+def test_mending_takes_bounded_work(text: str) -> None:
+    assert isinstance(find(text, Point), Mismatch)

@@ -27,6 +27,8 @@ class Agent:
     """The longest reply."""
     timeout: float = 300.0
     """Seconds that one call may take; waiting for a free slot or for budget does not count."""
+    attempts: int = 3
+    """How often a model is called when its provider is in trouble, before the next one of the profile is."""
     prompts: Prompts | None = None
     """Where its tasks' prompts are found when an ask gives none."""
 

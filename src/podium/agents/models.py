@@ -1,15 +1,17 @@
-"""Which model answers for an agent in a run."""
+"""Which models answer for an agent in a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.agents.agent import Agent
 from podium.engine.log import Store
+from podium.errors import ModelUnavailableError
 from podium.models.model import Model
 from podium.models.registry import DEFAULT, open_model
 from podium.models.replay import ReplayModel
+from podium.settings import Settings
 
 
 class Models:
@@ -21,40 +23,53 @@ class Models:
 
     def __init__(
         self,
-        profiles: Mapping[str, str] | None = None,
+        profiles: Mapping[str, str | Sequence[str]] | None = None,
         store: Store | None = None,
         opened: Mapping[str, Model] | None = None,
+        *,
+        settings: Settings | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
-        self._profiles = dict(profiles or {})
+        self.settings = settings or Settings()
+        self._profiles = dict(self.settings.profiles if profiles is None else profiles)
         self._store = store
+        self._env = env
         self._opened = dict(opened or {})
         """Models by name; those that were handed in as objects are here from the start."""
+        self._ours: list[Model] = []
+        """Models that were opened here and have to be closed here."""
 
     def name_for(self, agent: Agent, config: Mapping[str, Any]) -> str:
         """The name of the model that an agent gets; opens nothing, so a replay can ask for it too."""
+        return self.names_for(agent, config)[0]
+
+    def names_for(self, agent: Agent, config: Mapping[str, Any]) -> list[str]:
+        """The same, followed by those that take over when it gives up: only a profile has such."""
         chosen: Mapping[str, str] = config.get("model_for") or {}
-        return (
-            chosen.get(agent.name)
-            or chosen.get(agent.role)
-            or config.get("model")
-            or agent.model
-            or self._profiles.get(agent.profile)
-            or DEFAULT
-        )
+        named = chosen.get(agent.name) or chosen.get(agent.role) or config.get("model") or agent.model
+        return [named] if named else self._profile(agent.profile)
 
     def for_agent(self, agent: Agent, config: Mapping[str, Any]) -> Model:
         return self.open(self.name_for(agent, config))
 
     def main(self, config: Mapping[str, Any]) -> Model:
-        """The model that stands for the whole run in lists and results."""
-        return self.open(config.get("model") or self._profiles.get("balanced") or DEFAULT)
+        """The model that stands for the whole run in lists and results: of a profile, the first that can be
+        opened now."""
+        names = [config["model"]] if config.get("model") else self._profile("balanced")
+        for name in names[:-1]:
+            try:
+                return self.open(name)
+            except ModelUnavailableError:
+                continue  # the next one takes over, also when it is really asked
+        return self.open(names[-1])
 
     def open(self, name: str) -> Model:
         """The model of a name; `ModelUnavailableError` if there is none."""
         found = self._opened.get(name)
         if found is None:
-            found = open_model(name, store=self._store)
+            found = open_model(name, store=self._store, settings=self.settings, env=self._env)
             self._opened[name] = self._opened[found.name] = found
+            self._ours.append(found)
         return found
 
     async def prepare(self, config: Mapping[str, Any]) -> list[Model]:
@@ -66,3 +81,16 @@ class Models:
             if isinstance(model, ReplayModel):
                 await model.prepare()
         return models
+
+    async def close(self) -> None:
+        """Give back the connections of all models that were opened here; they can be opened again."""
+        closing, self._ours = self._ours, []
+        for model in closing:
+            self._opened = {name: one for name, one in self._opened.items() if one is not model}
+            close = getattr(model, "close", None)
+            if close is not None:
+                await close()
+
+    def _profile(self, profile: str) -> list[str]:
+        models = self._profiles.get(profile) or DEFAULT
+        return [models] if isinstance(models, str) else list(models)

@@ -16,7 +16,7 @@ from podium.engine.runner import MakeRun
 from podium.errors import UsageError
 from podium.models.function import FunctionModel, ModelFunction
 from podium.models.model import Model
-from podium.models.registry import open_model
+from podium.models.registry import is_hosted, open_model
 from podium.settings import Settings
 from podium.stores import open_store
 
@@ -34,12 +34,19 @@ class Context:
         self.redact = _redactor(settings)
 
     def models(self, opened: Mapping[str, Model]) -> Models:
-        return Models(self.settings.profiles, self.store, opened=opened)
+        return Models(store=self.store, opened=opened, settings=self.settings)
 
-    def as_model(self, choice: ModelChoice) -> Model:
-        """An open model, from a name, an async function, or one already."""
+    def chosen(self, choice: ModelChoice) -> tuple[str, dict[str, Model]]:
+        """The name of a model under which it holds in any folder, and the open model if that costs nothing.
+        Hosted ones are opened, and closed again, by the run that uses them."""
+        if isinstance(choice, str) and is_hosted(choice):
+            return choice, {}
+        model = self._opened(choice)
+        return model.name, {model.name: model}
+
+    def _opened(self, choice: ModelChoice) -> Model:
         if isinstance(choice, str):
-            return open_model(choice, store=self.store)
+            return open_model(choice, store=self.store, settings=self.settings)
         if hasattr(choice, "complete"):
             return cast("Model", choice)
         return FunctionModel(cast("ModelFunction", choice))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from podium.engine.core import Delta
@@ -20,11 +20,21 @@ DELTA_BUFFER = 1000
 class RunHandle:
     """What `start`, `resume` and `fork` return. The run is already durable and under way."""
 
-    def __init__(self, store: Store, driver: Driver, lease: Lease, *, owns_store: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        driver: Driver,
+        lease: Lease,
+        *,
+        owns_store: bool,
+        close: Callable[[], Awaitable[None]],
+    ) -> None:
         self.run_id = driver.run_id
         self._driver = driver
         self._store = store
         self._owns_store = owns_store
+        self._close = close
+        """Gives back what only this stretch needed: connections to models."""
         self._users = 1
         self._task = asyncio.get_running_loop().create_task(self._drive(lease))
 
@@ -32,7 +42,10 @@ class RunHandle:
         try:
             return await self._driver.drive(lease)
         finally:
-            await self._let_go()
+            try:
+                await self._close()
+            finally:
+                await self._let_go()
 
     async def _let_go(self) -> None:
         self._users -= 1

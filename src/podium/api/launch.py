@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from podium import __version__
+from podium.agents.models import Models
 from podium.api.context import Context, ModelChoice, open_context
 from podium.api.handle import RunHandle
 from podium.api.ids import new_run_id
@@ -74,7 +75,7 @@ async def start(
             concurrency=config["concurrency"],
             created=_as_logged(ctx, created),
         )
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store)
+        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -133,11 +134,11 @@ async def resume(
         check_resumable(row.run_id, row.status)
         lease = await ctx.store.acquire(row.run_id, take_over=take_over)
         try:
-            driver = await _resumed(ctx, row.run_id, workflow, budget, model, model_for)
+            driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for)
         except BaseException:
             await ctx.store.release(lease)
             raise
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store)
+        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -185,7 +186,7 @@ async def fork(
             ctx.store, lease.run_id, found, make_run=ctx.make_run(models), redact=ctx.redact,
             concurrency=config.get("concurrency", 0),
         )  # fmt: skip
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store)
+        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -198,7 +199,7 @@ async def _resumed(
     budget: Budget | None,
     model: ModelChoice | None,
     model_for: Mapping[str, str] | None,
-) -> Driver:
+) -> tuple[Driver, Models]:
     created, config, old_budget = history_of(
         await ctx.store.read(run_id, types=("run.created", "run.resumed"))
     )
@@ -211,10 +212,11 @@ async def _resumed(
     models = await ctx.prepare(now, old_budget.merged(budget or Budget()), opened)
     if changes:
         changes |= {"models": now["models"], "rehearsal": now["rehearsal"]}
-    return Driver(
+    driver = Driver(
         ctx.store, run_id, found, make_run=ctx.make_run(models), redact=ctx.redact, budget=budget,
         config=changes, concurrency=config.get("concurrency", 0),
     )  # fmt: skip
+    return driver, models
 
 
 def _config(
@@ -241,14 +243,13 @@ def _choose_model(ctx: Context, config: dict[str, Any], model: ModelChoice | Non
     """Write the model's name into the run's settings; one that is handed in as an object is kept open."""
     if model is None:
         return {}
-    chosen = ctx.as_model(model)
-    config["model"] = chosen.name
-    return {chosen.name: chosen}
+    config["model"], opened = ctx.chosen(model)
+    return opened
 
 
 def _named(ctx: Context, model_for: Mapping[str, str]) -> dict[str, str]:
     """Models by role, under names that hold in any folder."""
-    return {role: ctx.as_model(name).name for role, name in model_for.items()}
+    return {role: ctx.chosen(name)[0] for role, name in model_for.items()}
 
 
 def _budget_of(settings: Settings) -> Budget:

@@ -150,12 +150,14 @@ def _keys() -> Check:
 
 def _models(settings: Settings) -> Check:
     """The models that the settings name can really be opened; `replay:` needs its run and is left out."""
-    named = {"model": settings.model or DEFAULT, **settings.profiles}
-    told = ", ".join(f"{place} {name}" for place, name in named.items())
-    for place, name in named.items():
+    named = [("model", settings.model or DEFAULT)]
+    for profile, models in settings.profiles.items():
+        named += [(profile, name) for name in ([models] if isinstance(models, str) else models)]
+    told = ", ".join(f"{place} {name}" for place, name in named)
+    for place, name in named:
         try:
             if not name.startswith("replay:"):
-                open_model(name)
+                open_model(name, settings=settings)
         except PodiumError as error:
             where = "`model`" if place == "model" else f"the profile {place}"
             return Check("models", "warn", f"{where}: {error}", error.hint)

@@ -240,6 +240,10 @@ class Attempt:
         self._settle(event.charge)
         self._effect.emit(event)
 
+    def withdraw(self) -> None:
+        """The call is not made after all: nothing is spent and nothing is told."""
+        self._settle(NOTHING)
+
     def spend(self, charge: Charge) -> None:
         """Like `settle`, for a charge that the step's own last event will tell."""
         self._settle(charge)

@@ -35,6 +35,10 @@ class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True)
     """Why the reply ended: `stop`, `length`, …"""
     mode: str = ""
     """How the structured reply was asked for, where a provider has several ways."""
+    nth: int = 1
+    """Which attempt at this model with this question it was."""
+    retry_in_s: float = 0.0
+    """How long the ask waits before the next attempt; 0: there is none."""
     latency_ms: float = 0.0
     rehearsal: bool = False
     """The answer was made up by the rehearsal model."""

@@ -47,6 +47,8 @@ class Usage(msgspec.Struct, frozen=True):
 
     input_tokens: int = 0
     output_tokens: int = 0
+    usd: float | None = None
+    """What it cost, where that is known more exactly than from the tokens: cached input is cheaper."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -58,7 +60,11 @@ class Reply(msgspec.Struct, frozen=True):
     model: str = ""
     """Which model really answered, where it says so; providers resolve aliases."""
     finish: str = "stop"
-    """Why it ended: `stop`, `length`, `refusal`, …"""
+    """Why it ended: `stop`, `length`, …"""
+    mode: str = ""
+    """How a structured reply was asked for: `native`, `tool` or `prompted`."""
+    calls: int = 1
+    """Requests that went out; one, unless an adapter failed to keep its word."""
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -98,33 +104,36 @@ class Model(Protocol):
         ...
 
 
-def charge(price: Price, usage: Usage) -> Charge:
+def charge(price: Price, usage: Usage, calls: int = 1) -> Charge:
     """What a call cost. An unknown price costs nothing and is counted as such."""
-    usd = (
-        usage.input_tokens * price.input_per_million + usage.output_tokens * price.output_per_million
-    ) / 1_000_000
+    usd = usage.usd
+    if usd is None:
+        usd = (
+            usage.input_tokens * price.input_per_million + usage.output_tokens * price.output_per_million
+        ) / 1_000_000
     return Charge(
         usd=usd if price.kind == "known" else 0.0,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
-        calls=1,
-        unpriced_calls=int(price.kind == "unknown"),
+        calls=calls,
+        unpriced_calls=calls if price.kind == "unknown" else 0,
     )
 
 
 def worst_case(call: Call, price: Price) -> Charge:
     """A token is at least one byte, so input is bounded by its bytes; output by `max_tokens`."""
-    return charge(price, Usage(_input_bytes(call), call.max_tokens))
+    return charge(price, Usage(input_bytes(call), call.max_tokens))
 
 
 def estimate(call: Call, text: str) -> Usage:
     """Usage for models that count no tokens: a quarter of the bytes. It never passes the worst case,
     because a figure that nobody is billed for must not break a ceiling."""
     reply = -(-_size(text) // 4)
-    return Usage(-(-_input_bytes(call) // 4), min(reply, call.max_tokens))
+    return Usage(-(-input_bytes(call) // 4), min(reply, call.max_tokens))
 
 
-def _input_bytes(call: Call) -> int:
+def input_bytes(call: Call) -> int:
+    """An upper bound of a call's input tokens."""
     schema = 0 if call.schema is None else len(encode(call.schema))
     return _size(call.system) + _size(call.prompt) + schema
 

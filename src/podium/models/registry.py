@@ -1,36 +1,47 @@
 """From a model's name to the model.
 
-Offline models are opened here. Hosted ones (`openai:…`, `anthropic:…`) belong into a module of their
-own, `podium.models.providers`, imported on the first use of such a name and never before.
+Offline models are opened here. Hosted ones (`openai:…`, `anthropic:…`) live in `podium.models.providers`,
+imported on the first use of such a name and never before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from podium.engine.log import Store
 from podium.errors import ModelUnavailableError
+from podium.models.catalogue import COMPATIBLE, PROVIDERS, access_to
 from podium.models.function import load_function
 from podium.models.model import Model
 from podium.models.rehearsal import Rehearsal
 from podium.models.replay import ReplayModel
-from podium.settings import nearest
+from podium.settings import Settings, nearest
 
 DEFAULT = "rehearsal"
 """What answers when nobody names a model: it needs no key and costs nothing."""
 
 OFFLINE = ("rehearsal", "python:FILE.py:function", "replay:RUN_ID")
-"""The forms of the names that work."""
+"""The forms of the names that need nothing."""
 
-HOSTED = (
-    "anthropic", "azure", "bedrock", "cohere", "deepseek", "google", "groq", "mistral", "ollama", "openai",
-    "openai-compatible", "openrouter", "xai",
-)  # fmt: skip
-"""Providers that are understood but not part of this version."""
-
-_WORKS = f"These work: {', '.join(OFFLINE)}."
+_HOSTED = ", ".join(f"{name}:MODEL" for name in PROVIDERS if name != "openai-compatible")
+_WORKS = f"These work: {', '.join(OFFLINE)}, {_HOSTED}, {COMPATIBLE}."
 
 
-def open_model(name: str, *, store: Store | None = None) -> Model:
-    """The model of a name, or `ModelUnavailableError`. `store` is where `replay:` finds its run."""
+def is_hosted(name: str) -> bool:
+    """Whether a name stands for a provider's model."""
+    kind, _, rest = name.partition(":")
+    return kind in PROVIDERS and bool(rest)
+
+
+def open_model(
+    name: str,
+    *,
+    store: Store | None = None,
+    settings: Settings | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Model:
+    """The model of a name, or `ModelUnavailableError`. `store` is where `replay:` finds its run; `env`
+    replaces the environment in which keys are looked for."""
     kind, _, rest = name.partition(":")
     match kind:
         case "rehearsal" if not rest:
@@ -39,13 +50,17 @@ def open_model(name: str, *, store: Store | None = None) -> Model:
             return load_function(name)
         case "replay":
             return _open_replay(name, rest, store)
-        case _ if kind in HOSTED:
-            raise ModelUnavailableError(
-                f"The model {name} cannot be used: hosted providers are not part of this version yet.",
-                hint=_WORKS,
-            )
+        case _ if is_hosted(name):
+            return _open_hosted(name, settings or Settings(), env)
         case _:
             raise _unknown(name, kind, rest)
+
+
+def _open_hosted(name: str, settings: Settings, env: Mapping[str, str] | None) -> Model:
+    access = access_to(name, settings.providers, env)
+    from podium.models.providers.opening import open_hosted  # noqa: PLC0415 - takes a second to import
+
+    return open_hosted(access, settings.prices)
 
 
 def _open_replay(name: str, run_id: str, store: Store | None) -> Model:
@@ -57,12 +72,12 @@ def _open_replay(name: str, run_id: str, store: Store | None) -> Model:
 
 
 def _unknown(name: str, kind: str, rest: str) -> ModelUnavailableError:
-    meant = nearest(kind.lower(), ("rehearsal", "python", "replay", *HOSTED))
     if kind.endswith(".py"):
         return ModelUnavailableError(f"There is no model {name}.", hint=f"Did you mean python:{name}?")
+    if kind in PROVIDERS:
+        form = COMPATIBLE if kind == "openai-compatible" else f"{kind}:MODEL"
+        return ModelUnavailableError(f"The name {name} names no model.", hint=f"Write it as {form}.")
+    meant = nearest(kind.lower(), ("rehearsal", "python", "replay", *PROVIDERS))
     full = f"{meant}:{rest}" if rest and meant != DEFAULT else meant
     hint = f"Did you mean {full}? {_WORKS}" if meant else _WORKS
-    return ModelUnavailableError(
-        f"There is no model {name or '(empty name)'}; hosted providers are not part of this version yet.",
-        hint=hint,
-    )
+    return ModelUnavailableError(f"There is no model {name or '(empty name)'}.", hint=hint)

@@ -1,8 +1,8 @@
 """Getting structured data out of a reply: find the JSON, check it, say readably what is wrong.
 
 Models wrap JSON in Markdown fences, introduce it and comment on it. Every place where JSON may lie is
-tried in order; the first that fits the wanted type is the answer. Nothing is ever executed, and the
-work is bounded whatever a reply holds.
+tried in order; the first that fits the wanted type is the answer. What is only slightly broken is mended
+before anybody pays for a repair. Nothing is ever executed, and the work is bounded whatever a reply holds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 
 from podium.engine import codec
 from podium.errors import NotEncodableError
+from podium.models.mending import close_brackets, mended
 
 MAX_REPAIRS = 2
 """How often a reply that does not fit is sent back."""
@@ -49,16 +50,23 @@ class Mismatch(msgspec.Struct, frozen=True):
     """Why: one paragraph that a person can read and a model can act on."""
 
 
-def find(text: str, returns: Any) -> bytes | Mismatch:
-    """The JSON in a reply that fits the type `returns`, checked and without decoration."""
+def find(text: str, returns: Any, *, whole: bool = True) -> bytes | Mismatch:
+    """The JSON in a reply that fits the type `returns`, checked and without decoration. Of a reply that was
+    cut off at its longest (not `whole`) nothing is guessed."""
     read = codec.reader(returns)
     problems: list[tuple[bool, int, str]] = []
-    for candidate in _candidates(text[:_LONGEST]):
+    for candidate in _candidates(text[:_LONGEST], whole):
         try:
             read(candidate)
             return codec.encode(codec.decode(candidate))
         except (ValueError, RecursionError, NotEncodableError) as error:
             problems.append((_is_json(candidate), len(candidate), explain(error)))
+    for candidate in _slightly_broken(text[:_LONGEST], close=whole):
+        try:
+            read(candidate)
+            return codec.encode(codec.decode(candidate))
+        except (ValueError, RecursionError, NotEncodableError):
+            continue  # what is wrong with the reply as it stands is the better explanation
     if problems:
         # The largest piece of real JSON is the one that was meant; a `[1]` in the prose before it is not.
         return Mismatch(max(problems)[2])
@@ -112,23 +120,23 @@ def _line(item: dict[str, Any]) -> str:
     return f"{where + ': ' if where else ''}{item.get('msg', 'invalid')} (got {given})"
 
 
-def _candidates(text: str) -> Iterator[bytes]:
+def _candidates(text: str, complete: bool) -> Iterator[bytes]:
     """The places where the JSON may lie, the most likely first, none twice."""
     seen: set[bytes] = set()
-    for candidate in islice(_places(text), _MOST_CANDIDATES):
+    for candidate in islice(_places(text, complete), _MOST_CANDIDATES):
         data = _without_lone_surrogates(candidate).encode("utf-8", "replace")
         if data and data not in seen:
             seen.add(data)
             yield data
 
 
-def _places(text: str) -> Iterator[str]:
+def _places(text: str, complete: bool) -> Iterator[str]:
     whole = text.strip()
     if _looks_like_json(whole):
         yield whole
     for fence in _FENCE.finditer(text):
         yield fence.group(1).strip()
-    yield from _balanced(text)
+    yield from _balanced(text, complete)
 
 
 def _without_lone_surrogates(text: str) -> str:
@@ -136,6 +144,14 @@ def _without_lone_surrogates(text: str) -> str:
     if "\\u" not in text:
         return text
     return _ESCAPE.sub(lambda found: "\\ufffd" if len(found[0]) == 6 else found[0], text)
+
+
+def _slightly_broken(text: str, *, close: bool) -> Iterator[bytes]:
+    """What can be mended without a guess, and was not JSON before."""
+    bodies = [fence.group(1) for fence in _FENCE.finditer(text)]
+    candidates = (found for body in (*bodies, text) for found in mended(body, close=close))
+    for candidate in islice(candidates, _MOST_CANDIDATES):
+        yield _without_lone_surrogates(candidate).encode("utf-8", "replace")
 
 
 def _is_json(data: bytes) -> bool:
@@ -151,8 +167,9 @@ def _looks_like_json(text: str) -> bool:
     return text.startswith(tuple('{["-0123456789')) or text in ("true", "false", "null")
 
 
-def _balanced(text: str) -> Iterator[str]:
-    """Each outermost `{…}` or `[…]` of a text that is closed again."""
+def _balanced(text: str, complete: bool) -> Iterator[str]:
+    """Each outermost `{…}` or `[…]` of a text that is closed again. One that is not is closed here, or in a
+    reply that was cut off ends the search: what lies inside it is a part, not the answer."""
     marks = _MOST_MARKS
     position = 0
     while marks > 0 and (opening := _OPENING.search(text, position)):
@@ -162,6 +179,10 @@ def _balanced(text: str) -> Iterator[str]:
         if end:
             yield text[opening.start() : end]
             position = end
+        elif not complete:
+            return
+        elif closed := close_brackets(text, opening.start()):
+            yield closed
 
 
 def _end_of(text: str, start: int, most_marks: int) -> tuple[int, int]:

@@ -213,7 +213,8 @@ def _attempted(event: Event, state: RunState) -> Line | None:
     if not isinstance(data, ModelAttempted):
         return None
     cost = (money(data.charge.usd),) if data.charge.usd else ()
-    notes = (*cost, duration(data.latency_ms / 1000))
+    again = (f"again in {duration(data.retry_in_s)}",) if data.retry_in_s else ()
+    notes = (*cost, duration(data.latency_ms / 1000), *again)
     model = model_name(data.model)
     if data.ok:
         return Line(f"{model} answered", "trace", notes)

@@ -38,7 +38,17 @@ model = "rehearsal"
 # [profiles]
 # fast = "rehearsal"
 # balanced = "rehearsal"
-# powerful = "rehearsal"
+# powerful = ["anthropic:MODEL", "openai:MODEL"]  # the second takes over when the first gives up
+
+# What a model costs, where the public tables do not know it, in US dollars per million tokens.
+# [prices."openai-compatible:MODEL@http://127.0.0.1:8000/v1"]
+# input = 0.20
+# output = 0.60
+
+# How fast a provider may be asked.
+# [providers.anthropic]
+# requests_per_minute = 50
+# tokens_per_minute = 40_000
 """
 
 WORKFLOW = '''\

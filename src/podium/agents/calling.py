@@ -1,0 +1,197 @@
+"""One question on its way to an answer: attempts, waits, and the next model when one gives up.
+
+Every request has its own reservation and its own event; while an ask waits it holds neither a slot nor money.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import cast
+
+from podium.agents.agent import Agent
+from podium.agents.models import Models
+from podium.agents.wire import Wire, redacted
+from podium.engine.effect import Attempt, Effect
+from podium.engine.events import Charge
+from podium.engine.retry import Retry
+from podium.errors import ModelFailedError, ModelUnavailableError, StepTimeoutError, StoreError
+from podium.models.events import ModelFellBack
+from podium.models.faults import ModelFault
+from podium.models.guard import Guard, Pace
+from podium.models.model import Call, Model, OnDelta, Reply, estimate
+
+LONGEST_WAIT_S = 60.0
+"""However long a provider asks to wait, and however often it failed."""
+
+Deltas = Callable[[], OnDelta | None]
+"""Makes the receiver of one attempt's pieces: each begins anew."""
+
+
+class Calling:
+    """The calls of one ask. It stays with the model that it has turned to."""
+
+    def __init__(self, effect: Effect, models: Models, names: list[str], agent: Agent) -> None:
+        self._effect = effect
+        self._models = models
+        self._names = list(names)
+        self._timeout = agent.timeout
+        self._retry = Retry(
+            agent.attempts, first_wait_s=models.settings.retry_wait, most_wait_s=LONGEST_WAIT_S
+        )
+        self.model = self._open()
+        """The model that answers now."""
+
+    async def answer(self, call: Call, deltas: Deltas) -> Reply:
+        """The reply of the first model that gives one."""
+        while True:
+            try:
+                reply = await self._patiently(call, deltas)
+            except (ModelFailedError, StepTimeoutError) as error:
+                if len(self._names) == 1:
+                    raise
+                self._next(self.model.name, error.reason)
+                self.model = self._open()
+            else:
+                return self._accepted(call, reply)
+
+    def _accepted(self, call: Call, reply: Reply) -> Reply:
+        """A model that does not want to answer will not want to when it is asked again."""
+        if reply.finish == "refusal":
+            said = redacted(self._effect, f"{self.model.name}: {reply.text}")
+            raise ModelFailedError(
+                call.path, "RefusalError", said, model=self.model.name, attempt=call.attempt
+            )
+        return reply
+
+    # ── which model ──
+
+    def _open(self) -> Model:
+        """The first model that can be opened; the last one's trouble is the step's failure."""
+        while True:
+            try:
+                model = self._affordable(self._models.open(self._names[0]))
+            except ModelUnavailableError as error:
+                said = redacted(self._effect, f"{error} {error.hint}".strip())
+                if len(self._names) == 1:
+                    raise ModelFailedError(self._effect.path, "ModelUnavailableError", said) from error
+                self._next(self._names[0], said)
+            else:
+                if model.rehearsal:
+                    self._effect.core.note_rehearsal()
+                return model
+
+    def _affordable(self, model: Model) -> Model:
+        """A ceiling of money alone does not hold for a model without a price, wherever it was named."""
+        budget = self._effect.core.budget
+        unlimited = budget.tokens is None and budget.calls is None
+        if model.price.kind == "unknown" and budget.usd is not None and unlimited:
+            raise ModelUnavailableError(
+                f"A money budget cannot hold for {model.name}: its price is not known.",
+                hint="Give its price in podium.toml, or cap --max-tokens or --max-calls too.",
+            )
+        return model
+
+    def _next(self, name: str, error: str) -> None:
+        del self._names[0]
+        self._effect.emit(ModelFellBack(from_model=name, to_model=self._names[0], error=error))
+
+    # ── how often ──
+
+    async def _patiently(self, call: Call, deltas: Deltas) -> Reply:
+        guard = _guard_of(self.model)
+        if guard is None:
+            return await self._once(call, deltas, 1, None)
+        nth, trial = 1, False
+        try:
+            while True:
+                try:
+                    trial = guard.breaker.check(trial)
+                    reply = await self._once(call, deltas, nth, guard.pace)
+                except ModelFault as fault:
+                    if not fault.retry or nth >= self._retry.attempts:
+                        trial = _judged(guard, fault, trial)
+                        raise self._failed(call, fault, nth) from fault
+                    await self._effect.backoff(fault.wait_s or 0.0)
+                    nth += 1
+                else:
+                    trial = False
+                    guard.breaker.answered()
+                    return reply
+        finally:
+            if trial:
+                guard.breaker.left()
+
+    async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
+        """One request, as soon as the provider's pace allows it."""
+        effect, worst = self._effect, self.model.worst_case(call)
+        tokens = estimate(call, "").input_tokens + call.max_tokens
+        while True:
+            async with effect.attempt(worst) as attempt:
+                wait = 0.0 if pace is None else pace.take(tokens)
+                if wait <= 0:
+                    reply = await self._call(attempt, call, worst, deltas(), nth)
+                    if pace is not None and reply.usage is not None:
+                        pace.correct(reply.usage.input_tokens + reply.usage.output_tokens - tokens)
+                    return reply
+                attempt.withdraw()
+            await effect.backoff(wait)
+
+    async def _call(
+        self, attempt: Attempt, call: Call, worst: Charge, on_delta: OnDelta | None, nth: int
+    ) -> Reply:
+        """One call on the wire: timed and settled, whatever comes of it."""
+        limit = asyncio.timeout(self._timeout)
+        wire = Wire(self._effect, attempt, self.model, call, worst, nth)
+        try:
+            async with limit:
+                reply = await self.model.complete(call, on_delta)
+        except StoreError:
+            raise  # the log itself is in trouble; that is no outcome of a call
+        except Exception as error:
+            hosted = _guard_of(self.model) is not None
+            if limit.expired() and not hosted:
+                raise wire.timed_out(self._timeout) from error
+            fault = self._late() if limit.expired() else error
+            if not isinstance(fault, ModelFault) or not hosted:
+                raise wire.failed(error) from error
+            fault.wait_s = self._wait(fault, nth)
+            wire.faulted(fault, fault.wait_s)
+            raise fault from error
+        wire.answered(reply)
+        return reply
+
+    def _late(self) -> ModelFault:
+        said = f"no answer within {self._timeout:g} s"
+        return ModelFault("timeout", said, retry=True, billed=True, down=True)
+
+    def _wait(self, fault: ModelFault, nth: int) -> float:
+        """Seconds until the next attempt: as long as the provider asks, else longer each time."""
+        if not fault.retry or nth >= self._retry.attempts:
+            return 0.0
+        if fault.wait_s is None:
+            return self._retry.wait(nth)
+        return min(fault.wait_s, LONGEST_WAIT_S) * random.uniform(1.0, 1.1)
+
+    def _failed(self, call: Call, fault: ModelFault, nth: int) -> ModelFailedError:
+        tries = f" (attempt {nth} of {self._retry.attempts})" if nth > 1 else ""
+        said = redacted(self._effect, f"{self.model.name}: {fault}{tries}")
+        return ModelFailedError(
+            call.path, "ModelFault", said, model=self.model.name, attempt=call.attempt,
+            fault=fault.kind, status=fault.status,
+        )  # fmt: skip
+
+
+def _guard_of(model: Model) -> Guard | None:
+    """Only hosted models have one: what a function raises is never tried again."""
+    return cast("Guard | None", getattr(model, "guard", None))
+
+
+def _judged(guard: Guard, fault: ModelFault, trial: bool) -> bool:
+    """Tell the breaker how a call ended; a trial is over with that."""
+    if fault.down:
+        guard.breaker.gave_up(trial)
+    elif fault.kind != "resting":
+        guard.breaker.answered()
+    return False

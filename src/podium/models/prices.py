@@ -1,0 +1,78 @@
+"""What a model costs: one's own price from the settings, else the public tables, else unknown.
+
+Unknown stays unknown: a ceiling of money cannot hold for such a model, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from genai_prices.data_snapshot import get_snapshot
+from genai_prices.types import ModelInfo, TieredPrices
+
+from podium.models.model import UNKNOWN, Price, Usage, charge
+from podium.settings import OwnPrice
+
+TABLES = {
+    "openai": "openai", "openai-chat": "openai", "anthropic": "anthropic", "google": "google",
+    "mistral": "mistral", "groq": "groq", "openrouter": "openrouter", "bedrock": "aws",
+}  # fmt: skip
+"""Podium's names of providers, and those of the tables."""
+
+
+class Rates:
+    """The price of one model. It may rise for long inputs."""
+
+    def __init__(self, price: Price, found: ModelInfo | None = None, provider: Any = None) -> None:
+        self.price = price
+        """For an input of ordinary length."""
+        self._found = found
+        self._provider = provider
+
+    def at(self, input_tokens: int) -> Price:
+        """The price for an input of a certain length: long ones cost more per token with some providers."""
+        return self.price if self._found is None else _price(self._found, input_tokens)
+
+    def cost(self, usage: Any, tokens: Usage) -> Usage:
+        """The usage of a call with what it cost, as the tables know it: long inputs and cached ones."""
+        if self._found is None:
+            return tokens
+        if usage.cache_read_tokens or usage.cache_write_tokens:
+            usd = float(self._found.calc_price(usage, self._provider).total_price)
+        else:  # the same, in a hundredth of the time
+            usd = charge(self.at(tokens.input_tokens), tokens).usd
+        return Usage(tokens.input_tokens, tokens.output_tokens, usd)
+
+
+def rates_of(provider: str, model: str, own: Mapping[str, OwnPrice]) -> Rates:
+    """The price of `provider:model`."""
+    mine = own.get(f"{provider}:{model}")
+    if mine is not None:
+        return Rates(Price("known", mine.input, mine.output))
+    if provider not in TABLES:
+        return Rates(UNKNOWN)
+    try:
+        table, found = get_snapshot().find_provider_model(model, None, TABLES[provider], None)
+    except LookupError:
+        return Rates(UNKNOWN)
+    price = _price(found, 0)
+    return Rates(price, found, table) if price.kind == "known" else Rates(UNKNOWN)
+
+
+def _price(found: ModelInfo, input_tokens: int) -> Price:
+    prices = found.get_prices(datetime.now(UTC))
+    into, out = prices.input_mtok, prices.output_mtok
+    if into is None and out is None:
+        return UNKNOWN  # priced by the request or the minute: no ceiling could be computed
+    return Price("known", _rate(into, input_tokens), _rate(out, input_tokens))
+
+
+def _rate(price: Decimal | TieredPrices | None, input_tokens: int) -> float:
+    """Dollars per million; the last tier that begins at or below this input counts for all of it."""
+    if isinstance(price, TieredPrices):
+        passed = [tier.price for tier in price.tiers if input_tokens >= tier.start]
+        return float(passed[-1] if passed else price.base)
+    return float(price or 0)

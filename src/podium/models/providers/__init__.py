@@ -1,0 +1,2 @@
+"""Hosted models, on Pydantic AI's model layer. Slow to import: only `models.registry` opens this door, when
+a name such as `openai:…` is really used."""

@@ -1,0 +1,190 @@
+"""A hosted model: one call is one request, whatever becomes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model as Backend
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+
+from podium.engine.codec import decode, encode
+from podium.engine.events import Charge
+from podium.models.faults import ModelFault
+from podium.models.guard import Guard
+from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, input_bytes
+from podium.models.prices import Rates
+from podium.models.providers.backends import Opened
+from podium.models.providers.output import MODES, WRAPPED, Mode, best_mode, ordered, parameters
+from podium.models.providers.reading import clean, fault_of, refusal_of, text_of, usage_of
+from podium.models.providers.transport import TALLY, Tally, stopped
+
+MOST_TEXT = 4_000_000
+"""Characters of one streamed reply."""
+_FINISH = {"tool_call": "stop"}
+"""An answer through the answer tool is a whole answer."""
+_FRAME, _TOOL_FRAME = 200, 800
+"""Tokens that providers add of their own around messages, and around a schema or a tool."""
+
+
+class HostedModel:
+    """A model of a provider."""
+
+    rehearsal: bool = False
+
+    def __init__(self, name: str, opened: Opened, rates: Rates, guard: Guard, *, mode: Mode = "") -> None:
+        self.name = name
+        self.guard = guard
+        self._backend = opened.backend
+        self._rates = rates
+        self._mode: Mode = mode
+        """The way of asking for data that the settings want; empty: the best one."""
+        self._close = opened.close
+        self._counted = opened.counted
+        self._profile = opened.backend.profile
+        self._tempered = _takes_temperature(opened.backend)
+
+    @property
+    def price(self) -> Price:
+        return self._rates.price
+
+    async def close(self) -> None:
+        """Give its connections back."""
+        await self._close()
+
+    def worst_case(self, call: Call) -> Charge:
+        """Schemas are rewritten for some providers, so they count twice."""
+        schema = 0 if call.schema is None else len(encode(call.schema)) + _TOOL_FRAME
+        tokens = Usage(input_bytes(call) + schema + _FRAME, call.max_tokens)
+        return charge(self._rates.at(tokens.input_tokens), tokens)
+
+    async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
+        """Some clients refuse a schema that their strict mode cannot hold before anything is sent: then the
+        next way of asking is taken."""
+        modes = self._modes(call.schema)
+        for mode in modes:
+            try:
+                return await self._ask(call, mode, on_delta)
+            except ModelFault as fault:
+                fault.mode = mode
+                if fault.calls or mode == modes[-1]:
+                    raise
+        raise AssertionError("there is always a way of asking")
+
+    def _modes(self, schema: dict[str, Any] | None) -> list[Mode]:
+        if schema is None:
+            return [""]
+        best = self._mode or best_mode(self._profile, schema, self._backend.system)
+        return MODES[MODES.index(best) :]
+
+    async def _ask(self, call: Call, mode: Mode, on_delta: OnDelta | None) -> Reply:
+        tally = Tally()
+        token = TALLY.set(tally)
+        try:
+            asked, wrapped = ModelRequestParameters(), False
+            if call.schema is not None:
+                schema, wrapped = ordered(call.schema)
+                asked = parameters(mode, schema)
+            response = await self._respond(call, asked, on_delta, tally)
+            return self._reply(response, mode, wrapped, tally)
+        except ModelFault:
+            raise
+        except Exception as error:
+            counted = tally if self._counted else Tally(1)
+            raise fault_of(error, counted, self._backend.base_url or "") from error
+        finally:
+            TALLY.reset(token)
+
+    async def _respond(
+        self, call: Call, asked: ModelRequestParameters, on_delta: OnDelta | None, tally: Tally
+    ) -> ModelResponse:
+        message = ModelRequest(
+            parts=[UserPromptPart(clean(call.prompt))], instructions=clean(call.system) or None
+        )
+        settings = ModelSettings(max_tokens=call.max_tokens)
+        if self._tempered:
+            settings["temperature"] = call.temperature
+        if on_delta is None:
+            return await model_request(
+                self._backend, [message], model_settings=settings, model_request_parameters=asked
+            )
+        opened = model_request_stream(
+            self._backend, [message], model_settings=settings, model_request_parameters=asked
+        )
+        seen = 0
+        async with opened as stream:
+            async for event in stream:
+                if text := _delta(event):
+                    seen += len(text)
+                    if seen > MOST_TEXT:
+                        raise stopped(tally, f"the answer is longer than {MOST_TEXT // 1_000_000} MB")
+                    on_delta(clean(text))
+            return stream.get()
+
+    def _reply(self, response: ModelResponse, mode: str, wrapped: bool, tally: Tally) -> Reply:
+        calls = max(1, tally.requests)
+        if response.state != "complete":
+            raise ModelFault(
+                "dropped", "the answer broke off", retry=True, billed=True, down=True, calls=calls
+            )
+        usage = usage_of(response)
+        if usage is not None:
+            usage = self._rates.cost(response.usage, usage)
+        text = text_of(response)
+        refusal = refusal_of(response)
+        ended = response.finish_reason or ""
+        return Reply(
+            text=refusal or (_unwrapped(text) if wrapped else text),
+            usage=usage,
+            model=self.name,
+            finish="refusal" if refusal else _FINISH.get(ended, ended),
+            mode=mode,
+            calls=calls,
+        )
+
+
+def _delta(event: Any) -> str:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)):
+            return text
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return text
+        case PartStartEvent(part=ToolCallPart(args=str(text))):
+            return text
+        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str(text))):
+            return text
+        case _:
+            return ""
+
+
+def _unwrapped(text: str) -> str:
+    """The reply inside the object that was put around its schema; what is not such an object stays."""
+    try:
+        whole = decode(clean(text).encode())
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    if isinstance(whole, dict) and set(whole) == {WRAPPED}:  # pyright: ignore[reportUnknownArgumentType]
+        return encode(whole[WRAPPED]).decode()
+    return text
+
+
+def _takes_temperature(backend: Backend) -> bool:
+    """Models that think refuse it: better not sent than warned about on every call."""
+    profile: dict[str, Any] = dict(backend.profile)
+    if profile.get("anthropic_disallows_sampling_settings"):
+        return False
+    thinks = profile.get("thinking_always_enabled") or profile.get("thinking_enabled_by_default")
+    return not (profile.get("openai_supports_reasoning") and thinks)

@@ -1,0 +1,128 @@
+"""What came back, in Podium's terms: a reply, or a fault that says what has to happen next."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelConnectionError,
+    ModelHTTPError,
+    ModelQuotaExceededError,
+    ModelRequestTimeout,
+    ModelTimeoutError,
+    UnexpectedModelBehavior,
+)
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
+from podium.engine.codec import decode
+from podium.models.faults import ModelFault, retried
+from podium.models.model import Usage
+from podium.models.providers.transport import Tally
+
+_SHOWN = 500
+_LONGEST = 100_000
+_NEVER_SENT = ("pool", "connect")
+
+
+def text_of(response: ModelResponse) -> str:
+    """The text of a reply, or what the model handed to the answer tool."""
+    tools = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    if tools:
+        return tools[0].args_as_json_str()
+    return clean("".join(part.content for part in response.parts if isinstance(part, TextPart)))
+
+
+def clean(text: str) -> str:
+    """Text that can be written anywhere: halves of surrogate pairs become one, or a mark."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def usage_of(response: ModelResponse) -> Usage | None:
+    """`None`: the provider did not say."""
+    usage = response.usage
+    if usage.unmeasured_requests or not (usage.input_tokens or usage.output_tokens):
+        return None
+    return Usage(usage.input_tokens, usage.output_tokens)
+
+
+def refusal_of(response: ModelResponse) -> str:
+    """Why the model did not want to answer; empty: it did."""
+    if response.finish_reason != "content_filter":
+        return ""
+    said = (response.provider_details or {}).get("refusal") or text_of(response)
+    return f"the model refused: {_shown(str(said))}" if said else "the model refused to answer"
+
+
+def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
+    """Every way in which a call can fail."""
+    calls = tally.requests
+    if not calls:
+        return ModelFault("rejected", f"the call cannot be made: {_shown(str(error))}", calls=0)
+    if tally.problem:
+        return ModelFault("oversized", tally.problem, billed=True, calls=calls)
+    if 300 <= tally.status < 400:
+        said = (
+            f"HTTP {tally.status}: the address sends us elsewhere, and a key only goes where it was meant to"
+        )
+        return ModelFault("rejected", said, status=tally.status, calls=calls)
+    match error:
+        case ModelHTTPError():
+            return _error_reply(error, calls)
+        case ModelTimeoutError() | ModelRequestTimeout():
+            return _lost("timeout", error, calls, address)
+        case ModelConnectionError():
+            return _lost("dropped", error, calls, address)
+        case ModelAPIError() | UnexpectedModelBehavior():
+            said = f"the answer cannot be read: {_shown(error.message)}"
+        case _:  # it had the wrong shape, and the client stumbled over that
+            said = f"the answer cannot be read: {type(error).__name__}: {_shown(str(error))}"
+    return ModelFault("garbled", said, retry=True, billed=True, down=True, calls=calls)
+
+
+def _error_reply(error: ModelHTTPError, calls: int) -> ModelFault:
+    status = error.status_code
+    said = f"HTTP {status}: {_shown(_message(error.body) or 'no explanation')}"
+    again = retried(status) and not isinstance(error, ModelQuotaExceededError)
+    return ModelFault(
+        "limited" if status == 429 else "unavailable" if retried(status) else "rejected",
+        said,
+        retry=again,
+        billed=error.in_stream,
+        down=status >= 500,
+        status=status,
+        wait_s=error.retry_after,
+        calls=calls,
+    )
+
+
+def _lost(kind: Any, error: ModelAPIError, calls: int, address: str) -> ModelFault:
+    if getattr(error, "phase", None) in _NEVER_SENT:
+        said = f"the provider cannot be reached at {address}" if address else "the provider cannot be reached"
+        return ModelFault("unreachable", said, retry=True, down=True, calls=calls)
+    words = {"timeout": "no answer in time", "dropped": "the connection broke off"}
+    said = f"{words[kind]}: {_shown(error.message)}"
+    return ModelFault(kind, said, retry=True, billed=True, down=True, calls=calls)
+
+
+def _message(body: object) -> str:
+    """What an error reply says, out of the shapes that providers use."""
+    if isinstance(body, dict):
+        fields = cast("dict[str, Any]", body)
+        keys = ("error", "message", "detail", "Error", "Message")
+        inner: Any = next((fields[key] for key in keys if fields.get(key)), None)
+        return str(fields) if inner is None else _message(inner)
+    if isinstance(body, str) and body.lstrip().startswith("{"):
+        try:
+            return _message(decode(body[:_LONGEST].encode("utf-8", "replace")))
+        except (msgspec.DecodeError, RecursionError):
+            return body
+    return str(body) if body else ""
+
+
+def _shown(text: str) -> str:
+    line = " ".join(clean(text).split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"

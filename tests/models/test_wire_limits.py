@@ -1,0 +1,232 @@
+"""Answers without end, providers that are down, and limits that are kept, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+import podium
+from podium.engine.events import Charge
+from podium.engine.log import Store
+from podium.models.events import ModelAttempted
+from podium.models.guard import GUARDS, Breaker
+from podium.models.providers.transport import CappedStream, StoppedReadingError, Tally
+from tests.models.wire.answers import Flood, Raw, Refuse, Say
+from tests.models.wire.asking import AGENT, MODELS, ask, settings_for
+from tests.models.wire.server import Wire
+
+ROOT = Path(__file__).parents[2]
+
+
+async def read_flood(name: str, url: str, how: str) -> dict[str, Any]:
+    """What a fresh process tells about one call; its memory is its own."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.models.programs.read_flood", name, url, how,
+        cwd=ROOT, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    return json.loads(out)
+
+
+class Endless(httpx2.AsyncByteStream):
+    """Pieces of a kilobyte, for ever."""
+
+    closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 1000
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def test_the_bytes_of_an_answer_have_an_end() -> None:
+    tally, source = Tally(), Endless()
+    stream = CappedStream(source, 1_000_000, tally)
+    seen: list[int] = []
+
+    async def read() -> None:
+        async for data in stream:
+            seen.append(len(data))
+
+    with pytest.raises(StoppedReadingError):
+        await read()
+    await stream.aclose()
+    assert (sum(seen), tally.problem, source.closed) == (1_000_000, "the answer is longer than 1 MB", True)
+
+
+@pytest.mark.parametrize("provider", MODELS)
+async def test_a_stream_without_end_is_cut_in_little_memory(provider: str, wire: Wire) -> None:
+    wire.answer_with(Flood(megabytes=50))
+    url = wire.url if provider == "anthropic" else f"{wire.url}/v1"
+    told = await read_flood(MODELS[provider], url, "streamed")
+    assert told["said"].startswith("oversized: the answer is longer than")
+    assert told["grown_mb"] < 100
+    assert len(wire.requests) == 1
+
+
+@pytest.mark.parametrize("provider", MODELS)
+async def test_a_body_without_end_is_cut_in_little_memory(provider: str, wire: Wire) -> None:
+    wire.answer_with(Say("x" * 50_000_000))
+    url = wire.url if provider == "anthropic" else f"{wire.url}/v1"
+    told = await read_flood(MODELS[provider], url, "whole")
+    assert told["said"] == "oversized: the answer is longer than 8 MB"
+    assert told["grown_mb"] < 100
+    assert len(wire.requests) == 1
+
+
+async def test_an_answer_that_was_cut_counts_in_full_and_is_not_asked_for_again(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    wire.answer_with(Flood(megabytes=10))
+    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai-chat"], watch=True)
+    assert told.result.error == "draft: openai-chat:gpt-4o: the answer is longer than 4 MB"
+    assert len(wire.requests) == 1
+    assert [(one.ok, one.estimated) for one in told.attempts] == [(False, True)]
+
+
+async def test_a_compressed_answer_that_nobody_asked_for_is_refused(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    bomb = gzip.compress(b" " * 20_000_000)
+    wire.answer_with(Raw(bomb, headers={"Content-Encoding": "gzip"}))
+    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai"])
+    assert "compressed, which was not asked for" in told.result.error
+    assert wire.requests[0].headers["accept-encoding"] == "identity"
+    assert len(wire.requests) == 1
+
+
+async def test_a_redirect_is_not_followed(wire: Wire, store: Store, tmp_path: Path) -> None:
+    wire.answer_with(Refuse(307, headers={"Location": f"{wire.url}/elsewhere/v1/responses"}))
+    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai"])
+    assert "HTTP 307: the address sends us elsewhere" in told.result.error
+    assert (len(wire.requests), told.result.usage) == (1, Charge(calls=1))
+
+
+# ── a provider that is down ──
+
+
+async def test_a_provider_that_is_down_is_not_hammered(wire: Wire, store: Store, tmp_path: Path) -> None:
+    """Three calls give up after three requests each; the fourth makes none."""
+    wire.answer_with(Refuse(503))
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> list[str]:
+        said: list[str] = []
+        for number in range(5):
+            try:
+                said.append(await run.ask(AGENT, "draft", prompt=str(number)))
+            except podium.ModelFailedError as error:
+                said.append(error.reason)
+        return said
+
+    settings = settings_for(wire, tmp_path)
+    result = await podium.run(flow, "x", model=MODELS["openai"], store=store, settings=settings)
+    assert len(wire.requests) == 9
+    assert result.usage == Charge(calls=9)
+    assert ["HTTP 503" in said for said in result.output] == [True, True, True, False, False]
+    assert "openai is not being called now: 3 calls in a row failed for good" in result.output[4]
+
+
+async def test_a_hiccup_that_hits_many_calls_at_once_breaks_nothing(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    wire.answer_with(*[Refuse(503)] * 20, Say())
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> int:
+        asked = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(20)}
+        return len([one.unwrap() for one in (await run.gather(asked)).values()])
+
+    settings = settings_for(wire, tmp_path)
+    result = await podium.run(
+        flow, "x", model=MODELS["openai"], store=store, settings=settings, concurrency=20
+    )
+    assert (result.output, len(wire.requests)) == (20, 40)
+
+
+async def test_the_next_model_is_asked_while_a_provider_rests(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    wire.answer_with(*[Refuse(503)] * 3, Say(), *[Refuse(503)] * 3, Say(), *[Refuse(503)] * 3, Say())
+    settings = settings_for(wire, tmp_path, profiles={"balanced": [MODELS["openai"], MODELS["anthropic"]]})
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> list[str]:
+        return [await run.ask(AGENT, "draft", prompt=str(number)) for number in range(4)]
+
+    result = await podium.run(flow, "x", store=store, settings=settings)
+    assert result.output == ["A fine answer."] * 4
+    asked = [seen.path.partition("?")[0].removeprefix("/v1/") for seen in wire.requests]
+    assert asked == [*["responses"] * 3, "messages"] * 3 + ["messages"]
+
+
+# ── limits ──
+
+
+async def test_a_pace_is_kept_and_waiting_holds_no_slot(wire: Wire, store: Store, tmp_path: Path) -> None:
+    """1200 a minute are 20 a second, with a burst of 120: of 125 calls five have to wait."""
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> int:
+        asked = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(125)}
+        return len([one.unwrap() for one in (await run.gather(asked)).values()])
+
+    settings = settings_for(wire, tmp_path, limits={"requests_per_minute": 1200})
+    result = await podium.run(
+        flow, "x", model=MODELS["openai-chat"], store=store, settings=settings, concurrency=2,
+        budget=podium.Budget(calls=125),
+    )  # fmt: skip
+    assert (result.output, len(wire.requests), result.usage.calls) == (125, 125, 125)
+
+
+async def test_a_wait_for_the_pace_ends_with_the_run(wire: Wire, store: Store, tmp_path: Path) -> None:
+    """One request a minute: the second call would wait for a minute."""
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> list[str]:
+        return [await run.ask(AGENT, "draft", prompt=name) for name in ("a", "b")]
+
+    settings = settings_for(wire, tmp_path, limits={"requests_per_minute": 1})
+    handle = await podium.start(flow, "x", model=MODELS["openai"], store=store, settings=settings)
+    async for event in handle.events():
+        if event.type == "model.asked" and event.path == "draft#2":
+            break
+    result = await handle.cancel()
+    assert (result.status, len(wire.requests), result.usage.calls) == ("cancelled", 1, 1)
+    rows = [row.to_event(handle.run_id) for row in await store.read(handle.run_id)]
+    assert len([row for row in rows if isinstance(row.data, ModelAttempted)]) == 1
+
+
+async def test_a_trial_call_may_make_all_its_attempts(wire: Wire, store: Store, tmp_path: Path) -> None:
+    """After a rest, a provider that stumbles once more and then answers is back."""
+    wire.answer_with(*[Refuse(503)] * 10, Say())
+    settings, clock = settings_for(wire, tmp_path), [1000.0]
+    guard = GUARDS.of("openai", f"{wire.url}/v1", None, None)
+    guard.breaker = Breaker("openai", lambda: clock[0])
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> list[bool]:
+        answered: list[bool] = []
+        for number in range(6):
+            clock[0] += 100 if number == 4 else 0
+            try:
+                await run.ask(AGENT, "draft", prompt=str(number))
+                answered.append(True)
+            except podium.ModelFailedError:
+                answered.append(False)
+        return answered
+
+    result = await podium.run(flow, "x", model=MODELS["openai"], store=store, settings=settings)
+    assert result.output == [False, False, False, False, True, True]
+    assert len(wire.requests) == 9 + 2 + 1

@@ -1,0 +1,79 @@
+"""What a provider on loopback can be told to answer: one small class for each way to behave or misbehave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A proper answer, in the format and manner (streamed or not, tool or text) that was asked for."""
+
+    text: str = "A fine answer."
+    input_tokens: int = 12
+    output_tokens: int = 5
+    usage: bool = True
+    """Whether the answer tells what it used."""
+    finish: str = "stop"
+    """`stop`, `length` or `refusal`."""
+    pieces: int = 4
+    """In how many pieces a streamed answer comes."""
+    drop_after: int | None = None
+    """Cut the connection after so many pieces of a stream."""
+    hang_after: int | None = None
+    """Say nothing more after so many pieces of a stream."""
+
+    def cut(self) -> list[str]:
+        size = max(1, -(-len(self.text) // self.pieces))
+        return [self.text[start : start + size] for start in range(0, len(self.text), size)]
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """An error reply."""
+
+    status: int
+    message: str = "Something is wrong."
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    code: str = "error"
+
+    def body(self) -> bytes:
+        error: dict[str, Any] = {"type": self.code, "code": self.code, "message": self.message}
+        return json.dumps({"type": "error", "error": error}).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Any bytes with any content type, under status 200."""
+
+    body: bytes
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    claims: int | None = None
+    """The length that is announced, where it is not the true one: the connection then breaks off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Never answer. With `started`, after the head and the first bytes of a body."""
+
+    started: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Close the connection without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flood:
+    """Stream far more than was asked for, in pieces of the given size."""
+
+    megabytes: int = 50
+    piece: int = 16_384
+
+
+Answer = Say | Refuse | Raw | Hang | Drop | Flood
