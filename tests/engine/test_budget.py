@@ -14,7 +14,7 @@ import podium
 from podium.engine.budget import Budget, Ledger, Scope
 from podium.engine.events import BudgetLeased, Charge
 from podium.engine.log import Store
-from podium.errors import BudgetExhaustedError, UsageError
+from podium.errors import BudgetExhaustedError, FencedError, UsageError
 from podium.stores import open_store
 
 ONE_CALL = Charge(calls=1)
@@ -264,7 +264,7 @@ async def test_only_a_full_scope_blocks_those_behind() -> None:
     """First come first served; but a waiter for a full branch does not hold up its neighbours."""
     ledger, root, _ = ledger_of(100)
     narrow, wide = Scope("narrow", Budget(calls=1)), Scope("wide", Budget(calls=50))
-    held, _ = await ledger.reserve((narrow, root), ONE_CALL, False)
+    held = await ledger.reserve((narrow, root), ONE_CALL, False)
     blocked = asyncio.create_task(ledger.reserve((narrow, root), ONE_CALL, False))
     await asyncio.sleep(0)
     async with asyncio.timeout(1):
@@ -277,7 +277,7 @@ async def test_only_a_full_scope_blocks_those_behind() -> None:
 
 async def test_a_big_waiter_is_not_starved_by_small_ones() -> None:
     ledger, root, _ = ledger_of(10)
-    first, _ = await ledger.reserve((root,), Charge(calls=6), False)
+    first = await ledger.reserve((root,), Charge(calls=6), False)
     big = asyncio.create_task(ledger.reserve((root,), Charge(calls=8), False))
     await asyncio.sleep(0)
     small = asyncio.create_task(ledger.reserve((root,), Charge(calls=1), False))
@@ -290,7 +290,7 @@ async def test_a_big_waiter_is_not_starved_by_small_ones() -> None:
 
 async def test_a_cancelled_waiter_gives_way() -> None:
     ledger, root, _ = ledger_of(2)
-    held, _ = await ledger.reserve((root,), Charge(calls=1), False)
+    held = await ledger.reserve((root,), Charge(calls=1), False)
     waiting = asyncio.create_task(ledger.reserve((root,), Charge(calls=2), False))
     await asyncio.sleep(0)
     behind = asyncio.create_task(ledger.reserve((root,), Charge(calls=1), False))
@@ -306,11 +306,12 @@ async def test_a_cancelled_waiter_gives_way() -> None:
 async def test_leases_grow_by_doubling_and_shrink_when_much_too_large() -> None:
     ledger, root, told = ledger_of(1000)
     held = [await ledger.reserve((root,), ONE_CALL, False) for _ in range(50)]
+    assert told == [], "nothing is on the wire yet"
+    assert [ledger.call(reservation) for reservation in held].count(True) == 7
     assert [lease.lease.calls for _, lease in told] == [1, 2, 4, 8, 16, 32, 64]
-    assert [grown for _, grown in held].count(True) == 7
-    for reservation, _ in held:
+    for reservation in held:
         ledger.settle(reservation, ONE_CALL)
-    await ledger.reserve((root,), ONE_CALL, False)
+    ledger.call(await ledger.reserve((root,), ONE_CALL, False))
     assert told[-1][1].lease.calls == 2
 
 
@@ -490,3 +491,32 @@ async def test_the_closing_reserve_of_a_time_budget(store: Store) -> None:
     workflow = podium.Workflow(flow, "flow", closing=0.9)
     result = await podium.run(workflow, "go", store=store, budget=Budget(seconds=2))
     assert (result.status, result.stop_reason, result.output) == ("partial", "time", "GO")
+
+
+async def test_a_crash_forfeits_only_what_was_on_the_wire(store: Store) -> None:
+    """Forty callers had their money reserved, two were calling: the others lost nothing."""
+    calls: list[int] = []
+    both, forever = asyncio.Event(), asyncio.Event()
+
+    async def call(n: int) -> int:
+        calls.append(n)
+        if len(calls) == 2:
+            both.set()
+        if len(calls) <= 2:
+            await forever.wait()
+        return n
+
+    async def fan(run: podium.Run, request: str) -> int:
+        parts = await run.gather({str(n): run.step("call", call, n, cost=ONE_CALL) for n in range(40)})
+        return sum(bool(part) for part in parts.values())
+
+    workflow = podium.Workflow(fan, "fan")
+    first = await podium.start(workflow, "go", store=store, budget=Budget(calls=44), concurrency=2)
+    await both.wait()
+    second = await podium.resume(first.run_id, workflow=workflow, store=store, take_over=True)
+    result = await second.result()
+    assert (result.status, result.output) == ("completed", 40)
+    assert len(calls) <= 44
+    forever.set()
+    with pytest.raises(FencedError):
+        await first.result()

@@ -466,3 +466,16 @@ async def test_a_fault_of_the_workflow_names_its_line(store: Store) -> None:
     for fn in (raises, step_raises):
         result = await podium.run(flow(fn), "go", store=store)
         assert result.hint == f"Raised in broken, test_run.py line {line}."
+
+
+async def test_causes_that_go_round_in_a_circle_are_no_trap(store: Store) -> None:
+    async def circular() -> None:
+        first, second = ValueError("first"), podium.ModelFailedError("", "E", "second")
+        first.__cause__, second.__cause__ = second, first
+        raise second
+
+    async def flows(run: podium.Run, request: str) -> None:
+        await run.step("a", circular)
+
+    result = await podium.run(flow(flows), "go", store=store)
+    assert (result.status, result.error) == ("failed", "a: second")

@@ -81,7 +81,7 @@ def _shown(kind: int, value: int) -> float:
 class Scope:
     """One ceiling and what counts against it."""
 
-    __slots__ = ("closing", "lease", "limit", "path", "reserved", "spent", "withheld")
+    __slots__ = ("calling", "closing", "lease", "limit", "path", "reserved", "spent", "withheld")
 
     def __init__(self, path: str, budget: Budget, closing: float = 0.0) -> None:
         self.path = path
@@ -91,8 +91,10 @@ class Scope:
         """The closing reserve: only steps inside `run.closing()` draw on it."""
         self.spent = [0, 0, 0]
         self.reserved = [0, 0, 0]
+        self.calling = [0, 0, 0]
+        """What of it calls on the wire may cost; the rest waits for a slot and is lost in no crash."""
         self.lease = [0, 0, 0]
-        """How much of `reserved` the log already knows of."""
+        """How much of `calling` the log already knows of."""
 
     @property
     def limited(self) -> bool:
@@ -125,12 +127,13 @@ class Scope:
 class Reservation:
     """What a call in flight may cost at most, until it is settled."""
 
-    __slots__ = ("amount", "closing", "granted", "scopes")
+    __slots__ = ("amount", "calling", "closing", "granted", "scopes")
 
     def __init__(self, scopes: tuple[Scope, ...], amount: Amount, closing: bool) -> None:
         self.scopes = scopes
         self.amount = amount
         self.closing = closing
+        self.calling = False
         self.granted: asyncio.Future[None] | None = None
 
 
@@ -144,11 +147,8 @@ class Ledger:
         self._log_lease = log_lease
         self._waiting: deque[Reservation] = deque()
 
-    async def reserve(
-        self, scopes: tuple[Scope, ...], worst: Charge, closing: bool
-    ) -> tuple[Reservation, bool]:
-        """Wait until the worst case fits in every scope. The flag tells whether the log must be
-        committed before the call, because it does not know of this much in flight yet."""
+    async def reserve(self, scopes: tuple[Scope, ...], worst: Charge, closing: bool) -> Reservation:
+        """Wait until the worst case fits in every scope."""
         wanted = Reservation(scopes, amount_of(worst), closing)
         for scope in scopes:
             kind = scope.lacks(wanted.amount, closing, counting_reserved=False)
@@ -158,7 +158,16 @@ class Ledger:
             await self._queue(wanted)
         else:
             self._take(wanted)
-        return wanted, self._extend_leases(wanted)
+        return wanted
+
+    def call(self, reservation: Reservation) -> bool:
+        """The call is about to be made. Tells whether the log must be committed before it, because it
+        does not know of this much in flight yet."""
+        reservation.calling = True
+        for scope in reservation.scopes:
+            for kind in (0, 1, 2):
+                scope.calling[kind] += reservation.amount[kind]
+        return self._extend_leases(reservation)
 
     def settle(self, reservation: Reservation, actual: Charge) -> bool:
         """Replace the reservation by what was spent. True if it was more than was reserved."""
@@ -167,6 +176,8 @@ class Ledger:
             for kind in (0, 1, 2):
                 scope.reserved[kind] -= reservation.amount[kind]
                 scope.spent[kind] += spent[kind]
+                if reservation.calling:
+                    scope.calling[kind] -= reservation.amount[kind]
         self.spent += actual
         if self._waiting:
             self._pump()
@@ -254,11 +265,12 @@ class Ledger:
             if not scope.limited:
                 continue
             lease = scope.lease
-            if any(scope.limit[k] is not None and scope.reserved[k] > lease[k] for k in (0, 1, 2)):
+            calling = scope.calling
+            if any(scope.limit[k] is not None and calling[k] > lease[k] for k in (0, 1, 2)):
                 scope.lease = [self._doubled(scope, kind) for kind in (0, 1, 2)]
                 grown = True
-            elif any(lease[k] > 4 * scope.reserved[k] for k in (0, 1, 2)):
-                scope.lease = [min(lease[k], 2 * scope.reserved[k]) for k in (0, 1, 2)]
+            elif any(lease[k] > 4 * calling[k] for k in (0, 1, 2)):
+                scope.lease = [min(lease[k], 2 * calling[k]) for k in (0, 1, 2)]
             else:
                 continue
             self._log_lease(
@@ -268,12 +280,12 @@ class Ledger:
 
     @staticmethod
     def _doubled(scope: Scope, kind: int) -> int:
-        limit, reserved, lease = scope.limit[kind], scope.reserved[kind], scope.lease[kind]
+        limit, calling, lease = scope.limit[kind], scope.calling[kind], scope.lease[kind]
         if limit is None:
             return 0
-        if reserved <= lease:
+        if calling <= lease:
             return lease
-        return max(reserved, min(2 * lease, limit - scope.spent[kind]))
+        return max(calling, min(2 * lease, limit - scope.spent[kind]))
 
     def release_leases(self, scopes: list[Scope]) -> None:
         """A clean stop: nothing is in flight any more."""

@@ -208,10 +208,13 @@ class Attempt:
         effect.calling = False
         core.attempts.add(self)
         try:
-            await self._reserve(core)
+            reservation = await core.ledger.reserve(effect.branch.scopes, self._worst, effect.branch.closing)
+            self._reservation = reservation
             if core.slots is not None:
                 await core.slots.acquire()
                 self._held = True
+            core.check()
+            await self._cover(core, reservation)
             core.check()
         except BudgetExhaustedError as error:
             core.attempts.discard(self)
@@ -224,10 +227,9 @@ class Attempt:
             effect.calling = True
         return self
 
-    async def _reserve(self, core: Core) -> None:
-        scopes = self._effect.branch.scopes
-        self._reservation, grown = await core.ledger.reserve(scopes, self._worst, self._effect.branch.closing)
-        if grown:
+    async def _cover(self, core: Core, reservation: Reservation) -> None:
+        """The log has to know of the call before it is made."""
+        if core.ledger.call(reservation):
             core.lease_commit = core.journal.commit()
         pending = core.lease_commit
         if pending is not None:

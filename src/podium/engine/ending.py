@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -134,14 +135,25 @@ def cancelled_inside() -> PodiumError:
     )
 
 
-def _exhaustion_behind(error: BaseException | None) -> BudgetExhaustedError | None:
+def _exhaustion_behind(error: BaseException) -> BudgetExhaustedError | None:
     """The exhausted budget that an error stands for: itself, what it was raised from, one of its group."""
-    if error is None or isinstance(error, BudgetExhaustedError):
-        return error
-    if isinstance(error, BaseExceptionGroup):
-        parts = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        return next((found for part in parts if (found := _exhaustion_behind(part))), None)
-    return _exhaustion_behind(error.__cause__)
+    for cause in _chain(error):
+        if isinstance(cause, BudgetExhaustedError):
+            return cause
+        if isinstance(cause, BaseExceptionGroup):
+            parts = cast("BaseExceptionGroup[BaseException]", cause).exceptions
+            return next((found for part in parts if (found := _exhaustion_behind(part))), None)
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, what it was raised from, and so on; a chain that bites its tail ends there."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__
 
 
 def _ending_of_value(value: Any, core: Core) -> Ending:
@@ -179,8 +191,10 @@ def _said(error: Exception) -> str:
 
 def where(error: BaseException) -> str:
     """Which line of the user's own code raised an error, for somebody who is still writing it."""
-    while isinstance(error, StepFailedError) and error.__cause__ is not None:
-        error = error.__cause__
+    for cause in _chain(error):
+        error = cause
+        if not isinstance(cause, StepFailedError):
+            break
     own = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextvars import copy_context
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Generic, TypeVar
 
 from podium.engine.branch import CURRENT, Branch, Failed, Ok
@@ -71,6 +72,12 @@ class Gathering(Generic[T]):
             return error
         return Failed(cancelled_inside())
 
+    def _close_unstarted(self) -> None:
+        """A task that was cancelled before it began never came to await its coroutine."""
+        for coroutine in self._coroutines:
+            if getcoroutinestate(coroutine) == CORO_CREATED:
+                coroutine.close()
+
     async def join(self) -> list[Ok[T] | Failed]:
         """Wait for all of them; what each came to, in the order in which they were spawned."""
         try:
@@ -79,9 +86,10 @@ class Gathering(Generic[T]):
         except asyncio.CancelledError:
             for task in self._tasks:
                 task.cancel()
-            await asyncio.wait(self._tasks)
-            for coroutine in self._coroutines:
-                coroutine.close()  # those whose task never came to begin
+            try:
+                await asyncio.wait(self._tasks)
+            finally:
+                self._close_unstarted()
             raise
         finally:
             self._core.joined()
