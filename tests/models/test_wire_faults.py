@@ -260,6 +260,7 @@ async def test_a_provider_is_left_alone_as_long_as_it_asks(
     told = await ask(store, settings_for(wire, tmp_path), MODELS["anthropic"])
     assert told.result.status == "completed"
     assert len(wire.requests) == 2
+    assert wire.requests[1].at - wire.requests[0].at >= least - 0.001, "it really waited"
     assert least <= told.attempts[0].retry_in_s + 0.0005
     assert told.attempts[0].retry_in_s <= most + 0.0005
 

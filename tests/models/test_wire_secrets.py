@@ -33,6 +33,7 @@ def environment(folder: Path, wire: Wire) -> dict[str, str]:
         "OPENAI_API_KEY": IN_ENVIRONMENT,
         "OPENAI_BASE_URL": f"{wire.url}/{IN_ADDRESS}/v1",
         "GATEWAY_TOKEN": IN_ADDRESS,
+        "A_NOTE": FAMILIAR,
         "XDG_DATA_HOME": str(folder),
         "PODIUM_RETRY_WAIT": "1ms",
     }
@@ -103,7 +104,8 @@ async def test_no_key_lies_in_the_write_ahead_log_of_a_run_under_way(wire: Wire,
         cwd=ROOT, env=environment(tmp_path, wire), stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()
-    told = json.loads(out)
+    told = json.loads(out.splitlines()[-1])
+    assert leaks(out) == []
     assert {"wal.sqlite", "wal.sqlite-wal"} <= set(told["files"])
     assert (told["leaks"], told["redacted"]) == ([], True)
 

@@ -140,12 +140,14 @@ class Effect:
         return StepCompleted(fingerprint=self._fingerprint, result=Raw(raw), charge=self.charge)
 
     def _record_failure(self, error: Exception | SystemExit) -> None:
+        journal = self.core.journal
+        details: dict[str, Any] = {}
         if isinstance(error, StepFailedError):
-            details = _loggable(error.details)
-            failure = type(error)(self.path, error.error_type, error.reason, **details)
+            details = decode(journal.redact(encode(_loggable(error.details))))
+            failure = type(error)(self.path, error.error_type, journal.cleaned(error.reason), **details)
         else:
-            details = {}
-            failure = StepFailedError(self.path, type(error).__name__, str(error) or type(error).__name__)
+            said = journal.cleaned(str(error) or type(error).__name__)
+            failure = StepFailedError(self.path, type(error).__name__, said)
         failure.__cause__ = error
         data = StepFailed(
             fingerprint=self._fingerprint,
@@ -155,7 +157,7 @@ class Effect:
             details=details,
             charge=self.charge,
         )
-        self._record(Raised(failure), "step.failed", self.core.journal.redact(encode(data)))
+        self._record(Raised(failure), "step.failed", journal.redact(encode(data)))
 
     def _stopped(self) -> None:
         if self._expired == "timeout":

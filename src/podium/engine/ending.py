@@ -47,7 +47,8 @@ class Ending(msgspec.Struct):
         """Tell the caller. The output is what the log will hold, not the object that was returned."""
         result.quality = self.quality
         if self.error is not None:
-            result.error, result.hint = _said(self.error), getattr(self.error, "hint", "")
+            result.error = core.journal.cleaned(_said(self.error))
+            result.hint = core.journal.cleaned(getattr(self.error, "hint", ""))
         if self.output is not None:
             result.output = decode(core.journal.redact(encode(self.output)))
         if self.status == "waiting":

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from podium.engine.codec import encode
+from podium.engine.codec import decode, encode
 from podium.engine.events import EventData
 from podium.engine.log import Lease, Row, RunUpdate, Store
 from podium.errors import FencedError
@@ -40,6 +40,10 @@ class Journal:
             self._time_us = now
         self.store.append(self.lease, Row._make((seq, self._time_us, path, event_type, data)))
         return seq
+
+    def cleaned(self, text: str) -> str:
+        """A text as the log will hold it: without keys."""
+        return str(decode(self.redact(encode(text))))
 
     def update(self, **changes: object) -> None:
         """Queue a change of the run's summary."""

@@ -227,7 +227,7 @@ class Run:
     def warn(self, message: str) -> None:
         """Tell something that a reader of the result should know."""
         tell(self._core, RunWarned(message=message))
-        self._core.warnings.append(message)
+        self._core.warnings.append(self._core.journal.cleaned(message))
 
     async def artifact(self, name: str, data: bytes | str, media_type: str = "text/plain") -> ArtifactCreated:
         """Keep a file that the run has made."""

@@ -22,6 +22,8 @@ class Seen:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    at: float
+    """When it had come, on the loop's clock."""
 
 
 @dataclass
@@ -182,4 +184,5 @@ async def _read(reader: asyncio.StreamReader) -> Seen | None:
     fields = [line.partition(":") for line in lines if line]
     headers = {name.lower(): value.strip() for name, _, value in fields}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Seen(first.split(" ")[1], headers, json.loads(body) if body else {})
+    now = asyncio.get_running_loop().time()
+    return Seen(first.split(" ")[1], headers, json.loads(body) if body else {}, now)
