@@ -104,7 +104,8 @@ async def test_no_key_lies_in_the_write_ahead_log_of_a_run_under_way(wire: Wire,
         cwd=ROOT, env=environment(tmp_path, wire), stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()
-    told = json.loads(out)
+    told = json.loads(out.splitlines()[-1])
+    assert leaks(out) == []
     assert {"wal.sqlite", "wal.sqlite-wal"} <= set(told["files"])
     assert (told["leaks"], told["redacted"]) == ([], True)
 

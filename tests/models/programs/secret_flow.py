@@ -12,11 +12,20 @@ KEYS = " ".join(os.environ.get(name, "") for name in ("OPENAI_API_KEY", "GATEWAY
 NORA = podium.Agent("Nora", "critic", f"Be strict. Use {KEYS}.", max_tokens=500)
 
 
+async def careless() -> None:
+    raise ValueError(f"cannot use {KEYS}")
+
+
 @podium.workflow
 async def leaky(run: podium.Run, request: str) -> str:
     first = await run.ask(NORA, "draft", prompt=f"My keys are {request} {KEYS}. Keep them safe.")
     run.warn(f"I have seen {first} {KEYS}")
     await run.artifact("notes.md", f"# Notes\n\n{first} {request} {KEYS}", "text/markdown")
+    try:
+        await run.step("careless", careless)
+    except podium.StepFailedError as error:
+        run.warn(str(error))
+        print(error)  # a workflow may show what it catches
     try:
         await run.ask(NORA, "grade", prompt=f"Again {request}", returns=int)
     except podium.ModelFailedError as error:
