@@ -111,7 +111,7 @@ def test_prices() -> None:
 
 def test_own_prices_are_stronger() -> None:
     settings = Settings.load(
-        env={"PODIUM_CONFIG": "none"},
+        env={},
         prices={
             "openai:gpt-4o": {"input": 1.5, "output": 3},
             "openai-compatible:m@http://127.0.0.1:9/v1": {"input": 0.5, "output": 0},
