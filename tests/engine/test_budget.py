@@ -312,7 +312,14 @@ async def test_leases_grow_by_doubling_and_shrink_when_much_too_large() -> None:
     for reservation in held:
         ledger.settle(reservation, ONE_CALL)
     ledger.call(await ledger.reserve((root,), ONE_CALL, False))
-    assert told[-1][1].lease.calls == 2
+    assert told[-1][1].lease.calls == 64, "the log does not tell of those calls yet"
+    ledger.told(held)
+    for _ in range(40):
+        reservation = await ledger.reserve((root,), ONE_CALL, False)
+        ledger.call(reservation)
+        ledger.settle(reservation, ONE_CALL)
+        ledger.told([reservation])
+    assert told[-1][1].lease.calls == 4, "twice what was on the wire at once"
 
 
 # ── nested budgets and slots: no deadlock ──

@@ -21,6 +21,8 @@ from podium.errors import BudgetExhaustedError, UsageError
 KINDS = ("usd", "tokens", "calls")
 """What can be reserved, in the order in which amounts are kept."""
 _NANO = 1_000_000_000
+_WINDOW = 16
+"""So many calls are looked back at before a lease is lowered: waves of calls come again."""
 
 Amount = tuple[int, int, int]
 """Nano-dollars, tokens, calls: integers, so that ten times a tenth is one."""
@@ -81,7 +83,9 @@ def _shown(kind: int, value: int) -> float:
 class Scope:
     """One ceiling and what counts against it."""
 
-    __slots__ = ("calling", "closing", "lease", "limit", "path", "reserved", "spent", "withheld")
+    __slots__ = (
+        "calling", "calls", "closing", "lease", "limit", "path", "peak", "reserved", "spent", "withheld",
+    )  # fmt: skip
 
     def __init__(self, path: str, budget: Budget, closing: float = 0.0) -> None:
         self.path = path
@@ -92,9 +96,13 @@ class Scope:
         self.spent = [0, 0, 0]
         self.reserved = [0, 0, 0]
         self.calling = [0, 0, 0]
-        """What of it calls on the wire may cost; the rest waits for a slot and is lost in no crash."""
+        """What calls may cost that were made and that the log does not tell of yet. Whoever has reserved
+        and still waits for a slot is not among them: no crash can cost that money."""
         self.lease = [0, 0, 0]
         """How much of `calling` the log already knows of."""
+        self.calls = 0
+        self.peak = [0, 0, 0]
+        """The most that `calling` was during so many calls."""
 
     @property
     def limited(self) -> bool:
@@ -127,13 +135,12 @@ class Scope:
 class Reservation:
     """What a call in flight may cost at most, until it is settled."""
 
-    __slots__ = ("amount", "calling", "closing", "granted", "scopes")
+    __slots__ = ("amount", "closing", "granted", "scopes")
 
     def __init__(self, scopes: tuple[Scope, ...], amount: Amount, closing: bool) -> None:
         self.scopes = scopes
         self.amount = amount
         self.closing = closing
-        self.calling = False
         self.granted: asyncio.Future[None] | None = None
 
 
@@ -163,11 +170,18 @@ class Ledger:
     def call(self, reservation: Reservation) -> bool:
         """The call is about to be made. Tells whether the log must be committed before it, because it
         does not know of this much in flight yet."""
-        reservation.calling = True
         for scope in reservation.scopes:
             for kind in (0, 1, 2):
                 scope.calling[kind] += reservation.amount[kind]
         return self._extend_leases(reservation)
+
+    @staticmethod
+    def told(reservations: list[Reservation]) -> None:
+        """What these calls came to is durable, so no lease has to cover them any more."""
+        for reservation in reservations:
+            for scope in reservation.scopes:
+                for kind in (0, 1, 2):
+                    scope.calling[kind] -= reservation.amount[kind]
 
     def settle(self, reservation: Reservation, actual: Charge) -> bool:
         """Replace the reservation by what was spent. True if it was more than was reserved."""
@@ -176,8 +190,6 @@ class Ledger:
             for kind in (0, 1, 2):
                 scope.reserved[kind] -= reservation.amount[kind]
                 scope.spent[kind] += spent[kind]
-                if reservation.calling:
-                    scope.calling[kind] -= reservation.amount[kind]
         self.spent += actual
         if self._waiting:
             self._pump()
@@ -266,11 +278,16 @@ class Ledger:
                 continue
             lease = scope.lease
             calling = scope.calling
+            scope.calls += 1
+            scope.peak = [max(scope.peak[k], calling[k]) for k in (0, 1, 2)]
             if any(scope.limit[k] is not None and calling[k] > lease[k] for k in (0, 1, 2)):
                 scope.lease = [self._doubled(scope, kind) for kind in (0, 1, 2)]
                 grown = True
-            elif any(lease[k] > 4 * calling[k] for k in (0, 1, 2)):
-                scope.lease = [min(lease[k], 2 * calling[k]) for k in (0, 1, 2)]
+            elif scope.calls >= _WINDOW:
+                peak, scope.peak, scope.calls = scope.peak, list(calling), 0
+                if not any(lease[k] > 4 * peak[k] for k in (0, 1, 2)):
+                    continue
+                scope.lease = [min(lease[k], 2 * peak[k]) for k in (0, 1, 2)]
             else:
                 continue
             self._log_lease(

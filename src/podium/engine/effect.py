@@ -54,7 +54,7 @@ class Effect:
 
     __slots__ = (
         "_expired", "_fingerprint", "_read", "_timer",
-        "branch", "calling", "charge", "core", "path", "run", "task", "waiter",
+        "branch", "calling", "calls", "charge", "core", "path", "run", "task", "waiter",
     )  # fmt: skip
 
     def __init__(self, run: Run, core: Core, branch: Branch, path: str, fingerprint: str, read: Read) -> None:
@@ -65,6 +65,8 @@ class Effect:
         """The step's key."""
         self.calling = True
         """It may be in the middle of something that is paid for; false while it only waits its turn."""
+        self.calls: list[Reservation] = []
+        """Every call that it made: leases cover them until the step's outcome is durable."""
         self.charge = NOTHING
         """Spent by this step and not yet told by an event of its own."""
         self.task: asyncio.Task[None] | None = None
@@ -229,6 +231,7 @@ class Attempt:
 
     async def _cover(self, core: Core, reservation: Reservation) -> None:
         """The log has to know of the call before it is made."""
+        self._effect.calls.append(reservation)
         if core.ledger.call(reservation):
             core.lease_commit = core.journal.commit()
         pending = core.lease_commit

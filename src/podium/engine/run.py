@@ -144,6 +144,8 @@ class Run:
             raise
         except StoreError as error:
             raise core.broke(error) from None
+        if effect.calls:
+            core.ledger.told(effect.calls)
         if type(outcome) is Raised:
             raise outcome.error
         return outcome
