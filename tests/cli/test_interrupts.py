@@ -51,7 +51,7 @@ def test_a_second_signal_stops_at_once_and_with_json_there_is_still_one_object(p
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("flag", ["--json", "--quiet", "--cache"])
+@pytest.mark.parametrize("flag", ["--json", "--quiet", "--concurrency=2"])
 def test_output_that_cannot_be_written_is_told_in_a_sentence(podium: Shell, flag: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

@@ -83,7 +83,12 @@ def test_a_workflow_must_be_async() -> None:
 
 
 async def test_nothing_is_stored_when_the_start_is_refused(store: Store, file: Path) -> None:
-    for kwargs in ({"options": {"sice": 1}}, {"approve": ["result"]}, {"model": "nobody:knows"}):
+    for kwargs in (
+        {"options": {"sice": 1}},
+        {"approve": ["result"]},
+        {"model": "nobody:knows"},
+        {"cache": True},
+    ):
         with pytest.raises(UsageError):
             await podium.run(f"{file}:second", "go", store=store, **kwargs)  # pyright: ignore[reportArgumentType]
     assert await store.list_runs() == []

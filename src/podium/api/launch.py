@@ -233,7 +233,7 @@ def _config(
     if model_for:
         config["model_for"] = _named(ctx, model_for)
     if cache or settings.cache:
-        config["cache"] = True
+        raise UsageError("The cache across runs is not part of this version yet.", hint="Leave it off.")
     if gates:
         config["approve"] = gates
     return opened, config
