@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any, ClassVar
 
 import msgspec
@@ -237,3 +238,14 @@ async def test_a_divergence_is_told_though_the_workflow_swallows_it(store: Store
     program.first = "new"
     with pytest.raises(ReplayDivergedError, match="its input differs"):
         await podium.replay(first.run_id, workflow=workflow, store=store)
+
+
+async def test_a_divergence_is_told_once(
+    store: Store, program: Program, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = await podium.run(three_steps(program), "go", store=store)
+    program.first = "new"
+    with pytest.raises(ReplayDivergedError):
+        await podium.replay(first.run_id, workflow=three_steps(program), store=store)
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records] == []

@@ -4,6 +4,7 @@ lost, and no order is taken for another."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import time
@@ -88,6 +89,25 @@ async def test_a_cancel_while_the_run_goes_to_wait(store: Store) -> None:
     handle = await podium.start(podium.Workflow(asking, "asking"), "go", store=store)
     await leaving.wait()
     assert (await handle.cancel()).status == "cancelled"
+
+
+async def test_what_a_workflow_raises_when_it_is_stopped_is_no_accident(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    step = Forever()
+
+    async def protests(run: podium.Run, request: str) -> None:
+        try:
+            await run.step("forever", step)
+        except asyncio.CancelledError:
+            raise ValueError("not now") from None
+
+    handle = await podium.start(podium.Workflow(protests, "protests"), "go", store=store)
+    await step.begun.wait()
+    assert (await handle.cancel()).status == "cancelled"
+    del handle
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 async def test_whoever_gives_up_waiting_for_a_run_leaves_it_resumable(store: Store) -> None:

@@ -55,7 +55,7 @@ async def replay(
         return await workflow.fn(run, created.request, **workflow.typed(created.options))
 
     task = asyncio.get_running_loop().create_task(walk())
-    await asyncio.wait([task])
+    await asyncio.gather(task, return_exceptions=True)  # whatever it raises is looked at below
     if core.divergence is not None:
         raise core.divergence
     ending = ending_of(task, core)

@@ -218,7 +218,7 @@ class Driver:
         core.wake_driver = self._wake.set
         core.clock.start()
         main = asyncio.get_running_loop().create_task(self._main(run, core))
-        main.add_done_callback(lambda _: self._wake.set())
+        main.add_done_callback(self._main_ended)
         unsubscribe = self._store.subscribe(self.run_id, lambda message: self._read_message(core, message))
         try:
             ending = await self._supervise(core, main)
@@ -232,6 +232,11 @@ class Driver:
             unsubscribe()
             core.clock.stop()
         return await self._finish(core, ending)
+
+    def _main_ended(self, main: asyncio.Task[Any]) -> None:
+        if not main.cancelled():
+            main.exception()  # it is looked at here, because a run that was stopped ends otherwise
+        self._wake.set()
 
     async def _main(self, run: Run, core: Core) -> Any:
         CURRENT.set(core.root_branch(asyncio.current_task()))
