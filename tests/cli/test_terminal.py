@@ -61,6 +61,8 @@ def test_questions_are_asked_on_the_spot(podium: Shell) -> None:
     screen.type("Ada\n")
     assert screen.wait() == 0
     assert "approve as Ada" in screen.seen
+    told = [line for line in screen.seen.splitlines() if line.endswith("? Under which name?")]
+    assert told == ["? Under which name?"], "asked once, not told and asked"
     assert podium("show", "last", "--output").out == "approve as Ada\n"
 
 

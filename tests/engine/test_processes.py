@@ -17,6 +17,7 @@ from typing import Protocol
 import pytest
 
 import podium
+from podium.engine.codec import decode
 from podium.engine.log import Store
 from podium.errors import RunLockedError
 from podium.settings import Settings
@@ -94,6 +95,8 @@ async def test_a_stopped_process_that_was_taken_over_cannot_write(spawn: Spawn, 
         assert second.wait(10) == 0
         async with open_store(str(path)) as store:
             before = await store.read(run_id)
+            (taken,) = [row for row in before if row.type == "run.resumed"]
+            assert decode(taken.data)["after"] == "take-over", "nobody crashed"
     finally:
         os.kill(first.pid, signal.SIGCONT)
     assert line(first).startswith("FencedError: ")

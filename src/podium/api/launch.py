@@ -22,7 +22,7 @@ from podium.engine.log import Lease, Row, RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.runner import Driver, check_resumable, history_of, shown_model
 from podium.engine.workflow import Workflow, load_workflow
-from podium.errors import UsageError
+from podium.errors import RunLockedError, UsageError
 from podium.models.model import Model
 from podium.settings import Settings
 
@@ -132,9 +132,10 @@ async def resume(
     try:
         row = await ctx.store.get(run_id)
         check_resumable(row.run_id, row.status)
-        lease = await ctx.store.acquire(row.run_id, take_over=take_over)
+        lease, taken = await _acquired(ctx.store, row.run_id, take_over)
         try:
             driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for)
+            driver.taken_over = taken
         except BaseException:
             await ctx.store.release(lease)
             raise
@@ -190,6 +191,16 @@ async def fork(
     except BaseException:
         await _abandon(ctx)
         raise
+
+
+async def _acquired(store: Store, run_id: str, take_over: bool) -> tuple[Lease, bool]:
+    """The right to drive a run, and whether it was taken from somebody who still holds it."""
+    try:
+        return await store.acquire(run_id), False
+    except RunLockedError:
+        if not take_over:
+            raise
+        return await store.acquire(run_id, take_over=True), True
 
 
 async def _resumed(

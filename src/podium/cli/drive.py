@@ -101,7 +101,8 @@ class Foreground:
         console = err() if self.flags.json else out()
         state = await self._state(run_id, until=after)
         live = console.is_terminal and not console.is_dumb_terminal
-        return LiveLines(console, state) if live else Lines(console, state)
+        asks = self.for_people and interactive()
+        return LiveLines(console, state, asks=asks) if live else Lines(console, state, asks=asks)
 
     async def _state(self, run_id: str, until: int | None = None) -> RunState:
         """What the log tells so far; `until` leaves out what the view will show itself."""

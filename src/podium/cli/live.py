@@ -80,13 +80,19 @@ class JsonLines(Silence):
 class Lines(Silence):
     """Plain lines: logs, pipes, dumb terminals."""
 
-    def __init__(self, console: Console, state: RunState, *, everything: bool = False) -> None:
+    def __init__(
+        self, console: Console, state: RunState, *, everything: bool = False, asks: bool = False
+    ) -> None:
         self.console = console
         self.state = state
         self._everything = everything
+        self._asks = asks
+        """The questions are put to a person right after this, so they are not told here as well."""
 
     def show(self, event: Event) -> None:
         self.state.apply(event)
+        if self._asks and event.type == "run.waiting":
+            return
         line = line_of(event, self.state)
         if self._everything or line.weight != "trace":
             self.console.print(row_of(line, event.path, event.time, self.console), soft_wrap=True)
@@ -98,8 +104,8 @@ class Lines(Silence):
 class LiveLines(Lines):
     """Lines with a footer that tells where the run is, what it has spent and how long it has taken."""
 
-    def __init__(self, console: Console, state: RunState) -> None:
-        super().__init__(console, state)
+    def __init__(self, console: Console, state: RunState, *, asks: bool = False) -> None:
+        super().__init__(console, state, asks=asks)
         self._heard: dict[str, str] = {}
         self._pausing = False
         self._began = time.monotonic()

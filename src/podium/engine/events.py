@@ -105,7 +105,8 @@ class RunResumed(EventData, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "run.resumed"
     holder: str = ""
     after: str = ""
-    """How the last driver left it: `crash`, `paused`, `waiting`, `partial`, `failed`, `queued`."""
+    """How the last driver left it: `crash`, `paused`, `waiting`, `partial`, `failed`, `queued`; `take-over`:
+    it has not left, but was fenced off."""
     budget: dict[str, Any] = {}
     """New totals, where they were changed."""
     config: dict[str, Any] = {}

@@ -97,6 +97,8 @@ class Driver:
         """The run was created a moment ago by this process: there is no log to read."""
         self._created = created or RunCreated(workflow="", request=None)
         self._config: dict[str, Any] = {}
+        self.taken_over = False
+        """The run was taken from a driver that has not let go of it."""
         self._left_over: list[int] = []
         """Orders to stop that were meant for an earlier stretch, and came too late for it."""
 
@@ -202,7 +204,7 @@ class Driver:
                 "",
                 RunResumed(
                     holder=holder_name(),
-                    after=memo.left,
+                    after="take-over" if self.taken_over and memo.left == "crash" else memo.left,
                     budget=self._new_budget.to_dict(),
                     config=self._new_config,
                     forfeited=memo.forfeited_now,
