@@ -118,12 +118,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         values.setdefault("store", default_store())
         return cls(**values, files=tuple(str(file) for file in files), sources=sources)
 
+    def given(self, key: str) -> Any:
+        """The value of a key that somebody has set; `None` if it is just the default."""
+        value = getattr(self, key)
+        return value if key in self.sources or value != getattr(_DEFAULTS, key) else None
+
     def secrets(self, env: Mapping[str, str] | None = None) -> list[str]:
         """Values that must be redacted wherever they appear, the longest first."""
         environ = os.environ if env is None else env
         found = {value.strip() for name, value in environ.items() if SECRET_NAMES.search(name.upper())}
         return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)
 
+
+_DEFAULTS = Settings()
 
 KEYS: dict[str, Any] = {
     field.name: field.type

@@ -385,3 +385,28 @@ async def test_a_rehearsal_says_so_with_each_call(store: Store) -> None:
     assert result.output.startswith("[rehearsal]")
     [attempted] = await data_of(store, result.run_id, ModelAttempted)
     assert attempted.rehearsal
+
+
+# ── rules that no type can tell ──
+
+
+async def test_what_a_check_says_is_repaired_like_any_other_mistake(store: Store) -> None:
+    model = Scripted({"score": 7}, {"score": 9})
+
+    def fair(grade: Grade) -> str:
+        return "a score of 7 is too round" if grade.score == 7 else ""
+
+    flow = asking(lambda run, _: run.ask(NORA, "grade", returns=Grade, check=fair, text="x"))
+    result = await podium.run(flow, "go", model=model, store=store)
+    assert result.output == {"score": 9}
+    assert "What is wrong with it: a score of 7 is too round" in model.calls[1].prompt
+    (repaired,) = await data_of(store, result.run_id, ModelRepaired)
+    assert repaired.error == "a score of 7 is too round"
+
+
+async def test_a_check_that_is_never_satisfied_fails_the_step_with_its_words(store: Store) -> None:
+    model = Scripted({"score": 7})
+    flow = asking(lambda run, _: run.ask(NORA, "grade", returns=Grade, check=lambda _: "no", text="x"))
+    result = await podium.run(flow, "go", model=model, store=store)
+    assert (result.status, len(model.calls)) == ("failed", 3)
+    assert "did not fit after 2 repairs: no" in result.error

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import podium
 from podium.engine.budget import Budget, Ledger, Scope
+from podium.engine.codec import decode
 from podium.engine.events import BudgetLeased, Charge
 from podium.engine.log import Store
 from podium.errors import BudgetExhaustedError, FencedError, UsageError
@@ -187,6 +188,48 @@ async def test_out_of_budget_without_a_word_from_the_workflow_is_partial_and_res
     ).result()
     assert (second.status, second.output) == ("completed", 5)
     assert meter.calls == 5
+
+
+class Told(podium.EventData, frozen=True, kw_only=True):
+    type = "told.status"
+    status: str
+
+
+async def test_what_was_told_of_an_exhausted_branch_is_told_anew_on_resume(store: Store) -> None:
+    """Running out is no outcome, so what a workflow tells because of it stands for no later event."""
+
+    async def part(run: podium.Run, name: str) -> str:
+        run.emit(Told(status=f"{name} begins"))
+        try:
+            await run.step("call", int, "1", cost=Charge(calls=1))
+        except podium.BudgetExhaustedError:
+            run.emit(Told(status=f"{name} is out of budget"))
+            return "out"
+        run.emit(Told(status=f"{name} is done"))
+        return "done"
+
+    async def parts(run: podium.Run, request: str) -> podium.Partial | list[str]:
+        first = await run.gather({"a": part(run, "a")})
+        second = await run.gather({"b": part(run, "b")})
+        found = [one.unwrap() for one in (*first.values(), *second.values())]
+        run.warn(f"it came to {', '.join(found)}")
+        return podium.Partial(output=found) if "out" in found else found
+
+    workflow = podium.Workflow(parts, "parts")
+    first = await podium.run(workflow, "go", store=store, budget=Budget(calls=1))
+    assert (first.status, first.output) == ("partial", ["done", "out"])
+    again = await podium.replay(first.run_id, workflow=workflow, store=store)
+    assert again.output == ["done", "out"], "a replay of the first life tells the same"
+    handle = await podium.resume(first.run_id, workflow=workflow, store=store, budget=Budget(calls=2))
+    assert (await handle.result()).output == ["done", "done"]
+    rows = await store.read(first.run_id, types=("told.status", "run.warned"))
+    told = [str(decode(row.data).get("status") or decode(row.data)["message"]) for row in rows]
+    assert told == [
+        "a begins", "a is done", "b begins", "b is out of budget", "it came to done, out",
+        "b is done", "it came to done, done",
+    ]  # fmt: skip
+    replayed = await podium.replay(first.run_id, workflow=workflow, store=store)
+    assert replayed.output == ["done", "done"]
 
 
 async def test_a_time_budget_stops_what_is_in_flight(store: Store) -> None:

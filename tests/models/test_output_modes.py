@@ -185,7 +185,7 @@ async def test_a_reply_that_never_fits_is_asked_for_three_times(
     wire.answer_with(Say('{"title": 3}'))
     told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=Flat)
     assert told.result.status == "failed"
-    assert "did not fit its schema after 2 repairs" in told.result.error
+    assert "did not fit after 2 repairs" in told.result.error
     assert len(wire.requests) == 3
     assert [one.attempt for one in told.attempts] == [1, 2, 3]
     assert told.result.usage.calls == 3

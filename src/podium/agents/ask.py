@@ -6,7 +6,7 @@ question is one `model.asked` with the prompt as it went out; a reply is kept on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar, overload
 
@@ -18,15 +18,19 @@ from podium.agents.models import Models
 from podium.agents.prompts import Template
 from podium.agents.question import Question
 from podium.agents.wire import redacted
+from podium.engine.codec import reader
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES, Effect
 from podium.engine.run import Run as EngineRun
 from podium.errors import InvalidReplyError
 from podium.models.events import ModelAsked, ModelRepaired
-from podium.models.model import Call, Model, OnDelta
-from podium.models.repair import MAX_REPAIRS, find, repair_prompt
+from podium.models.model import Call, Model, OnDelta, Reply
+from podium.models.repair import MAX_REPAIRS, Mismatch, find, repair_prompt
 
 T = TypeVar("T")
+
+Check = Callable[[Any], str]
+"""Looks at an answer that fits its type: what is still wrong with it, or nothing."""
 
 _RAW_IN_EVENT = 8_000
 _RAW_IN_ERROR = 1_000_000
@@ -53,13 +57,13 @@ class Run(EngineRun):
     @overload
     async def ask(
         self, agent: Agent, task: str, /, *, returns: type[T], prompt: Template | str | None = None,
-        key: str | None = None, **variables: Any,
+        key: str | None = None, check: Callable[[T], str] | None = None, **variables: Any,
     ) -> T: ...  # fmt: skip
 
     @overload
     async def ask(
         self, agent: Agent, task: str, /, *, returns: Any, prompt: Template | str | None = None,
-        key: str | None = None, **variables: Any,
+        key: str | None = None, check: Check | None = None, **variables: Any,
     ) -> Any: ...  # fmt: skip
 
     @overload
@@ -70,18 +74,19 @@ class Run(EngineRun):
 
     async def ask(
         self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, returns: Any = str,
-        key: str | None = None, **variables: Any,
+        key: str | None = None, check: Check | None = None, **variables: Any,
     ) -> Any:  # fmt: skip
         """Ask an agent: `await run.ask(critic, "grade", prompt=prompts["grade"], returns=Grade, text=text)`.
 
         `returns=str` gives the reply's text; any other type gives data of that type, and a reply that does
-        not fit is sent back up to two times. The step is named after the task and runs again when the
-        agent, the prompt, the variables or the type change.
+        not fit is sent back up to two times; so is one that fits but of which `check` says what is wrong
+        (rules that no type can tell). The step is named after the task and runs again when the agent, the
+        prompt, the variables or the type change.
         """
         question = Question.of(agent, task, prompt, variables, returns)
         return await self.perform(
             task,
-            _Asking(self, question),
+            _Asking(self, question, check),
             inputs=question.fingerprinted(),
             key=key,
             returns=returns,
@@ -94,11 +99,12 @@ class Run(EngineRun):
 class _Asking:
     """The effect of an ask: it runs only when the log does not hold the answer."""
 
-    __slots__ = ("_question", "_run")
+    __slots__ = ("_check", "_question", "_run")
 
-    def __init__(self, run: Run, question: Question) -> None:
+    def __init__(self, run: Run, question: Question, check: Check | None) -> None:
         self._run = run
         self._question = question
+        self._check = check
 
     async def __call__(self, effect: Effect) -> Any:
         edited: Mapping[str, str] = self._run.config.get("overrides", {}).get(effect.path, {})
@@ -108,17 +114,26 @@ class _Asking:
         effect.emit(_asked(effect, call, calling.model))
         while True:
             reply = await calling.answer(call, partial(self._deltas, effect, call))
-            if self._question.returns is str:
-                return reply.text
-            found = find(reply.text, self._question.returns, whole=reply.finish != "length")
-            if isinstance(found, bytes):
-                return msgspec.Raw(found)
+            found = self._found(reply)
+            if not isinstance(found, Mismatch):
+                return found
             if call.attempt > MAX_REPAIRS:
                 raise _invalid(call, calling.model, reply.text, found.error)
             raw = reply.text[:_RAW_IN_EVENT]
             effect.emit(ModelRepaired(attempt=call.attempt, error=found.error, raw=raw))
             sent_back = redacted(effect, repair_prompt(prompt, reply.text, found.error))
             call = msgspec.structs.replace(call, prompt=sent_back, attempt=call.attempt + 1)
+
+    def _found(self, reply: Reply) -> Any:
+        """The answer in a reply, or what is wrong with it."""
+        returns = self._question.returns
+        if returns is str:
+            return reply.text
+        found = find(reply.text, returns, whole=reply.finish != "length")
+        if isinstance(found, Mismatch):
+            return found
+        wrong = self._check(reader(returns)(found)) if self._check else ""
+        return Mismatch(wrong) if wrong else msgspec.Raw(found)
 
     def _names(self, edited: Mapping[str, str]) -> list[str]:
         if edited.get("model"):
@@ -167,7 +182,7 @@ def _invalid(call: Call, model: Model, raw: str, error: str) -> InvalidReplyErro
     return InvalidReplyError(
         call.path,
         "InvalidReplyError",
-        f"the reply did not fit its schema after {MAX_REPAIRS} repairs: {error}",
+        f"the reply did not fit after {MAX_REPAIRS} repairs: {error}",
         raw=raw[:_RAW_IN_ERROR],
         model=model.name,
         attempts=call.attempt,

@@ -16,9 +16,10 @@ from podium.engine.replay import replay as replay_run
 from podium.engine.result import RunResult
 from podium.engine.runner import history_of
 from podium.engine.state import RunState
-from podium.engine.workflow import Workflow, load_workflow
+from podium.engine.workflow import Workflow
 from podium.errors import NotResumableError, RunLockedError, UsageError
 from podium.settings import Settings
+from podium.workflows import find_workflow
 
 OVER = frozenset({"completed", "partial", "failed", "cancelled"})
 
@@ -151,7 +152,7 @@ async def replay(
                 else f"Resume it with `podium resume {row.run_id}`.",
             )
         created, _, _ = history_of(await ctx.store.read(row.run_id, types=("run.created", "run.resumed")))
-        found = workflow or load_workflow(created.workflow)
+        found = workflow or find_workflow(created.workflow)
         redact: Redact = ctx.redact
         return await replay_run(
             ctx.store, row.run_id, found, make_run=ctx.make_run(ctx.models({})), redact=redact

@@ -21,10 +21,11 @@ from podium.engine.fork import Fork, forked_rows
 from podium.engine.log import Lease, Row, RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.runner import Driver, check_resumable, history_of, shown_model
-from podium.engine.workflow import Workflow, load_workflow
+from podium.engine.workflow import Workflow
 from podium.errors import RunLockedError, UsageError
 from podium.models.model import Model
 from podium.settings import Settings
+from podium.workflows import find_workflow
 
 REQUEST_SHOWN = 500
 """Characters of a request that lists keep."""
@@ -45,17 +46,18 @@ async def start(
     settings: Settings | None = None,
 ) -> RunHandle:
     """Start a run. When this returns, the run is in the log and survives whatever happens next."""
-    found = load_workflow(workflow) if isinstance(workflow, str) else workflow
-    checked = found.check_options(options or {})
+    found = find_workflow(workflow) if isinstance(workflow, str) else workflow
     gates = found.check_gates(approve)
     if isinstance(request, str) and not request.strip():
         raise UsageError("The request is empty.", hint="Say what the run should do.")
     if concurrency is not None and concurrency < 0:
         raise UsageError("The concurrency must be 0 (no limit) or more.")
+    checked = found.prepare(request, options or {})
     ctx = await open_context(store, settings)
     try:
         ceiling = _budget_of(ctx.settings).merged(budget or Budget())
-        opened, config = _config(ctx, model, model_for, cache, gates, concurrency)
+        limit = _first(concurrency, ctx.settings.given("concurrency"), found.concurrency)
+        opened, config = _config(ctx, model, model_for, cache, gates, limit)
         models = await ctx.prepare(config, ceiling, opened)
         created = RunCreated(
             workflow=found.ref,
@@ -163,7 +165,7 @@ async def fork(
         row = await ctx.store.get(run_id)
         rows = await ctx.store.read(row.run_id)
         created, config, old_budget = history_of(rows)
-        found = workflow or load_workflow(created.workflow)
+        found = workflow or find_workflow(created.workflow)
         opened = _choose_model(ctx, config, model)
         if prompt is not None:
             config["overrides"] = {**config.get("overrides", {}), at: {"prompt": prompt}}
@@ -214,7 +216,7 @@ async def _resumed(
     created, config, old_budget = history_of(
         await ctx.store.read(run_id, types=("run.created", "run.resumed"))
     )
-    found = workflow or load_workflow(created.workflow)
+    found = workflow or find_workflow(created.workflow)
     changes: dict[str, Any] = {}
     opened = _choose_model(ctx, changes, model)
     if model_for:
@@ -228,6 +230,10 @@ async def _resumed(
         config=changes, concurrency=config.get("concurrency", 0),
     )  # fmt: skip
     return driver, models
+
+
+def _first(*limits: int | None) -> int | None:
+    return next((limit for limit in limits if limit is not None), None)
 
 
 def _config(

@@ -63,6 +63,10 @@ class Memo:
         self.exhausted: dict[str, BudgetExhausted] = {}
         self.emitted: dict[tuple[str, str], deque[int]] = {}
         """Hashes of the workflow's own events by branch and type, in order."""
+        self._out: set[str] = set()
+        """Branches that have met an exhausted budget in this stretch."""
+        self._said_since: list[tuple[str, str]] = []
+        """What they have told since then."""
         self.rehearsed = False
         """Something in here was answered by a model that makes its answers up."""
         self.charges: list[tuple[str, Charge]] = []
@@ -110,8 +114,12 @@ class Memo:
         return total
 
     def prepare_resume(self) -> None:
-        """The run is taken up again: failures that ended it run anew, and what a driver that died
-        may have had in flight counts as spent."""
+        """The run is taken up again: failures that ended it run anew, what was told because a budget ran
+        out may be told otherwise, and what a driver that died may have had in flight counts as spent."""
+        for key in self._said_since:
+            self.emitted[key].pop()
+        self._said_since.clear()
+        self._out.clear()
         for path in self._causes:
             if self.failed.pop(path, None):
                 self.stale[path] = self._seq + 1
@@ -147,7 +155,10 @@ class Memo:
         data = row.data
         if data.endswith(_INHERITED):
             data = data[: -len(_INHERITED)].rstrip(b",") + b"}"
-        self.emitted.setdefault((row.path, row.type), deque()).append(hash(data))
+        key = row.path, row.type
+        self.emitted.setdefault(key, deque()).append(hash(data))
+        if row.path in self._out:
+            self._said_since.append(key)
 
     def _add_completed(self, row: Row) -> None:
         data = _COMPLETED.decode(row.data)
@@ -188,6 +199,8 @@ class Memo:
             self._leases[row.path] = data.lease
         elif isinstance(data, BudgetExhausted):
             self.exhausted[row.path] = data
+            parts = row.path.split("/")
+            self._out.update("/".join(parts[:depth]) for depth in range(len(parts)))
         if isinstance(data, ChargedData):
             self._charge(row.path, data)
 

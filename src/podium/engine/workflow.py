@@ -18,8 +18,9 @@ from podium.errors import UsageError, WorkflowLoadError
 
 WorkflowFunction = Callable[..., Awaitable[Any]]
 
-_REGISTERED: dict[str, Workflow] = {}
-"""The workflows that come with Podium, by name."""
+Prepare = Callable[[Any, dict[str, Any]], dict[str, Any]]
+"""Looks at a request and its options before anything starts: returns the options that count, or raises
+`UsageError` with everything that is wrong."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -29,6 +30,7 @@ class Option(msgspec.Struct, frozen=True):
     type: Any
     default: Any
     required: bool = False
+    help: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,8 @@ class Workflow:
         *,
         closing: float = 0.0,
         gates: Sequence[str] = (),
+        concurrency: int | None = None,
+        prepare: Prepare | None = None,
         ref: str = "",
     ) -> None:
         if not inspect.iscoroutinefunction(fn):
@@ -70,6 +74,9 @@ class Workflow:
         """Share of every ceiling that is kept back for `run.closing()`."""
         self.gates = tuple(gates)
         """Gates that a person can be asked at (`--approve`), see `Run.approved`."""
+        self.concurrency = concurrency
+        """How many calls may be under way at once where neither a flag nor the settings say so."""
+        self._prepare = prepare
         self.ref = ref or name
         """How a later process finds it again."""
         self.options = _options_of(fn)
@@ -98,6 +105,11 @@ class Workflow:
                 raise UsageError(f"The workflow {self.name} needs the option {option.name}.")
         return {name: _converted(known[name], value) for name, value in given.items()}
 
+    def prepare(self, request: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that a run is started with; whatever is wrong with them is told before it starts."""
+        options = self.check_options(given)
+        return options if self._prepare is None else self._prepare(request, options)
+
     def typed(self, logged: Mapping[str, Any]) -> dict[str, Any]:
         """Options out of the log in their declared types, as the function is called with them."""
         known = {option.name: option for option in self.options}
@@ -115,7 +127,7 @@ def _converted(option: Option, value: Any) -> Any:
 
 def _options_of(fn: WorkflowFunction) -> list[Option]:
     try:
-        hints = typing.get_type_hints(fn)
+        hints = typing.get_type_hints(fn, include_extras=True)
     except (NameError, TypeError):
         hints = {}
     return [
@@ -124,10 +136,17 @@ def _options_of(fn: WorkflowFunction) -> list[Option]:
             hints.get(parameter.name, Any),
             None if parameter.default is parameter.empty else parameter.default,
             parameter.default is parameter.empty,
+            _help_of(hints.get(parameter.name, Any)),
         )
         for parameter in inspect.signature(fn).parameters.values()
         if parameter.kind is parameter.KEYWORD_ONLY
     ]
+
+
+def _help_of(hint: Any) -> str:
+    """What `Annotated[int, Meta(description="…")]` says of an option."""
+    notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
+    return next((note.description for note in notes if getattr(note, "description", None)), "")
 
 
 @overload
@@ -152,30 +171,18 @@ def workflow(
     return decorate if fn is None else decorate(fn)
 
 
-def register(found: Workflow) -> Workflow:
-    """Make a workflow of Podium's own known by its name."""
-    found.ref = found.name
-    _REGISTERED[found.name] = found
-    return found
-
-
-def registered() -> list[str]:
-    return sorted(_REGISTERED)
-
-
-def load_workflow(ref: str) -> Workflow:
-    """Find a workflow by its name, or in a file: `FILE.py:name`, or `FILE.py` if it holds just one."""
-    if ref in _REGISTERED:
-        return _REGISTERED[ref]
+def load_workflow(ref: str, known: Sequence[str] = ()) -> Workflow:
+    """Find a workflow in a file: `FILE.py:name`, or `FILE.py` if it holds just one. `known` are names that
+    would have worked too."""
     file, colon, name = ref.rpartition(":")
     if not colon and ref.endswith(".py"):
         file, name = ref, ""
     if not file.endswith(".py"):
-        close = get_close_matches(ref, _REGISTERED, 1)
+        close = get_close_matches(ref, known, 1)
         hint = f"Did you mean {close[0]}? " if close else ""
-        known = f"Known by name: {', '.join(registered())}. " if _REGISTERED else ""
+        names = f"Known by name: {', '.join(known)}. " if known else ""
         raise WorkflowLoadError(
-            f"There is no workflow {ref}.", hint=f"{hint}{known}Your own: `podium run FILE.py:name`."
+            f"There is no workflow {ref}.", hint=f"{hint}{names}Your own: `podium run FILE.py:name`."
         )
     return _from_module(_import_file(Path(file)), Path(file), name)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 from cyclopts import App, Group, Parameter
 
@@ -19,8 +19,9 @@ from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, StoreUrl, who
 from podium.cli.opening import opened
 from podium.cli.recent import python_files
 from podium.cli.request import read_request
-from podium.engine.workflow import Option, Workflow, load_workflow
+from podium.engine.workflow import Option, Workflow
 from podium.errors import WorkflowLoadError
+from podium.workflows import find_workflow
 
 HELP_FLAGS = ("--help", "-h")
 COMMON = frozenset(
@@ -83,7 +84,7 @@ async def run(
     Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 partial, 4 stopped by its budget, its time or a full
     disk, 5 waits for a person, 130 paused or cancelled.
     """
-    return await _run(load_workflow(workflow), request, models, budget, flags, output, {})
+    return await _run(find_workflow(workflow), request, models, budget, flags, output, {})
 
 
 def command_for(tokens: list[str]) -> Callable[..., Any]:
@@ -92,7 +93,7 @@ def command_for(tokens: list[str]) -> Callable[..., Any]:
     if not name:
         return run
     try:
-        workflow = load_workflow(name)
+        workflow = find_workflow(name)
     except SystemExit as error:
         raise WorkflowLoadError(f"{name} ends the program while it is imported.") from error
     own = [option for option in workflow.options if option.name not in COMMON]
@@ -168,10 +169,12 @@ def _named_workflow(tokens: list[str]) -> str:
 def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
     """A workflow's option as a parameter of the command."""
     group = Group(f"Options of {workflow}", sort_key=1)
-    kind = str if option.type is Any else option.type
+    kind = get_args(option.type)[0] if get_origin(option.type) is Annotated else option.type
+    kind = str if kind is Any else kind
     converter = whole_number if kind is int else None
     told = None if option.default not in (None, False, (), [], {}) else False
-    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told)
+    about = {"help": option.help} if option.help else {}
+    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told, **about)
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
