@@ -66,6 +66,32 @@ class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """How structured replies are asked for; empty: the best way that the model supports."""
 
 
+class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A server whose tools agents may use: `[mcp.NAME]`, with either a `command` or a `url`.
+
+    `${VARIABLE}` in `args`, `env`, `url` and `headers` is read from the environment when the server is used,
+    so that keys need not stand in the file.
+    """
+
+    command: str = ""
+    """A program that speaks MCP on its standard input and output."""
+    args: list[str] = []
+    env: dict[str, str] = {}
+    """Variables for the program, beside the few that it gets anyway (PATH, HOME, the language)."""
+    cwd: str = ""
+    """Where the program starts; counts from the folder of the file that names it."""
+    url: str = ""
+    """The address of a server that is running already."""
+    headers: dict[str, str] = {}
+    """Sent with each request to `url`."""
+    transport: Literal["http", "sse"] = "http"
+    """How `url` is spoken to: streamable HTTP, or the older server-sent events."""
+    tools: list[str] | None = None
+    """The only tools of it that may be used; not given: all."""
+    timeout: float = 60.0
+    """Seconds for connecting, and for each call; written like `time_limit`."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is started with when its own flags do not say otherwise."""
 
@@ -92,6 +118,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Own prices, by the model's full name."""
     providers: dict[str, ProviderOptions] = {}
     """Addresses and limits, by the provider's name."""
+    mcp: dict[str, McpServer] = {}
+    """MCP servers, by the name that stands before the dot in the names of their tools."""
     retry_wait: float = 1.0
     """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
     files: tuple[str, ...] = ()
@@ -139,7 +167,7 @@ KEYS: dict[str, Any] = {
 }
 """Every key that a file, a variable or a flag may set, with its type."""
 
-TABLES = ("profiles", "prices", "providers")
+TABLES = ("profiles", "prices", "providers", "mcp")
 """Keys that are tables: their entries are merged over all sources. No variable of their own sets them."""
 
 _DURATIONS = ("time_limit", "retry_wait")
@@ -156,6 +184,7 @@ _EXPECTED = {
     "cache": "true or false",
     "prices": "a table of models with `input` and `output` in US dollars per million tokens",
     "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output`",
+    "mcp": "a table of servers, each with a `command` or a `url`",
     "retry_wait": "a duration such as 500ms or 2s",
 }
 
@@ -288,6 +317,8 @@ def _convert(key: str, value: Any, source: str, base: Path, *, from_text: bool =
     try:
         if key in _DURATIONS:
             return parse_duration(value)
+        if key == "mcp":
+            return _mcp_servers(value, source, base)
         given = _plain(value) if from_text else value
         converted: Any = msgspec.convert(given, KEYS[key], strict=not from_text)
         if key == "max_usd" and not math.isfinite(converted):
@@ -311,6 +342,41 @@ def _anchored(key: str, value: Any, base: Path) -> Any:
     return value
 
 
+def _mcp_servers(value: Any, source: str, base: Path) -> dict[str, McpServer]:
+    """Each server checked by itself. No message repeats a value: keys may stand in `env` and `headers`."""
+    if not isinstance(value, dict):
+        raise TypeError("not a table")
+    servers = cast("dict[str, Any]", value)
+    return {name: _mcp_server(name, given, source, base) for name, given in servers.items()}
+
+
+def _mcp_server(name: str, given: Any, source: str, base: Path) -> McpServer:
+    where = f"[mcp.{name}] in {source}" if source else f"The MCP server {name}"
+    if isinstance(given, McpServer):
+        return given
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
+        raise SettingsError(f"{where}: the name of a server is made of letters, digits, - and _, at most 32.")
+    fields = McpServer.__struct_fields__
+    table = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    for key in table:
+        if key not in fields:
+            meant = nearest(key, fields)
+            hint = f"Did you mean `{meant}`?" if meant else f"Valid keys: {', '.join(fields)}."
+            raise SettingsError(f"{where}: `{key}` is not a setting.", hint=hint)
+    if bool(table.get("command")) == bool(table.get("url")):
+        raise SettingsError(f"{where} must have either a `command` or a `url`.", hint=_hint("mcp"))
+    try:
+        timed = {"timeout": parse_duration(table["timeout"])} if "timeout" in table else {}
+        server = msgspec.convert(table | timed, McpServer)
+    except (msgspec.ValidationError, ValueError, TypeError) as error:
+        raise SettingsError(f"{where} is wrong: {error}.", hint=_hint("mcp")) from error
+    return msgspec.structs.replace(
+        server,
+        command=str((base / server.command).absolute()) if "/" in server.command else server.command,
+        cwd=str((base / Path(server.cwd).expanduser()).absolute()) if server.cwd else "",
+    )
+
+
 def _plain(text: str) -> str:
     words = {"yes": "true", "on": "true", "no": "false", "off": "false"}
     return words.get(text.strip().lower(), text.strip())
@@ -322,5 +388,6 @@ def _hint(key: str) -> str:
         "profiles": '[profiles]\nfast = "rehearsal"',
         "prices": '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10',
         "providers": "[providers.openai]\nrequests_per_minute = 500",
+        "mcp": '[mcp.files]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-filesystem", "."]',
     }
     return "" if key not in examples else f"For example: {examples[key]}"

@@ -1,0 +1,1 @@
+"""What agents can touch: the web behind a safe fetcher, files of one folder, and MCP servers."""

@@ -1,0 +1,150 @@
+"""Three tools over one folder: list, read and search its files."""
+
+from __future__ import annotations
+
+import fnmatch
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from podium.tools.arguments import Arguments, read_arguments, spec_of
+from podium.tools.aside import aside
+from podium.tools.folder import Folder
+from podium.tools.matching import Found, Text, match_plainly
+from podium.tools.patterns import match_pattern
+from podium.tools.tool import MAX_TEXT, Tool, ToolError, ToolResult, succeeded
+
+MAX_LISTED = 1_000
+MAX_SEARCHED_BYTES = 20_000_000
+MAX_READING_SECONDS = 5.0
+PAGE = MAX_TEXT - 500
+"""Characters of a file in one result; the rest is for what is said about it."""
+
+PathBelow = Annotated[str, Meta(description="Relative to the folder, with / between names")]
+
+
+class ListArguments(Arguments, frozen=True):
+    """Of `list_files`."""
+
+    path: PathBelow = ""
+    pattern: Annotated[str, Meta(description="Only names like this one, such as *.md")] = "*"
+    recursive: Annotated[bool, Meta(description="Also what lies in folders below")] = False
+
+
+class ReadArguments(Arguments, frozen=True):
+    """Of `read_file`."""
+
+    path: PathBelow
+    offset: Annotated[int, Meta(ge=0, description="Characters to skip")] = 0
+    limit: Annotated[int, Meta(ge=1, description="Characters to read")] = PAGE
+
+
+class SearchArguments(Arguments, frozen=True):
+    """Of `search_files`."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=500, description="What to look for")]
+    path: PathBelow = ""
+    pattern: Annotated[str, Meta(description="Only in files with names like this one, such as *.md")] = "*"
+    regex: Annotated[bool, Meta(description="`text` is a regular expression")] = False
+    limit: Annotated[int, Meta(ge=1, le=200, description="Lines to find")] = 50
+
+
+class ListFiles:
+    """What is there."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.spec = spec_of("list_files", "List the files of the folder, with their sizes.", ListArguments)
+        self._folder = folder
+
+    async def call(self, args: dict[str, Any]) -> ToolResult:
+        return await aside(self._list, read_arguments(args, ListArguments))
+
+    def _list(self, asked: ListArguments) -> ToolResult:
+        lines = list[str]()
+        for entry in self._folder.walk(asked.path, deep=asked.recursive):
+            if not fnmatch.fnmatchcase(entry.path.rpartition("/")[2], asked.pattern):
+                continue
+            if len(lines) == MAX_LISTED:
+                lines.append(f"[more than {MAX_LISTED:,}: name a folder or a pattern]")
+                break
+            lines.append(f"{entry.path}/" if entry.is_folder else f"{entry.path} ({entry.size:,} bytes)")
+        return succeeded("\n".join(lines) or "No files.")
+
+
+class ReadFile:
+    """What one of them says."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.spec = spec_of("read_file", "Read a text file of the folder.", ReadArguments)
+        self._folder = folder
+
+    async def call(self, args: dict[str, Any]) -> ToolResult:
+        return await aside(self._read, read_arguments(args, ReadArguments))
+
+    def _read(self, asked: ReadArguments) -> ToolResult:
+        text = text_of(self._folder.read(asked.path), asked.path)
+        if asked.offset and asked.offset >= len(text):
+            raise ToolError(f"{asked.path} has only {len(text):,} characters.")
+        end = asked.offset + min(asked.limit, PAGE)
+        more = f"\n[{len(text) - end:,} characters follow: offset {end}]" if end < len(text) else ""
+        return succeeded((text[asked.offset : end] or "[the file is empty]") + more)
+
+
+class SearchFiles:
+    """Where something is said."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.spec = spec_of(
+            "search_files", "Find the lines that hold a text, in files of the folder.", SearchArguments
+        )
+        self._folder = folder
+
+    async def call(self, args: dict[str, Any]) -> ToolResult:
+        asked = read_arguments(args, SearchArguments)
+        texts, skipped = await aside(self._texts, asked)
+        if asked.regex:
+            found = await match_pattern(asked.text, texts, asked.limit)
+        else:
+            found = await aside(match_plainly, asked.text, texts, asked.limit)
+        return succeeded(_told(found, asked.limit, skipped))
+
+    def _texts(self, asked: SearchArguments) -> tuple[list[Text], str]:
+        """The texts to look through, within bounds of size and time, and what was left out."""
+        texts, size, ends = list[Text](), 0, time.monotonic() + MAX_READING_SECONDS
+        for entry in self._folder.walk(asked.path):
+            if entry.is_folder or not fnmatch.fnmatchcase(entry.path.rpartition("/")[2], asked.pattern):
+                continue
+            size += entry.size
+            if size > MAX_SEARCHED_BYTES or time.monotonic() > ends:
+                return texts, f"only the first {len(texts):,} files were searched: name a folder or a pattern"
+            try:
+                texts.append((entry.path, text_of(self._folder.read(entry.path), entry.path)))
+            except ToolError:  # binary, too large or just gone: nothing to find in it
+                continue
+        return texts, ""
+
+
+def file_tools(folder: Path) -> list[Tool]:
+    """The tools over this folder."""
+    inside = Folder(folder)
+    return [ListFiles(inside), ReadFile(inside), SearchFiles(inside)]
+
+
+def text_of(data: bytes, told: str) -> str:
+    """The text of a file, or a sentence when it has none."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    if b"\0" in data[:8192]:
+        raise ToolError(f"{told} is a binary file of {len(data):,} bytes.")
+    return data.decode("utf-8-sig", "replace")
+
+
+def _told(found: list[Found], limit: int, skipped: str) -> str:
+    lines = [f"{path}:{number}: {line}" for path, number, line in found]
+    if len(found) >= limit:
+        lines.append(f"[the first {limit}]")
+    if skipped:
+        lines.append(f"[{skipped}]")
+    return "\n".join(lines) or "Nothing found."

@@ -1,0 +1,156 @@
+"""A folder that can be read and not left: every step down is taken from an open handle, links are not followed.
+
+Paths are walked with `openat` and `O_NOFOLLOW`, one name at a time. What was checked is what is read: a link that
+is put into place between a check and its use leads nowhere.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import stat
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from podium.tools.tool import ToolError
+
+MAX_FILE_BYTES = 10_000_000
+MAX_DEPTH = 24
+MAX_SEEN = 50_000
+"""Entries that one walk looks at."""
+
+SECRET_FILES = (
+    "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.gpg", "*.ppk", "*.tfstate*",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.env", "credentials", "credentials.*",
+    "secrets.*", "secret.*", "*service-account*.json", "*service_account*.json",
+)  # fmt: skip
+"""Names, beside all that begin with a dot, whose contents are no business of a model."""
+
+_DIR = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not block the open
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A file or folder below the root."""
+
+    path: str
+    """From the root, with `/`."""
+    is_folder: bool
+    size: int = 0
+
+
+class Folder:
+    """The folder that the user named; the link that they may have named it by is followed, once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.expanduser().resolve()
+
+    def read(self, path: str) -> bytes:
+        """A regular file, whole, or a `ToolError` in one sentence."""
+        *folders, name = self._parts(path) or [""]
+        if not name:
+            raise ToolError("A path of a file is needed.")
+        with self._inside(folders, path) as handle:
+            return _read(handle, name, path)
+
+    def walk(self, path: str = "", *, deep: bool = True) -> Iterator[Entry]:
+        """What lies below `path`, by name; refused names, links and special files are left out."""
+        parts = self._parts(path)
+        with self._inside(parts, path) as handle:
+            yield from _below(handle, "/".join(parts), MAX_DEPTH if deep else 1, [MAX_SEEN])
+
+    def _parts(self, path: str) -> list[str]:
+        if "\0" in path or "\\" in path:
+            raise ToolError("A path is made of names with / between them.")
+        if path.startswith(("/", "~")):
+            raise ToolError(f"{path} is not below the folder: paths are relative to it.")
+        parts = [part for part in PurePosixPath(path).parts if part != "."]
+        if ".." in parts:
+            raise ToolError(f"{path} is refused: `..` leads out of the folder.")
+        for part in parts:
+            if is_refused(part):
+                raise ToolError(
+                    f"{path} is refused: hidden files and files that may hold secrets are not read."
+                )
+        return parts
+
+    @contextmanager
+    def _inside(self, folders: list[str], told: str) -> Generator[int]:
+        """A handle of the folder that `folders` leads to."""
+        try:
+            handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise ToolError(f"The folder cannot be opened: {error.strerror}.") from error
+        try:
+            for name in folders:
+                deeper = _open(name, _DIR, handle, told)
+                os.close(handle)
+                handle = deeper
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def is_refused(name: str) -> bool:
+    """Hidden, or a name that secrets go by."""
+    low = name.casefold()
+    return low.startswith(".") or any(fnmatch.fnmatchcase(low, pattern) for pattern in SECRET_FILES)
+
+
+def _open(name: str, flags: int, handle: int, told: str) -> int:
+    try:
+        return os.open(name, flags, dir_fd=handle)
+    except OSError as error:
+        if _is_link(name, handle):
+            raise ToolError(f"{told} is refused: links are not followed.") from error
+        raise ToolError(f"{told} cannot be read: {error.strerror}.") from error
+
+
+def _is_link(name: str, handle: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+    except OSError:  # the first error is the one to tell
+        return False
+
+
+def _read(handle: int, name: str, told: str) -> bytes:
+    file = _open(name, _FILE, handle, told)
+    with os.fdopen(file, "rb", closefd=True) as opened:
+        mode = os.fstat(file).st_mode
+        if stat.S_ISDIR(mode):
+            raise ToolError(f"{told} is a folder.")
+        if not stat.S_ISREG(mode):
+            raise ToolError(f"{told} is refused: it is not a regular file.")
+        data = opened.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise ToolError(f"{told} is too large: over {MAX_FILE_BYTES:,} bytes.")
+    return data
+
+
+def _below(handle: int, prefix: str, depth: int, left: list[int]) -> Iterator[Entry]:
+    with os.scandir(handle) as scan:
+        entries = sorted(
+            (entry for entry in scan if not is_refused(entry.name)), key=lambda entry: entry.name
+        )
+    for entry in entries:
+        left[0] -= 1
+        if left[0] < 0:
+            return
+        path = f"{prefix}/{entry.name}" if prefix else entry.name
+        try:
+            found = os.stat(entry.name, dir_fd=handle, follow_symlinks=False)
+            if stat.S_ISREG(found.st_mode):
+                yield Entry(path, is_folder=False, size=found.st_size)
+            elif stat.S_ISDIR(found.st_mode):
+                yield Entry(path, is_folder=True)
+                if depth > 1:
+                    deeper = os.open(entry.name, _DIR, dir_fd=handle)
+                    try:
+                        yield from _below(deeper, path, depth - 1, left)
+                    finally:
+                        os.close(deeper)
+        except OSError:  # gone, swapped or closed to us since it was listed: as if it were not there
+            continue

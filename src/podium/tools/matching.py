@@ -1,0 +1,56 @@
+"""Looking through texts line by line; also a program of its own, for the patterns of a model (see `patterns`).
+
+As a program it reads JSON with pattern, texts and limit from standard input. It imports only the standard library,
+so that it starts in a moment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import sys
+from collections.abc import Callable
+from typing import Any
+
+Text = tuple[str, str]
+"""Path and contents."""
+Found = tuple[str, int, str]
+"""Path, number of the line, and the line."""
+
+MAX_LINE = 300
+MAX_MEMORY = 1_000_000_000
+
+
+def match_plainly(wanted: str, texts: list[Text], limit: int) -> list[Found]:
+    """Lines that hold the text, in any case."""
+    low = wanted.casefold()
+    return match_lines(texts, limit, lambda line: low in line.casefold())
+
+
+def match_lines(texts: list[Text], limit: int, fits: Callable[[str], object]) -> list[Found]:
+    """The first lines that fit."""
+    found = list[Found]()
+    for path, text in texts:
+        for number, line in enumerate(text.splitlines(), 1):
+            if fits(line):
+                found.append((path, number, line.strip()[:MAX_LINE]))
+                if len(found) >= limit:
+                    return found
+    return found
+
+
+def main() -> None:
+    """Answer one question: `{"found": […]}`, or `{"error": …}` about the pattern."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    asked: dict[str, Any] = json.load(sys.stdin)
+    try:
+        pattern = re.compile(asked["pattern"])
+        answer: dict[str, Any] = {"found": match_lines(asked["texts"], asked["limit"], pattern.search)}
+    except (re.error, OverflowError, RecursionError, MemoryError) as error:
+        answer = {"error": str(error) or type(error).__name__}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
