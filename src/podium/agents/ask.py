@@ -26,6 +26,7 @@ from podium.errors import InvalidReplyError
 from podium.models.events import ModelAsked, ModelRepaired
 from podium.models.model import Call, Model, OnDelta, Reply
 from podium.models.repair import MAX_REPAIRS, Mismatch, find, repair_prompt
+from podium.settings import Settings
 
 T = TypeVar("T")
 
@@ -53,6 +54,11 @@ class Run(EngineRun):
     ) -> None:
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that this process drives the run with."""
+        return self.models.settings
 
     @overload
     async def ask(

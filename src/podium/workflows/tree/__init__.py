@@ -1,0 +1,1 @@
+"""Every node decides: do it, or split it into bands of steps; parents read what children return."""

@@ -1,0 +1,331 @@
+"""The tree: every node decides whether to do its task or to split it, and reads what its children return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from podium.agents.ask import Run
+from podium.engine.branch import Failed, Ok
+from podium.engine.workflow import Outcome, Partial, Workflow
+from podium.errors import BudgetExhaustedError, StepFailedError, UsageError
+from podium.tools.toolbox import Toolbox
+from podium.workflows.tree import events, rehearsal, roles, telling
+from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan, PlannerOutput, Step
+from podium.workflows.tree.growing import Equipment, Notes, Tree, finished
+from podium.workflows.tree.leaf import run_leaf
+from podium.workflows.tree.node import Attempt, Node, Returned
+from podium.workflows.tree.outline import as_it_stands, output_of
+from podium.workflows.tree.policy import (
+    CONCURRENCY,
+    MAX_BANDS,
+    MAX_DEPTH,
+    MAX_REPLANS,
+    MAX_STEPS,
+    Deliverable,
+    Limits,
+    PlanCheck,
+    aggregator_context,
+    aggregator_problem,
+    execution_guard,
+    may_replan,
+    must_execute,
+    ordered,
+    outcome_of,
+    planner_context,
+    still_holds,
+)
+
+__all__ = ["WORKFLOW", "rehearsal"]
+
+CLOSING = 0.1
+"""Share of every ceiling that is kept for the aggregators of a tree that is out of budget."""
+
+
+class PlanRejectedError(Exception):
+    """A person did not want the root's plan."""
+
+
+async def tree(
+    run: Run,
+    request: str,
+    *,
+    max_depth: Annotated[int, Meta(ge=0, le=12, description="Levels below the root.")] = MAX_DEPTH,
+    max_bands: Annotated[int, Meta(ge=1, le=50, description="Bands per plan.")] = MAX_BANDS,
+    max_steps: Annotated[int, Meta(ge=1, le=50, description="Steps per band.")] = MAX_STEPS,
+    replans: Annotated[int, Meta(ge=0, le=10, description="New plans per node.")] = MAX_REPLANS,
+    deliverable: Annotated[
+        Deliverable, Meta(description="What the leaves write; the root always writes a document.")
+    ] = "document",
+    files: Annotated[str, Meta(description="A folder that executors may read.")] = "",
+    web: Annotated[bool, Meta(description="Executors may search and read the web.")] = False,
+) -> Outcome | Partial:
+    """Split a task into a tree of steps, do them, and put their results together.
+
+    Every node decides by itself: do it, or split it into bands of steps. Bands run one after the other, the
+    steps of a band side by side. Parents read what their children return and write one result.
+    """
+    toolbox = Toolbox(
+        mcp=run.settings.mcp, folder=Path(files) if files else None, web=web, settings=run.settings,
+        concurrency=run.config.get("concurrency") or CONCURRENCY,
+    )  # fmt: skip
+    async with toolbox:
+        grown = Tree(run, Limits(max_depth, max_bands, max_steps, replans), deliverable, toolbox)
+        await _equip(grown)
+        root = Node("root", request)
+        run.emit(events.RunStarted(node_id=root.id, objective=request))
+        telling.created(grown, root)
+        return await _grow(grown, root)
+
+
+async def _equip(grown: Tree) -> None:
+    """Find out once which tools there are: a resumed run keeps those that it began with."""
+
+    async def look() -> Equipment:
+        return Equipment(await grown.toolbox.specs(), grown.toolbox.troubles)
+
+    found = await grown.run.step("tools", look, returns=Equipment)
+    grown.tools = found.tools
+    for trouble in found.troubles:
+        grown.run.warn(trouble)
+
+
+async def _grow(grown: Tree, root: Node) -> Outcome | Partial:
+    """The root's result; out of budget, the tree as it stands. Its failure is the run's."""
+    notes = Notes(grown.run, root)
+    try:
+        returned = await run_node(grown, root, notes)
+    except BudgetExhaustedError as error:
+        returned = telling.blocked(grown, root, error)
+    except PlanRejectedError:
+        telling.status(grown, root, "blocked", message="rejected")
+        return Partial(output=output_of(grown, None), reason="plan rejected")
+    except StepFailedError as error:
+        telling.failed(grown, root, error)
+        await notes.keep()
+        raise
+    for row in grown.nodes.values():
+        if row.status == "failed":
+            grown.run.warn(f"{row.node.title} failed: {row.summary}")
+    unfinished = [row.node.title for row in grown.nodes.values() if row.status == "blocked"]
+    if returned.status == "completed" and not unfinished:
+        return Outcome(output=output_of(grown, returned))
+    if returned.status != "completed":
+        grown.root_document = as_it_stands(grown)
+        await grown.run.artifact("as-it-stands.md", grown.root_document, "text/markdown")
+    return Partial(output=output_of(grown, returned), reason="budget", missing=unfinished)
+
+
+async def run_node(grown: Tree, node: Node, notes: Notes) -> Returned:
+    """One node, whatever it turns out to be: plan and execute; or plan, delegate, aggregate, and perhaps
+    plan again."""
+    if must_execute(node, grown.limits):
+        return await run_leaf(grown, node, notes, roles.EXECUTOR, guard="maxDepth")
+    before: Attempt | None = None
+    while True:
+        decision = await _plan(grown, node, notes, before)
+        guard = execution_guard(decision, grown.limits)
+        if guard or decision.plan is None or decision.mode == "execute":
+            executor = roles.executor_for(decision.leaf_decision)
+            children = () if before is None else tuple(before.returned.values())
+            return await run_leaf(grown, node, notes, executor, guard=guard, children=children)
+        attempt = await _delegate(grown, node, decision.plan, before)
+        answer = await _aggregate(grown, node, notes, attempt)
+        if isinstance(answer, BudgetExhaustedError):
+            return telling.blocked(grown, node, answer, tuple(attempt.returned.values()))
+        refused = False
+        if answer.next.should_replan and not out_of_budget(attempt.returned.values()):
+            if may_replan(attempt.version - 1, grown.limits):
+                before = replace(attempt, replan_reason=answer.next.replan_reason or "")
+                telling.replans(grown, node, before)
+                continue
+            refused = True
+            telling.status(grown, node, "aggregating", "aggregator", "guard:maxReplansPerNode")
+        return await _complete(grown, node, notes, attempt, answer, refused=refused)
+
+
+# ── plan ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _plan(grown: Tree, node: Node, notes: Notes, before: Attempt | None) -> PlannerOutput:
+    run = grown.run
+    telling.status(grown, node, "planning", "planner")
+
+    async def time_left() -> float | None:
+        return None if run.budget.seconds is None else max(0.0, run.budget.seconds - run.driven_s)
+
+    left = await run.step("time_left", time_left)  # recorded: a resume must not ask again because of it
+    planner = roles.ROOT_PLANNER if node.is_root else roles.PLANNER
+    decision = await run.ask(
+        planner, "plan", returns=PlannerOutput, check=PlanCheck(grown.limits, before),
+        **planner_context(node, grown.limits, left, notes.text, before),
+    )  # fmt: skip
+    notes.add("Planner", decision.scratchpad)
+    return decision
+
+
+async def _check_gate(grown: Tree, node: Node, plan: Plan) -> None:
+    """With `--approve plan` a person sees the root's plan before anything of it is done."""
+    if not node.is_root:
+        return
+    steps = [f"band {band.index}: {step.title}" for band in ordered(plan) for step in band.steps]
+    question = f"Carry out this plan of {len(steps)} steps? {plan.summary}"
+    if not await grown.run.approved("plan", question, details=steps):
+        raise PlanRejectedError
+
+
+# ── delegate ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _delegate(grown: Tree, node: Node, plan: Plan, before: Attempt | None) -> Attempt:
+    """Run the bands one after the other; once the budget is used up no further one is begun."""
+    attempt = Attempt(1 if before is None else before.version + 1, plan)
+    telling.planned(grown, node, attempt)
+    await _check_gate(grown, node, plan)
+    telling.status(grown, node, "delegating", "planner")
+    if not node.is_root:
+        grown.open_nodes.add(node.id)
+    runs = {} if before is None else dict(before.runs)
+    returned: dict[str, Returned] = {}
+    for band in ordered(plan):
+        if out_of_budget(returned.values()):
+            returned |= {step.id: _not_started(step) for step in band.steps}
+            continue
+        children = telling.band_begun(grown, node, band, before, runs, tuple(returned.values()))
+        returned |= await _run_band(grown, node, band, children, before)
+    return replace(attempt, returned=returned, runs=runs)
+
+
+async def _run_band(
+    grown: Tree, node: Node, band: Band, children: dict[str, Node], before: Attempt | None
+) -> dict[str, Returned]:
+    """The steps of a band side by side; or one after the other, each seeing what was done before it."""
+    done: dict[str, Returned] = {}
+    if band.parallelizable:
+        steps = {name: _run_step(grown, node, child) for name, child in children.items()}
+        outcomes = await grown.run.gather(steps)
+        done = {name: _kept(grown, node, children[name], one) for name, one in outcomes.items()}
+    else:
+        for name, child in children.items():
+            seeing = replace(child, earlier=(*child.earlier, *done.values()))
+            outcomes = await grown.run.gather({name: _run_step(grown, node, seeing)})
+            done[name] = _kept(grown, node, child, outcomes[name])
+    return {step.id: done.get(step.id) or _held(step, before) for step in band.steps}
+
+
+async def _run_step(grown: Tree, parent: Node, child: Node) -> Returned:
+    """A child in its own branch. Its failure is data: the parent names the gap."""
+    notes = Notes(grown.run, child)
+    try:
+        returned = await run_node(grown, child, notes)
+    except BudgetExhaustedError as error:
+        returned = telling.blocked(grown, child, error)
+    except StepFailedError as error:
+        await notes.keep()
+        returned = telling.failed(grown, child, error)
+    finally:
+        grown.open_nodes.discard(child.id)
+    telling.step_ended(grown, parent, returned)
+    return returned
+
+
+def _kept(grown: Tree, parent: Node, child: Node, outcome: Ok[Returned] | Failed) -> Returned:
+    """What a branch came to; one that broke in an unforeseen way is a failed node as well."""
+    if isinstance(outcome, Ok):
+        return outcome.value
+    returned = telling.failed(grown, child, outcome.error)
+    telling.step_ended(grown, parent, returned)
+    return returned
+
+
+def _held(step: Step, before: Attempt | None) -> Returned:
+    found = still_holds(step, before)
+    if found is None:  # pragma: no cover - a step either ran or was held
+        raise LookupError(step.id)
+    return found
+
+
+def _not_started(step: Step) -> Returned:
+    return Returned("", step.id, step.title, "blocked", error="not started: out of budget")
+
+
+def out_of_budget(returned: Iterable[Returned]) -> bool:
+    return any(one.status == "blocked" for one in returned)
+
+
+# ── aggregate ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _aggregate(
+    grown: Tree, node: Node, notes: Notes, attempt: Attempt
+) -> AggregatorOutput | BudgetExhaustedError:
+    """Ask the aggregator; out of budget, from the closing reserve, as far as that goes."""
+    children = list(attempt.returned.values())
+    telling.status(grown, node, "aggregating", "aggregator")
+    try:
+        if out_of_budget(children):
+            answer = await _ask_in_closing(grown, node, notes, children)
+        else:
+            answer = await _ask_aggregator(grown, node, notes, children)
+    except BudgetExhaustedError:
+        try:
+            answer = await _ask_in_closing(grown, node, notes, children)
+        except BudgetExhaustedError as error:
+            return error
+    notes.add("Aggregator", answer.scratchpad)
+    telling.aggregated(grown, node, children, answer)
+    return answer
+
+
+async def _ask_in_closing(
+    grown: Tree, node: Node, notes: Notes, children: list[Returned]
+) -> AggregatorOutput:
+    async with grown.closing(node):
+        return await _ask_aggregator(grown, node, notes, children)
+
+
+async def _ask_aggregator(
+    grown: Tree, node: Node, notes: Notes, children: list[Returned]
+) -> AggregatorOutput:
+    def check(answer: AggregatorOutput) -> str:
+        return aggregator_problem(node, children, answer)
+
+    context = aggregator_context(node, notes.text, children)
+    return await grown.run.ask(
+        roles.AGGREGATOR, "aggregate", returns=AggregatorOutput, check=check, **context
+    )
+
+
+async def _complete(
+    grown: Tree, node: Node, notes: Notes, attempt: Attempt, answer: AggregatorOutput, *, refused: bool
+) -> Returned:
+    children = list(attempt.returned.values())
+    outcome = outcome_of(answer.result, len(answer.artifacts), children, len(answer.synthesis.gaps))
+    metrics = {
+        "children": len(children),
+        "failedChildren": sum(child.status != "completed" for child in children),
+        "plans": attempt.version,
+        "artifacts": len(answer.artifacts),
+    }
+    if refused:
+        outcome = "partial"
+    return await finished(grown, node, notes, answer, outcome, metrics, children)
+
+
+def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Options as a later process can use them: the folder by its full path, if there is one."""
+    if not options.get("files"):
+        return options
+    folder = Path(options["files"]).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {options['files']} to read.", hint="Give --files a folder.")
+    return {**options, "files": str(folder)}
+
+
+WORKFLOW = Workflow(
+    tree, "tree", closing=CLOSING, gates=("plan",), concurrency=CONCURRENCY, prepare=prepare, ref="tree"
+)

@@ -1,0 +1,178 @@
+"""What all nodes of one run share, and the notes and results that a node leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from podium.agents.ask import Run
+from podium.engine.budget import Budget
+from podium.engine.codec import encode
+from podium.tools.tool import ToolSpec
+from podium.tools.toolbox import Toolbox
+from podium.workflows.tree import events
+from podium.workflows.tree.contracts import Answer, Artifact, ScratchpadNote
+from podium.workflows.tree.node import Kept, Node, Returned
+from podium.workflows.tree.policy import Deliverable, Limits, child_labels, file_names, preview, snippet
+
+
+class Equipment(msgspec.Struct):
+    """The tools of a run, and what is wrong with others that it should have had."""
+
+    tools: list[ToolSpec]
+    troubles: list[str]
+
+
+@dataclass
+class Tree:
+    """One run's tree. Nodes read it; what it collects is only for the result."""
+
+    run: Run
+    limits: Limits
+    deliverable: Deliverable
+    toolbox: Toolbox
+    tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
+    nodes: dict[str, NodeRow] = field(default_factory=dict[str, "NodeRow"])
+    open_nodes: set[str] = field(default_factory=set[str])
+    """Nodes below the root that wait for children: they share what the root leaves of the reserve."""
+    root_document: str = ""
+
+    @property
+    def tools_shown(self) -> list[dict[str, Any]]:
+        """The tools as a prompt tells them."""
+        return [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in self.tools
+        ]
+
+    @asynccontextmanager
+    async def closing(self, node: Node) -> AsyncGenerator[None]:
+        """Draw on the closing reserve. Half of what is left is the root's alone: without its result the
+        others' would be lost."""
+        async with self.run.closing():
+            if node.is_root:
+                yield
+                return
+            share = _share(self.run, 2 * max(1, len(self.open_nodes)))
+            async with self.run.branch("closing", budget=share):
+                yield
+
+
+@dataclass
+class NodeRow:
+    """A node as the output lists it."""
+
+    node: Node
+    status: str = "planning"
+    outcome: str = ""
+    summary: str = ""
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "nodeId": self.node.id, "parentNodeId": self.node.parent_id, "title": self.node.title,
+            "depth": self.node.depth, "status": self.status, "outcome": self.outcome,
+        }  # fmt: skip
+
+
+class Notes:
+    """The scratchpad of one node: every role adds to it, the next one reads its end."""
+
+    def __init__(self, run: Run, node: Node) -> None:
+        self._run = run
+        self._node = node
+        self._id = f"{node.id}/scratchpad"
+        self.text = ""
+        run.emit(events.ScratchpadLinked(node_id=node.id, scratchpad_id=self._id))
+
+    def add(self, role: str, note: ScratchpadNote) -> None:
+        self.text += f"## {role}\n\n{note.append_markdown.strip()}\n\n"
+        told = preview(note.tail_preview, note.append_markdown)
+        self._run.emit(
+            events.ScratchpadUpdated(node_id=self._node.id, scratchpad_id=self._id, tail_preview=told)
+        )
+
+    async def keep(self) -> None:
+        """Leave it behind as a file."""
+        if self.text:
+            await self._run.artifact("scratchpad.md", f"# {self._node.title}\n\n{self.text}", "text/markdown")
+
+
+async def finished(
+    tree: Tree,
+    node: Node,
+    notes: Notes,
+    answer: Answer,
+    outcome: str,
+    metrics: dict[str, int],
+    children: Sequence[Returned] = (),
+) -> Returned:
+    """A node's result: artifacts, hint, result, completed, in this order."""
+    run = tree.run
+    await notes.keep()
+    kept = [await _kept(tree, node, answer, one, name) for one, name in _named(answer)]
+    ids = {one.label: one.artifact_id for one in kept}
+    hinted = {**child_labels(children), **ids}
+    hint = answer.result.parent_hint
+    documents = {one.artifact_id: one.document_id for child in children for one in child.artifacts}
+    documents |= {one.artifact_id: one.document_id for one in kept}
+    named = [hinted[label] for label in hint.artifact_labels if label in hinted]
+    run.emit(
+        events.ParentHint(
+            node_id=node.id,
+            parent_node_id=node.parent_id,
+            hint_type=hint.hint_type,
+            artifact_ids=named,
+            document_ids=[document for one in named if (document := documents.get(one))],
+            based_on_artifact_ids=[one.artifact_id for child in children for one in child.artifacts],
+        )
+    )
+    primary = answer.primary
+    envelope = answer.result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    envelope |= {
+        "artifactIds": list(ids.values()),
+        "documentIds": [one.document_id for one in kept if one.document_id],
+        "primaryArtifactId": ids[primary.label] if primary is not None else None,
+    }
+    run.emit(events.NodeResult(node_id=node.id, result=envelope))
+    run.emit(events.NodeCompleted(node_id=node.id, outcome=outcome, metrics=metrics))
+    row = tree.nodes[node.id]
+    row.status, row.outcome, row.summary = "completed", outcome, answer.result.summary
+    step_id = "" if node.step is None else node.step.id
+    return Returned(node.id, step_id, node.title, "completed", outcome, envelope, tuple(kept))
+
+
+async def _kept(tree: Tree, node: Node, answer: Answer, one: Artifact, name: str) -> Kept:
+    if one.type == "document":
+        text, kind = (one.document_markdown or ""), "text/markdown"
+    else:
+        text, kind = encode(one.json_payload).decode(), "application/json"
+    file = await tree.run.artifact(name, text, kind)
+    document_id = f"doc-{file.id}" if one.type == "document" else None
+    tree.run.emit(
+        events.ArtifactCreated(
+            node_id=node.id, artifact_id=file.id, artifact_type=one.type, document_id=document_id,
+            label=one.label,
+        )
+    )  # fmt: skip
+    primary = one is answer.primary
+    if node.is_root and primary:
+        tree.root_document = text
+    return Kept(file.id, one.type, one.label, one.title or one.label, snippet(text), document_id, primary)
+
+
+def _named(answer: Answer) -> list[tuple[Artifact, str]]:
+    return list(zip(answer.artifacts, file_names(answer), strict=True))
+
+
+def _share(run: Run, parts: int) -> Budget:
+    """An equal part of what is left of each ceiling."""
+    limits, spent = run.budget, run.spent
+    return Budget(
+        usd=None if limits.usd is None else max(0.0, limits.usd - spent.usd) / parts,
+        tokens=None if limits.tokens is None else max(0, limits.tokens - spent.tokens) // parts,
+        calls=None if limits.calls is None else max(0, limits.calls - spent.calls) // parts,
+    )

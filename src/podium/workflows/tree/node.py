@@ -1,0 +1,105 @@
+"""A node of the tree, and what it returns to its parent. Plain values: branches share nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.workflows.tree.contracts import Band, Plan, Step
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An artifact that a node left behind, as its parent sees it."""
+
+    artifact_id: str
+    type: str
+    label: str
+    title: str
+    snippet: str
+    """The beginning of a document, or of a JSON text."""
+    document_id: str | None = None
+    primary: bool = False
+
+    def shown(self) -> dict[str, Any]:
+        """For a prompt."""
+        return {
+            "artifactId": self.artifact_id,
+            "documentId": self.document_id,
+            "type": self.type,
+            "label": self.label,
+            "title": self.title,
+            "snippet": self.snippet,
+        }
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What became of a node: completed with an outcome, failed, or blocked by a budget."""
+
+    node_id: str
+    step_id: str
+    title: str
+    status: str
+    outcome: str = ""
+    envelope: dict[str, Any] = field(default_factory=dict[str, Any])
+    artifacts: tuple[Kept, ...] = ()
+    error: str = ""
+
+    @property
+    def summary(self) -> str:
+        return str(self.envelope.get("summary") or self.error)
+
+    def shown(self) -> dict[str, Any]:
+        """For a prompt: the envelope of a child that returned one, the reason of one that did not."""
+        told = {"stepId": self.step_id, "nodeId": self.node_id, "title": self.title, "status": self.status}
+        if self.status != "completed":
+            return {**told, "error": self.error}
+        return {**told, "outcome": self.outcome, "result": self.envelope}
+
+
+@dataclass(frozen=True)
+class Node:
+    """One task, and where it stands in the tree."""
+
+    id: str
+    title: str
+    reason: str = ""
+    criteria: tuple[str, ...] = ()
+    depth: int = 0
+    parent: Node | None = None
+    step: Step | None = None
+    band: Band | None = None
+    step_index: int | None = None
+    earlier: tuple[Returned, ...] = ()
+    """What earlier bands of the parent's plan, and of the plans above it, have delivered."""
+
+    @property
+    def is_root(self) -> bool:
+        return self.parent is None
+
+    @property
+    def parent_id(self) -> str | None:
+        return None if self.parent is None else self.parent.id
+
+    def shown(self) -> dict[str, Any]:
+        """Its identity, for a prompt."""
+        return {
+            "title": self.title,
+            "reason": self.reason,
+            "successCriteria": list(self.criteria),
+            "depth": self.depth,
+        }
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One plan of a node and what its steps returned: what a new plan starts from."""
+
+    version: int
+    plan: Plan
+    returned: dict[str, Returned] = field(default_factory=dict[str, Returned])
+    """By step id."""
+    runs: dict[str, int] = field(default_factory=dict[str, int])
+    """How often each step has been given to a node, over all plans."""
+    replan_reason: str = ""
