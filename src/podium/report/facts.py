@@ -12,6 +12,7 @@ from podium.engine.codec import encode
 from podium.engine.events import NOTHING, Charge, ChargedData, Event, RunAnswered, RunWaiting
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted
+from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import model_name, one_line
 
 
@@ -54,6 +55,10 @@ class Facts(msgspec.Struct, kw_only=True):
     models: list[str]
     rehearsal: bool
     output: Any
+    deliverable: str | None
+    """The part of the output to read first, as Markdown; `None`: the output is data."""
+    summary: str
+    """What it came to in figures, where the workflow tells."""
     quality: float | None
     missing: list[str]
     error: str
@@ -72,10 +77,13 @@ class Facts(msgspec.Struct, kw_only=True):
     resumes: int
 
 
-def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -> Facts:
+def facts_of(
+    events: Sequence[Event], *, output: Any = None, status: str = "", shown: Presentation = GENERIC
+) -> Facts:
     """Fold a log. `output` is handed in when it is too large to lie in the log itself, `status` where
-    the store knows better (a run whose driver died is paused)."""
+    the store knows better (a run whose driver died is paused); `shown` has seen all events."""
     state = RunState.of(events)
+    output = state.output if output is None else output
     spent = _spending(events, state)
     alive = (status or state.status) in ("running", "waiting")
     return Facts(
@@ -88,7 +96,9 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
         duration_s=state.driven_s,
         models=_models(spent[1], state),
         rehearsal=bool(state.config.get("rehearsal")) or _rehearsed(events),
-        output=state.output if output is None else output,
+        output=output,
+        deliverable=shown.deliverable(output),
+        summary=shown.summary(),
         quality=state.quality,
         missing=state.missing,
         error=state.error,
@@ -102,13 +112,19 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
         by_model=spent[1],
         answers=_answers(events),
         open_questions=[asked.question for asked in state.questions.values()],
-        artifacts=[
-            {"id": made.id, "name": made.name, "media_type": made.media_type, "bytes": made.bytes}
-            for made in state.artifacts.values()
-        ],
+        artifacts=_artifacts(state, shown.leading(output)),
         forked_from=state.forked_from.source if state.forked_from else "",
         resumes=state.resumes,
     )
+
+
+def _artifacts(state: RunState, leading: list[str]) -> list[dict[str, Any]]:
+    """What was made, the most important first, the rest in the order of its making."""
+    made = [
+        {"id": made.id, "name": made.name, "path": path, "media_type": made.media_type, "bytes": made.bytes}
+        for path, made in state.artifacts.items()
+    ]
+    return sorted(made, key=lambda one: one["id"] not in leading)
 
 
 def _models(spent: dict[str, Charge], state: RunState) -> list[str]:
