@@ -19,7 +19,7 @@ class Toolbox:
     def __init__(
         self,
         *,
-        mcp: Mapping[str, McpServer] = {},  # noqa: B006 - only read
+        mcp: Mapping[str, McpServer] = {},
         folder: Path | None = None,
         web: bool = False,
         settings: Settings | None = None,
