@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import podium
 from podium.engine.codec import decode
@@ -106,11 +106,12 @@ class Team:
 
     async def __call__(self, call: podium.Call) -> Any:
         self.calls.append(call)
-        answer = self.script.get(call.path, self.script.get(f"*/{call.task}"))
+        answer: Any = self.script.get(call.path, self.script.get(f"*/{call.task}"))
         if isinstance(answer, list):
-            nth = min(self._given[call.path], len(answer) - 1)
+            answers = cast("list[Any]", answer)
+            nth = min(self._given[call.path], len(answers) - 1)
             self._given[call.path] += 1
-            answer = answer[nth]
+            answer = answers[nth]
         if callable(answer):
             answer = answer(call)
         if isinstance(answer, Exception):
