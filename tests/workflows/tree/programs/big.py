@@ -44,7 +44,8 @@ async def main(store: str, calls: str, order: str, run_id: str = "") -> None:
         handle = await podium.resume(run_id, model=model, store=store)
     print(handle.run_id, flush=True)
     result = await handle.result()
-    nodes: list[dict[str, Any]] = (result.output or {}).get("nodes", [])
+    output: dict[str, Any] = result.output or {}
+    nodes: list[dict[str, Any]] = output.get("nodes", [])
     print(result.status, len(nodes), {row["status"] for row in nodes}, flush=True)
 
 
