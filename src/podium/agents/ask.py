@@ -18,7 +18,6 @@ from podium.agents.models import Models
 from podium.agents.prompts import Template
 from podium.agents.question import Question
 from podium.agents.wire import redacted
-from podium.engine.codec import reader
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES, Effect
 from podium.engine.run import Run as EngineRun
@@ -135,11 +134,8 @@ class _Asking:
         returns = self._question.returns
         if returns is str:
             return reply.text
-        found = find(reply.text, returns, whole=reply.finish != "length")
-        if isinstance(found, Mismatch):
-            return found
-        wrong = self._check(reader(returns)(found)) if self._check else ""
-        return Mismatch(wrong) if wrong else msgspec.Raw(found)
+        found = find(reply.text, returns, whole=reply.finish != "length", check=self._check)
+        return found if isinstance(found, Mismatch) else msgspec.Raw(found)
 
     def _names(self, edited: Mapping[str, str]) -> list[str]:
         if edited.get("model"):

@@ -54,7 +54,7 @@ class Effect:
 
     __slots__ = (
         "_expired", "_fingerprint", "_read", "_timer",
-        "branch", "calling", "calls", "charge", "core", "path", "run", "task", "waiter",
+        "branch", "calling", "calls", "charge", "core", "holds_slot", "path", "run", "task", "waiter",
     )  # fmt: skip
 
     def __init__(self, run: Run, core: Core, branch: Branch, path: str, fingerprint: str, read: Read) -> None:
@@ -67,6 +67,9 @@ class Effect:
         """It may be in the middle of something that is paid for; false while it only waits its turn."""
         self.calls: list[Reservation] = []
         """Every call that it made: leases cover them until the step's outcome is durable."""
+        self.holds_slot = False
+        """A call has ended and what came of it is not durable yet: a crash would make it again, so it still
+        counts as one of those that may be under way."""
         self.charge = NOTHING
         """Spent by this step and not yet told by an event of its own."""
         self.task: asyncio.Task[None] | None = None
@@ -88,6 +91,7 @@ class Effect:
 
     async def backoff(self, seconds: float) -> None:
         """Wait before another attempt. Holds no slot and no money, and ends when the run is stopped."""
+        self.give_back()
         self.calling = False
         try:
             await asyncio.sleep(seconds)
@@ -108,6 +112,12 @@ class Effect:
             self._timer = loop.call_later(timeout, self._expire, "timeout")
         elif time_left is not None:
             self._timer = loop.call_later(time_left, self._expire, "budget")
+
+    def give_back(self) -> None:
+        """Another call may take the slot."""
+        if self.holds_slot and self.core.slots is not None:
+            self.core.slots.release()
+        self.holds_slot = False
 
     def give_up(self) -> None:
         """The workflow itself waits no longer (`asyncio.timeout`), so nobody would read the outcome."""
@@ -139,6 +149,8 @@ class Effect:
         finally:
             self.core.journal.store.live -= 1
             self.core.effects.discard(self)
+            if self.waiter.done():  # nobody waits for the outcome, or it is durable already
+                self.give_back()
             if self._timer is not None:
                 self._timer.cancel()
 
@@ -194,7 +206,8 @@ class Effect:
 
 
 class Attempt:
-    """One call: reserve its worst case, take a slot, call, settle, give the slot back."""
+    """One call: reserve its worst case, take a slot, call, settle. The slot is given back when the step's
+    outcome is durable, so that a crash repeats no more calls than may be under way at once."""
 
     __slots__ = ("_effect", "_held", "_reservation", "_worst")
 
@@ -207,6 +220,7 @@ class Attempt:
     async def __aenter__(self) -> Self:
         effect, core = self._effect, self._effect.core
         core.check()
+        effect.give_back()
         effect.calling = False
         core.attempts.add(self)
         try:
@@ -274,6 +288,8 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.cut_off()
+        if error is None and self._held:
+            self._held, self._effect.holds_slot = False, True
         self._release()
 
     def cut_off(self) -> None:

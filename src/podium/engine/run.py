@@ -144,6 +144,9 @@ class Run:
             raise
         except StoreError as error:
             raise core.broke(error) from None
+        finally:
+            if effect.holds_slot:
+                effect.give_back()
         if effect.calls:
             core.ledger.told(effect.calls)
         if type(outcome) is Raised:

@@ -10,9 +10,16 @@ from podium.engine.redact import clean_name
 ENGINE_NAMESPACES = frozenset({"", "run", "step", "model", "budget", "artifact"})
 
 
+_checked: set[str] = set()
+
+
 def check_namespace(data: EventData) -> None:
+    """Refuse events that only the engine may write; a type is looked at once."""
+    if data.type in _checked:
+        return
     if data.type.split(".", 1)[0] in ENGINE_NAMESPACES:
         raise ValueError(f"an event of type {data.type!r} belongs to the engine; use a namespace of your own")
+    _checked.add(data.type)
 
 
 def tell(core: Core, data: EventData) -> None:
@@ -29,6 +36,11 @@ def tell(core: Core, data: EventData) -> None:
     if core.replaying:
         raise core.diverged(branch.path, f"the log does not hold this {data.type}")
     core.journal.append_raw(branch.path, data.type, raw)
+
+
+WAIT_BYTES = 65_536
+"""Whoever keeps more at once waits until it is on disk, so that memory does not fill up. Less is written with
+the next step: until then a crash loses it, and the resumed workflow keeps the same again."""
 
 
 async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> ArtifactCreated:
@@ -50,6 +62,7 @@ async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> Art
             blob=digest,
         )
         core.emit(path, made)
-        await core.committed()
+        if len(content) > WAIT_BYTES:
+            await core.committed()
     core.artifacts[path] = made
     return made

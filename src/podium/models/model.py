@@ -134,8 +134,22 @@ def estimate(call: Call, text: str) -> Usage:
 
 def input_bytes(call: Call) -> int:
     """An upper bound of a call's input tokens."""
-    schema = 0 if call.schema is None else len(encode(call.schema))
-    return _size(call.system) + _size(call.prompt) + schema
+    return _size(call.system) + _size(call.prompt) + _schema_size(call.schema)
+
+
+_sizes: dict[int, tuple[dict[str, Any], int]] = {}
+
+
+def _schema_size(schema: dict[str, Any] | None) -> int:
+    """The schemas of a run are few and the same objects again and again: each is measured once."""
+    if schema is None:
+        return 0
+    known = _sizes.get(id(schema))
+    if known is None or known[0] is not schema:
+        if len(_sizes) >= 256:
+            _sizes.clear()
+        known = _sizes[id(schema)] = schema, len(encode(schema))
+    return known[1]
 
 
 def _size(text: str) -> int:

@@ -8,7 +8,7 @@ before anybody pays for a repair. Nothing is ever executed, and the work is boun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, cast
 
@@ -50,27 +50,37 @@ class Mismatch(msgspec.Struct, frozen=True):
     """Why: one paragraph that a person can read and a model can act on."""
 
 
-def find(text: str, returns: Any, *, whole: bool = True) -> bytes | Mismatch:
+def find(
+    text: str, returns: Any, *, whole: bool = True, check: Callable[[Any], str] | None = None
+) -> bytes | Mismatch:
     """The JSON in a reply that fits the type `returns`, checked and without decoration. Of a reply that was
-    cut off at its longest (not `whole`) nothing is guessed."""
+    cut off at its longest (not `whole`) nothing is guessed. `check` may find fault with what fits."""
     read = codec.reader(returns)
     problems: list[tuple[bool, int, str]] = []
     for candidate in _candidates(text[:_LONGEST], whole):
         try:
-            read(candidate)
-            return codec.encode(codec.decode(candidate))
+            value = read(candidate)
+            data = codec.encode(codec.decode(candidate))
         except (ValueError, RecursionError, NotEncodableError) as error:
             problems.append((_is_json(candidate), len(candidate), explain(error)))
+        else:
+            return _judged(value, data, check)
     for candidate in _slightly_broken(text[:_LONGEST], close=whole):
         try:
-            read(candidate)
-            return codec.encode(codec.decode(candidate))
+            value = read(candidate)
+            data = codec.encode(codec.decode(candidate))
         except (ValueError, RecursionError, NotEncodableError):
             continue  # what is wrong with the reply as it stands is the better explanation
+        return _judged(value, data, check)
     if problems:
         # The largest piece of real JSON is the one that was meant; a `[1]` in the prose before it is not.
         return Mismatch(max(problems)[2])
     return _bare_word(text.strip()[:_LONGEST], returns)
+
+
+def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> bytes | Mismatch:
+    wrong = check(value) if check is not None else ""
+    return Mismatch(wrong) if wrong else data
 
 
 def _bare_word(text: str, returns: Any) -> bytes | Mismatch:

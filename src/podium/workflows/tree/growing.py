@@ -17,7 +17,15 @@ from podium.tools.toolbox import Toolbox
 from podium.workflows.tree import events
 from podium.workflows.tree.contracts import Answer, Artifact, ScratchpadNote
 from podium.workflows.tree.node import Kept, Node, Returned
-from podium.workflows.tree.policy import Deliverable, Limits, child_labels, file_names, preview, snippet
+from podium.workflows.tree.policy import (
+    SCRATCHPAD,
+    Deliverable,
+    Limits,
+    child_labels,
+    file_names,
+    preview,
+    snippet,
+)
 
 
 class Equipment(msgspec.Struct):
@@ -98,7 +106,7 @@ class Notes:
     async def keep(self) -> None:
         """Leave it behind as a file."""
         if self.text:
-            await self._run.artifact("scratchpad.md", f"# {self._node.title}\n\n{self.text}", "text/markdown")
+            await self._run.artifact(SCRATCHPAD, f"# {self._node.title}\n\n{self.text}", "text/markdown")
 
 
 async def finished(

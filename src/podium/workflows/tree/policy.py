@@ -219,9 +219,13 @@ def retryable(error: Exception) -> bool:
     return trouble and getattr(error, "error_type", "") in ("ModelFault", "TimeoutError")
 
 
+SCRATCHPAD = "scratchpad.md"
+
+
 def file_names(answer: Answer) -> list[str]:
-    """A file name for each artifact: its label, with what it holds."""
-    return [f"{one.label}.{'md' if one.type == 'document' else 'json'}" for one in answer.artifacts]
+    """A file name for each artifact: its label, with what it holds. The notes keep theirs."""
+    names = [f"{one.label}.{'md' if one.type == 'document' else 'json'}" for one in answer.artifacts]
+    return [f"result-{name}" if name == SCRATCHPAD else name for name in names]
 
 
 # ── what each role is shown ──────────────────────────────────────────────────────────────────────

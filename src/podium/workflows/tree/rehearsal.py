@@ -142,8 +142,19 @@ def _aspects(task: str) -> tuple[str, ...]:
     return next((aspects for verbs, aspects in ASPECTS.items() if words & set(verbs)), _GENERAL)
 
 
+_QUESTION = re.compile(
+    r"^(how|why|when|where|what|who|which)\s+(?:do|does|did|is|are|was|were|can|should)\s+", re.IGNORECASE
+)
+
+
 def _topic(task: str) -> str:
-    words = task.strip(" .!?").split()
+    """What a request is about: without the verb that orders it, a question as a clause."""
+    text = task.strip(" .!?")
+    verb, _, rest = text.partition(" ")
+    if rest and any(verb.lower() in verbs for verbs in ASPECTS):
+        text = rest
+    text = _QUESTION.sub(lambda found: f"{found[1].lower()} ", text)
+    words = text.split()
     return " ".join(words[:9]) + ("…" if len(words) > 9 else "")
 
 

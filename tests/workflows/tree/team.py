@@ -1,0 +1,166 @@
+"""Planners, executors and aggregators as scripts, and what a run of the tree came to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import podium
+from podium.engine.codec import decode
+from podium.engine.log import Store
+from podium.engine.result import RunResult
+
+NOTE = {"appendMarkdown": "noted", "tailPreview": "noted"}
+Answer = Any | Callable[[podium.Call], Any]
+
+
+def step(
+    name: str, title: str = "", criteria: Sequence[str] = ("it is there",), index: int = 0
+) -> dict[str, Any]:
+    return {
+        "id": name, "title": title or f"Do {name}", "reason": f"because of {name}",
+        "successCriteria": list(criteria), "stepIndex": index,
+    }  # fmt: skip
+
+
+def band(index: int, *steps: str | dict[str, Any], parallel: bool = True) -> dict[str, Any]:
+    made = [
+        step(one, index=n) if isinstance(one, str) else {**one, "stepIndex": n} for n, one in enumerate(steps)
+    ]
+    return {"index": index, "goal": f"goal {index}", "parallelizable": parallel, "steps": made}
+
+
+def plan(*bands: dict[str, Any], summary: str = "a plan") -> dict[str, Any]:
+    return {
+        "mode": "plan", "modeReason": "it has parts", "plan": {"summary": summary, "bands": list(bands)},
+        "scratchpad": NOTE,
+    }  # fmt: skip
+
+
+def execute(complexity: str = "low") -> dict[str, Any]:
+    return {
+        "mode": "execute", "modeReason": "it is one thing",
+        "leafDecision": {"canExecuteDirectly": True, "complexity": complexity, "blockers": []},
+        "scratchpad": NOTE,
+    }  # fmt: skip
+
+
+def document(label: str = "doc", title: str = "A title", text: str = "# A title\n\nText.") -> dict[str, Any]:
+    return {"type": "document", "label": label, "title": title, "documentMarkdown": text}
+
+
+def result(*labels: str, met: bool | None = True, primary: str | None = None) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "kind": "document", "summary": "what came out",
+        "parentHint": {"hintType": "read_documents", "artifactLabels": list(labels)},
+    }  # fmt: skip
+    if met is not None:
+        made["successAssessment"] = {"met": met}
+    if primary:
+        made["primaryArtifactLabel"] = primary
+    return made
+
+
+def leaf(
+    *artifacts: dict[str, Any], met: bool | None = True, actions: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    made = list(artifacts) or [document()]
+    return {
+        "actions": list(actions), "artifacts": made, "scratchpad": NOTE,
+        "result": result(*(one["label"] for one in made), met=met),
+    }  # fmt: skip
+
+
+def tool_call(name: str, note: str = "to know more", **args: Any) -> dict[str, Any]:
+    return {"kind": "tool_call", "note": note, "toolName": name, "toolArgs": args}
+
+
+def aggregate(
+    *artifacts: dict[str, Any],
+    met: bool | None = True,
+    gaps: Sequence[str] = (),
+    replan: str = "",
+    hints: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    made = list(artifacts) or [document("synthesis", "Synthesis")]
+    labels = [one["label"] for one in made] if hints is None else hints
+    return {
+        "synthesis": {"summary": "all in all", "keyFindings": ["one"], "gaps": list(gaps)},
+        "artifacts": made, "scratchpad": NOTE, "result": result(*labels, met=met),
+        "next": {"shouldReplan": bool(replan), "replanReason": replan or None},
+    }  # fmt: skip
+
+
+class Team:
+    """A model that answers by where it is asked: `{"plan": …, "a/execute": [first, second]}`.
+
+    A list is given one by one, its last entry for ever; an exception is raised; what is not scripted gets the
+    plain answer of its role.
+    """
+
+    def __init__(self, script: Mapping[str, Answer] | None = None) -> None:
+        self.script = dict(script or {})
+        self.calls: list[podium.Call] = []
+        self._given: Counter[str] = Counter()
+
+    async def __call__(self, call: podium.Call) -> Any:
+        self.calls.append(call)
+        answer: Any = self.script.get(call.path, self.script.get(f"*/{call.task}"))
+        if isinstance(answer, list):
+            answers = cast("list[Any]", answer)
+            nth = min(self._given[call.path], len(answers) - 1)
+            self._given[call.path] += 1
+            answer = answers[nth]
+        if callable(answer):
+            answer = answer(call)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            return answer
+        plain = {"plan": execute, "execute": leaf, "aggregate": aggregate}
+        return plain[call.task]()
+
+    def asked(self, path: str) -> list[podium.Call]:
+        return [call for call in self.calls if call.path == path]
+
+    @property
+    def paths(self) -> list[str]:
+        return [call.path for call in self.calls]
+
+
+async def grow(store: Store, team: Team, request: str = "the task", **options: Any) -> RunResult:
+    concurrency = options.pop("concurrency", None)
+    budget = options.pop("budget", None)
+    return await podium.run(
+        "tree", request, model=team, store=store, concurrency=concurrency, budget=budget, options=options
+    )
+
+
+class Told:
+    """The tree's own events of a run, in order."""
+
+    def __init__(self, rows: list[tuple[str, dict[str, Any]]]) -> None:
+        self.rows = rows
+
+    @classmethod
+    async def of(cls, store: Store, run_id: str) -> Told:
+        rows = await store.read(run_id)
+        return cls([(row.type[5:], decode(row.data)) for row in rows if row.type.startswith("tree.")])
+
+    def of_type(self, kind: str, **fields: Any) -> list[dict[str, Any]]:
+        return [
+            data for name, data in self.rows
+            if name == kind and all(data.get(key) == value for key, value in fields.items())
+        ]  # fmt: skip
+
+    def of_node(self, node_id: str) -> list[str]:
+        return [name for name, data in self.rows if data["nodeId"] == node_id]
+
+    def messages(self, node_id: str) -> list[str]:
+        return [data["message"] for data in self.of_type("node_status", nodeId=node_id) if data["message"]]
+
+    def index(self, kind: str, **fields: Any) -> int:
+        wanted = self.of_type(kind, **fields)
+        assert wanted, f"no {kind} with {fields}"
+        return self.rows.index((kind, wanted[0]))

@@ -1,0 +1,77 @@
+"""What the rehearsal makes of real requests: a sensible tree of two levels, with steps that differ."""
+
+from __future__ import annotations
+
+import pytest
+
+import podium
+from podium.engine.log import Store
+from podium.models.values import LABEL
+from podium.workflows.tree.rehearsal import listed_items
+
+REQUESTS = [
+    "Compare Postgres, MySQL and SQLite for a small shop",
+    "Plan a weekend in Lisbon for three friends",
+    "Write a guide to composting on a balcony",
+    "How do tides work?",
+]
+
+
+@pytest.mark.parametrize("request_text", REQUESTS)
+async def test_a_request_becomes_a_tree_of_two_levels_with_distinct_steps(
+    store: Store, request_text: str
+) -> None:
+    found = await podium.run("tree", request_text, model="rehearsal", store=store)
+    assert (found.status, found.rehearsal) == ("completed", True)
+    nodes = found.output["nodes"]
+    assert {row["depth"] for row in nodes} == {0, 1, 2}
+    titles = [row["title"] for row in nodes]
+    assert len(set(titles)) == len(titles) >= 6
+    assert {row["outcome"] for row in nodes} == {"success"}
+    document = found.output["document"]
+    assert document.startswith(f"# {request_text}")
+    assert LABEL in document
+    assert all(row["title"] in document for row in nodes if row["depth"] == 1)
+
+
+async def test_different_requests_are_answered_differently(store: Store) -> None:
+    titles: list[str] = []
+    for request_text in REQUESTS:
+        found = await podium.run("tree", request_text, model="rehearsal", store=store)
+        titles += [row["title"] for row in found.output["nodes"]]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("Compare Postgres, MySQL and SQLite for a small shop", ["Postgres", "MySQL", "SQLite"]),
+        ("Tea or coffee", ["coffee"]),
+        ("How do tides work?", []),
+    ],
+)
+def test_what_a_request_lists_becomes_its_steps(text: str, items: list[str]) -> None:
+    found = listed_items(text)
+    assert found[-len(items) :] == items if items else found == []
+
+
+async def test_the_guards_hold_for_the_rehearsal_too(store: Store) -> None:
+    options = {"max_depth": 1, "max_bands": 1, "max_steps": 2, "deliverable": "json"}
+    found = await podium.run("tree", REQUESTS[0], model="rehearsal", store=store, options=options)
+    assert found.status == "completed"
+    assert len(found.output["nodes"]) == 3
+    assert {one.name for one in found.artifacts} >= {"data.json", "synthesis.md"}
+
+
+async def test_a_rehearsal_with_a_folder_uses_a_tool(
+    store: Store, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("notes")
+    (folder / "prices.txt").write_text("tea 3")
+    found = await podium.run(
+        "tree", "How do tides work?", model="rehearsal", store=store, options={"files": str(folder)}
+    )
+    assert found.status == "completed"
+    rows = await store.read(found.run_id, types=("tree.tool_call_result",))
+    assert rows
+    assert all(b'"ok":true' in row.data and b"prices.txt" in row.data for row in rows)
