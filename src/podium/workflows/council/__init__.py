@@ -1,0 +1,1 @@
+"""A team discusses a topic in rounds; every idea is scored, and the best one is recommended in a report."""

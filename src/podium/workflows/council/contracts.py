@@ -1,0 +1,206 @@
+"""What the roles have to answer, where their answer is data. Message texts and lists are told apart, so that
+risks, next steps and evidence can be shown where they belong.
+
+A model that answers in prose where only the lists are missing is understood: its words are the text.
+Ideas, scores and the leader's choice are not guessed from prose; such an answer is sent back.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from podium.workflows.council.discussion import CRITERIA
+
+Name = Field(min_length=1)
+Score = Field(ge=0, le=10)
+
+_TEXT = ("text", "content", "message", "answer", "summary")
+_IDEA = ("idea", "idea_id", "ideaId", "id", "title")
+
+
+class Shape(BaseModel):
+    """Answers are read once and never changed."""
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+
+
+class Worded(Shape):
+    """An answer that is a text first of all."""
+
+    text: str = Field(description="Your contribution as the team reads it, in Markdown.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _prose(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"text": value}
+        return _renamed(value, "text", _TEXT)
+
+
+# ── ideation ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Draft(Shape):
+    """One idea."""
+
+    title: str = Field(min_length=1, description="A few words that tell it from every other idea.")
+    description: str = Field(description="What it is, for whom, and why it would work.")
+    category: str = Field(default="", description="One or two words; ideas of one kind share it.")
+    refines: str | None = Field(default=None, description="The id of the idea that this one improves.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return {"title": value, "description": ""} if isinstance(value, str) else value
+
+
+class Ideas(Shape):
+    """What ideation brings."""
+
+    ideas: list[Draft]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        return {"ideas": value} if isinstance(value, list) else value
+
+
+# ── research ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class EvidenceCard(Shape):
+    claim: str = Name
+    source: str = Field(default="", description="Who says so: a title, an author, a file.")
+    link: str = Field(default="", description="Its address, copied from a tool's answer; else empty.")
+
+
+class ToolCall(Shape):
+    tool: str = Name
+    args: dict[str, Any] = {}
+    why: str = ""
+
+
+class Research(Worded):
+    """What the researcher found; with `tool_calls` it wants to know more first."""
+
+    evidence: list[EvidenceCard] = []
+    tool_calls: list[ToolCall] = []
+
+
+# ── critic and implementer ───────────────────────────────────────────────────────────────────────
+
+
+class RiskNote(Shape):
+    risk: str = Name
+    idea: str | None = Field(default=None, description="The id of the idea; none if it concerns all.")
+    severity: Literal["low", "medium", "high"] = "medium"
+    mitigation: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, value: Any) -> Any:
+        return {"risk": value} if isinstance(value, str) else value
+
+
+class Critique(Worded):
+    risks: list[RiskNote] = []
+    open_questions: list[str] = []
+
+
+class StepNote(Shape):
+    step: str = Name
+    idea: str | None = Field(default=None, description="The id of the idea that it belongs to.")
+    effort: str = Field(default="", description="For example: two days, one person.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, value: Any) -> Any:
+        return {"step": value} if isinstance(value, str) else value
+
+
+class Implementation(Worded):
+    next_steps: list[StepNote] = []
+
+
+# ── moderator and leader ─────────────────────────────────────────────────────────────────────────
+
+
+class Evaluation(Shape):
+    """One idea's scores."""
+
+    idea: str = Field(min_length=1, description="The idea's id.")
+    feasibility: float = Score
+    innovation: float = Score
+    impact: float = Score
+    clarity: float = Score
+    completeness: float = Score
+    pros: list[str] = []
+    cons: list[str] = []
+    feedback: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return flat_evaluation(value)
+
+
+class Evaluations(Shape):
+    """All ideas' scores."""
+
+    evaluations: list[Evaluation] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        return {"evaluations": value} if isinstance(value, list) else value
+
+
+class LooseEvaluations(Shape):
+    """The same without rules about scores: what can be saved of an answer that never became valid."""
+
+    evaluations: list[dict[str, Any]]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        found = cast("dict[str, Any]", value).get("evaluations") if isinstance(value, dict) else value
+        if not isinstance(found, list):
+            return {"evaluations": found}
+        entries = [flat_evaluation(entry) for entry in cast("list[Any]", found)]
+        return {"evaluations": [entry for entry in entries if isinstance(entry, dict)]}
+
+
+class Selection(Shape):
+    """The leader's choice."""
+
+    choice: str = Field(min_length=1, description="The id of the idea.")
+    reasoning: str = Field(description="Why, as the team reads it.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return _renamed(_renamed(value, "choice", ("choice", *_IDEA)), "reasoning", ("reasoning", "reason", *_TEXT))
+
+
+def flat_evaluation(value: Any) -> Any:
+    """Scores that stand one level deeper, and other names for the idea, brought to their place."""
+    if not isinstance(value, dict):
+        return value
+    fields = dict(cast("dict[str, Any]", value))
+    for nest in ("criteria", "scores"):
+        inner = fields.get(nest)
+        if isinstance(inner, dict):
+            fields = {**cast("dict[str, Any]", inner), **fields}
+    fields = {(low if (low := key.lower()) in CRITERIA else key): one for key, one in fields.items()}
+    return _renamed(fields, "idea", _IDEA)
+
+
+def _renamed(value: Any, wanted: str, names: tuple[str, ...]) -> Any:
+    """A dictionary in which the first of these names that is there has the wanted one."""
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    found = next((name for name in names if fields.get(name) is not None), None)
+    return fields if found is None or wanted in fields else {**fields, wanted: fields[found]}

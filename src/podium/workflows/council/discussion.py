@@ -1,0 +1,144 @@
+"""A discussion as data: who said what, which ideas there are, and what became of them.
+
+Flow and report share these shapes. They are plain structs, so that looking at a run loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+CRITERIA = ("feasibility", "innovation", "impact", "clarity", "completeness")
+"""What the moderator scores, each from 0 to 10."""
+
+
+class Idea(msgspec.Struct, kw_only=True):
+    """One idea, from its first mention to its score."""
+
+    id: str
+    title: str
+    description: str
+    category: str = ""
+    round: int = 1
+    refines: str | None = None
+    """The idea that this one improves."""
+    criteria: dict[str, float] | None = None
+    """The five scores; `None`: not scored."""
+    score: float | None = None
+    """Their mean, two decimals."""
+    pros: list[str] = []
+    cons: list[str] = []
+    feedback: str = ""
+    validated: bool = False
+    """The moderator has given it valid scores."""
+
+
+class Message(msgspec.Struct, kw_only=True, rename={"sender": "from", "kind": "type"}):
+    """One contribution, as every later speaker reads it. In JSON: `id, from, to, content, timestamp, type`."""
+
+    id: str
+    sender: str
+    to: str
+    content: str
+    timestamp: str
+    kind: str
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim and where it comes from."""
+
+    claim: str
+    source: str = ""
+    link: str = ""
+    checked: bool = False
+    """The link is one that a tool returned; anything else is what the model remembers."""
+
+
+class Risk(msgspec.Struct, frozen=True, kw_only=True):
+    """What could go wrong."""
+
+    risk: str
+    idea: str | None = None
+    """The id of the idea that it concerns; `None`: all of them."""
+    severity: str = "medium"
+    mitigation: str = ""
+
+
+class NextStep(msgspec.Struct, frozen=True, kw_only=True):
+    """What the implementer would do."""
+
+    step: str
+    idea: str | None = None
+    effort: str = ""
+
+
+class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a contribution holds besides its text."""
+
+    evidence: list[Evidence] = []
+    risks: list[Risk] = []
+    open_questions: list[str] = []
+    next_steps: list[NextStep] = []
+    sources: str = ""
+    """What the researcher worked from: `model`, or the names of the tools that answered."""
+
+
+class Spoken(msgspec.Struct, frozen=True):
+    """A message in its place."""
+
+    message: Message
+    round: int
+    """0: before the first round; one more than the last: after it."""
+    details: Details = Details()
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the council came to."""
+
+    idea: str
+    """The id of the winner."""
+    scored: bool
+    below_threshold: bool = False
+    leader_choice: str | None = None
+    reasoning: str = ""
+    """The leader's own words."""
+    tied: list[str] = []
+    """Other ideas with the same score."""
+
+
+class Discussion(msgspec.Struct, kw_only=True):
+    """Everything so far."""
+
+    topic: str
+    team: list[str] = []
+    rounds: int = 1
+    """How many are planned."""
+    min_score: float = 0.0
+    spoken: list[Spoken] = []
+    ideas: list[Idea] = []
+    verdict: Verdict | None = None
+    warnings: list[str] = []
+    page: str = ""
+    """The id of the ui_creator's page."""
+
+    @property
+    def messages(self) -> list[Message]:
+        return [one.message for one in self.spoken]
+
+    @property
+    def final_idea(self) -> Idea | None:
+        return None if self.verdict is None else self.idea(self.verdict.idea)
+
+    def idea(self, name: str | None) -> Idea | None:
+        return next((idea for idea in self.ideas if idea.id == name), None)
+
+    @property
+    def rounds_held(self) -> int:
+        """Rounds in which somebody spoke."""
+        return max((one.round for one in self.spoken if one.round <= self.rounds), default=0)
+
+
+def plain(value: Any) -> Any:
+    """A struct as the JSON data that an output holds."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,92 @@
+"""What a council tells while it is held."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from podium.engine.events import EventData
+from podium.workflows.council.discussion import Details
+
+
+class CouncilEvent(EventData, frozen=True, kw_only=True):
+    """Every event of a council belongs to a round; 0 is before the first one."""
+
+    round: int = 0
+
+
+class Phase(CouncilEvent, frozen=True, kw_only=True):
+    """A phase began; exploration begins once for each round."""
+
+    type: ClassVar[str] = "council.phase"
+    phase: str
+    """`kickoff, exploration, validation, visualization`."""
+    topic: str = ""
+    rounds: int = 1
+    team: list[str] = []
+    min_ideas: int = 0
+    min_score: float = 0.0
+    deep_dive: bool = False
+
+
+class Said(CouncilEvent, frozen=True, kw_only=True, rename={"sender": "from", "kind": "type"}):
+    """Somebody contributed. The fields of a message, and what the text holds as data."""
+
+    type: ClassVar[str] = "council.message"
+    id: str
+    sender: str
+    to: str
+    content: str
+    timestamp: str
+    kind: str
+    details: Details = msgspec.field(default_factory=Details)
+
+
+class IdeaAdded(CouncilEvent, frozen=True, kw_only=True):
+    type: ClassVar[str] = "council.idea_added"
+    id: str
+    title: str
+    description: str
+    category: str = ""
+    refines: str | None = None
+
+
+class IdeaScored(CouncilEvent, frozen=True, kw_only=True):
+    type: ClassVar[str] = "council.idea_scored"
+    id: str
+    criteria: dict[str, float]
+    score: float
+    pros: list[str] = []
+    cons: list[str] = []
+    feedback: str = ""
+
+
+class Selected(CouncilEvent, frozen=True, kw_only=True):
+    """The council came to a result."""
+
+    type: ClassVar[str] = "council.selected"
+    id: str
+    title: str
+    score: float | None
+    scored: bool
+    below_threshold: bool = False
+    leader_choice: str | None = None
+    reasoning: str = ""
+    tied: list[str] = []
+
+
+class ReportReady(CouncilEvent, frozen=True, kw_only=True):
+    """The report, and the ui_creator's page if there is one, are among the artifacts."""
+
+    type: ClassVar[str] = "council.report_ready"
+    report: str
+    page: str = ""
+
+
+class Warned(CouncilEvent, frozen=True, kw_only=True):
+    """Something did not go as it should; the discussion went on."""
+
+    type: ClassVar[str] = "council.warning"
+    message: str
+    role: str = ""

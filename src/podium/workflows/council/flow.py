@@ -1,0 +1,254 @@
+"""The council: kickoff, rounds of exploration, validation and selection, visualization."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from podium.agents.ask import Run
+from podium.engine.workflow import Outcome, Partial, Workflow
+from podium.errors import BudgetExhaustedError, PodiumError, UsageError
+from podium.models.window import context_window as window_of
+from podium.tools.tool import ToolSpec
+from podium.tools.toolbox import Toolbox
+from podium.workflows.council import rehearsal
+from podium.workflows.council.context import DEFAULT_WINDOW, SMALLEST_WINDOW
+from podium.workflows.council.policy import (
+    CRITIC,
+    IMPLEMENTER,
+    LEADER,
+    MAX_PASSES,
+    MAX_ROUNDS,
+    MODERATOR,
+    RESEARCHER,
+    UI_CREATOR,
+    Preset,
+    may_rebut,
+    members,
+    missing_ideas,
+    terms_of,
+)
+from podium.workflows.council.publishing import publish, visualize
+from podium.workflows.council.roles import AGENTS
+from podium.workflows.council.speaking import critique, ideate, implement, rebut, research, synthesize
+from podium.workflows.council.table import Table
+from podium.workflows.council.verdict import select, settle, validate
+
+__all__ = ["WORKFLOW", "rehearsal"]
+
+CLOSING = 0.15
+"""Share of every ceiling that is kept for the scores of a discussion that is out of budget."""
+
+Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
+Count = Annotated[int, Meta(ge=1, le=100)]
+Score = Annotated[float, Meta(ge=0, le=10)]
+Window = Annotated[int, Meta(ge=SMALLEST_WINDOW)]
+
+
+async def council(
+    run: Run,
+    request: str,
+    *,
+    preset: Annotated[Preset, Meta(description="Team, rounds and thresholds; the flags below change parts.")] = "standard",
+    roles: Annotated[str, Meta(description="A team of your own, such as leader,ideation,critic.")] = "",
+    rounds: Annotated[Rounds | None, Meta(description="Rounds of exploration, 1 to 5.")] = None,
+    passes: Annotated[int, Meta(ge=1, le=MAX_PASSES, description="Times that ideas are asked for per round.")] = 1,
+    min_ideas: Annotated[Count | None, Meta(description="With fewer ideas than this, more are asked for.")] = None,
+    min_score: Annotated[Score | None, Meta(description="A winner below this score is marked.")] = None,
+    deep_dive: Annotated[bool | None, Meta(description="Ideas are defended, and the critic replies.")] = None,
+    context_window: Annotated[Window | None, Meta(description="Tokens that a prompt and its reply may have.")] = None,
+    files: Annotated[str, Meta(description="A folder that the researcher may read.")] = "",
+    web: Annotated[bool, Meta(description="The researcher may search and read the web.")] = False,
+) -> Outcome | Partial:
+    """Let a team discuss a topic, score its ideas, and recommend the best one in a report.
+
+    A leader opens; researcher, ideation, critic and implementer speak in rounds, each reading all that was
+    said; a moderator scores every idea; the highest score wins. `podium report` shows how it came about.
+    """
+    terms = terms_of(
+        preset, roles=roles, rounds=rounds, passes=passes, min_ideas=min_ideas, min_score=min_score,
+        deep_dive=deep_dive,
+    )  # fmt: skip
+    folder = Path(files) if files else None
+    async with Toolbox(mcp=run.settings.mcp, folder=folder, web=web, settings=run.settings) as toolbox:
+        table = Table(run, request, terms, toolbox)
+        await _prepare_models(table, context_window)
+        if RESEARCHER in terms and (web or folder or run.settings.mcp):
+            await _equip(table)
+        if terms.deep_dive and not may_rebut(terms, terms.team):
+            table.warn("The deep dive is left out: no critic and no implementer is there to be answered.")
+        return await _hold(table)
+
+
+async def _hold(table: Table) -> Outcome | Partial:
+    """The four phases. Out of budget, what is there is scored from the closing reserve and handed over."""
+    try:
+        await kickoff(table)
+        for number in range(1, table.terms.rounds + 1):
+            await explore(table, number)
+        await judge(table)
+        accepted = await _accepted(table)
+        await visualize(table)
+    except BudgetExhaustedError:
+        return await _close(table)
+    await publish(table)
+    if not accepted:
+        return Partial(output=table.output("rejected"), reason="result rejected")
+    return Outcome(output=table.output("completed"))
+
+
+async def kickoff(table: Table) -> None:
+    """Phase 1: the leader sets the direction. Without it there is no discussion."""
+    table.phase("kickoff", 0)
+    terms = table.terms
+    text = await table.ask(
+        LEADER, "kickoff", topic=table.discussion.topic, size=len(terms.team), members=members(terms.team)
+    )
+    await table.say(LEADER, "kickoff", text.strip())
+
+
+async def explore(table: Table, number: int) -> None:
+    """Phase 2, one round: research, ideas, criticism, practice, synthesis. Missing roles are skipped."""
+    terms = table.terms
+    async with table.run.branch(f"round-{number}"):
+        table.phase("exploration", number)
+        if RESEARCHER in terms:
+            await research(table)
+        for nth in range(terms.passes):
+            await ideate(table, first=number == 1 and nth == 0)
+        if missing := missing_ideas(len(table.discussion.ideas), terms):
+            await ideate(table, first=number == 1, missing=missing)
+        if table.discussion.ideas:
+            await _challenge(table)
+        await synthesize(table)
+
+
+async def _challenge(table: Table) -> None:
+    """What needs ideas: critic, implementer, and in a deep dive the defence and the critic's reply."""
+    terms, spoke = table.terms, list[str]()
+    if CRITIC in terms and await critique(table):
+        spoke.append(CRITIC)
+    if IMPLEMENTER in terms and await implement(table):
+        spoke.append(IMPLEMENTER)
+    if may_rebut(terms, spoke) and await rebut(table) and CRITIC in terms:
+        await critique(table, reply=True)
+
+
+async def judge(table: Table) -> None:
+    """Phase 3: the moderator scores all ideas, the leader selects, the highest score wins."""
+    table.phase("validation", table.terms.rounds + 1)
+    if not table.discussion.ideas:
+        raise PodiumError(
+            "No idea was generated, so there is nothing to choose from.",
+            hint="Resume tries the failed steps again; or start anew with another model or topic.",
+        ) from table.last_failure
+    if MODERATOR in table.terms:
+        await validate(table)
+    await select(table)
+
+
+async def _accepted(table: Table) -> bool:
+    """With `--approve result` a person decides whether the result stands."""
+    final = table.discussion.final_idea
+    if final is None:  # pragma: no cover - judge has set it
+        return False
+    score = "not scored" if final.score is None else f"{final.score:g} of 10"
+    return await table.run.approved("result", f"Accept “{final.title}” ({score}) as the result?", details=final)
+
+
+async def _close(table: Table) -> Partial:
+    """The budget is used up: score what is there if the reserve allows it, and name a winner."""
+    held, terms = table.discussion, table.terms
+    missing: list[str] = []
+    if held.verdict is None:
+        left = terms.rounds - held.rounds_held
+        missing += [f"{left} of {terms.rounds} rounds"] if left else []
+        async with table.run.branch("closing"):
+            if held.ideas:
+                if MODERATOR in terms and not any(idea.validated for idea in held.ideas):
+                    missing += await _last_scores(table)
+                settle(table, None)
+        missing.append("the leader's selection")
+    if UI_CREATOR in terms:
+        missing.append("the ui_creator's page")
+    await publish(table)
+    return Partial(output=table.output("partial"), reason="budget", missing=missing)
+
+
+async def _last_scores(table: Table) -> list[str]:
+    try:
+        async with table.run.closing():
+            await validate(table)
+    except BudgetExhaustedError:
+        return ["the moderator's scores"]
+    return []
+
+
+# ── before the first word ──
+
+
+async def _prepare_models(table: Table, given: int | None) -> None:
+    """How much each role's model can read. Recorded in a branch of its own: when a run goes on with another
+    model, only this is found out anew."""
+    run, team = table.run, table.terms.team
+    if given is not None:
+        table.windows = dict.fromkeys(team, given)
+        return
+    names = {role: run.models.names_for(AGENTS[role], run.config) for role in team}
+
+    async def look(models: dict[str, list[str]]) -> dict[str, int]:
+        return {role: min(window_of(name) or DEFAULT_WINDOW for name in each) for role, each in models.items()}
+
+    async with run.branch("models"):
+        found = await run.step("windows", look, names, returns=dict[str, int])
+    table.windows = {role: max(window, SMALLEST_WINDOW) for role, window in found.items()}
+
+
+class Equipment(msgspec.Struct):
+    """The tools of a run, and what is wrong with others that it should have had."""
+
+    tools: list[ToolSpec]
+    troubles: list[str]
+
+
+async def _equip(table: Table) -> None:
+    """Find out once which tools there are: a resumed run keeps those that it began with."""
+
+    async def look() -> Equipment:
+        return Equipment(await table.toolbox.specs(), table.toolbox.troubles)
+
+    found = await table.run.step("tools", look, returns=Equipment)
+    table.tools = found.tools
+    for trouble in found.troubles:
+        table.warn(trouble, RESEARCHER)
+    if not found.tools:
+        table.warn("No search or document is available: the Researcher works from its model alone.", RESEARCHER)
+
+
+def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """What is wrong with a team or a folder is told before any model is asked."""
+    if not str(request).strip():
+        raise UsageError("A council needs a topic.", hint='For example: podium run council "How to …"')
+    terms = terms_of(options.get("preset", "standard"), roles=options.get("roles", ""))
+    prepared = dict(options)
+    if options.get("roles"):
+        prepared["roles"] = ",".join(terms.team)
+    if (options.get("files") or options.get("web")) and RESEARCHER not in terms.team:
+        raise UsageError(
+            "Only the researcher uses files and the web, and there is none in the team.",
+            hint="Add it with --roles, or choose --preset extended.",
+        )
+    if options.get("files"):
+        folder = Path(options["files"]).expanduser().absolute()
+        if not folder.is_dir():
+            raise UsageError(f"There is no folder {options['files']} to read.", hint="Give --files a folder.")
+        prepared["files"] = str(folder)
+    return prepared
+
+
+WORKFLOW = Workflow(
+    council, "council", closing=CLOSING, gates=("result",), concurrency=1, prepare=prepare, ref="council"
+)

@@ -1,0 +1,279 @@
+"""Every rule and number of the council as pure functions and tables.
+
+Teams and presets, who speaks when, how many ideas are enough, what a score is, who wins.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from podium.errors import UsageError
+from podium.settings import nearest
+from podium.workflows.council.discussion import CRITERIA, Idea, Verdict
+
+Preset = Literal["standard", "extended", "full"]
+
+LEADER, IDEATION, MODERATOR = "team_leader", "ideation", "moderator"
+RESEARCHER, CRITIC, IMPLEMENTER, UI_CREATOR = "researcher", "critic", "implementer", "ui_creator"
+
+ROLES = (LEADER, IDEATION, MODERATOR, RESEARCHER, CRITIC, IMPLEMENTER, UI_CREATOR)
+NAMES = {
+    LEADER: "Team Leader", IDEATION: "Ideation Specialist", MODERATOR: "Moderator",
+    RESEARCHER: "Researcher", CRITIC: "Critic", IMPLEMENTER: "Implementer", UI_CREATOR: "UI Creator",
+}  # fmt: skip
+SHORT = {"leader": LEADER, "ui": UI_CREATOR}
+"""Names that people use for roles."""
+
+MAX_ROUNDS, MAX_PASSES = 5, 3
+MAX_IDEAS_PER_ASK = 20
+LONGEST_TITLE = 200
+MAX_TOOL_CALLS = 6
+"""Searches and readings of one researcher in one round."""
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of one discussion."""
+
+    team: tuple[str, ...]
+    rounds: int
+    min_ideas: int
+    deep_dive: bool
+    min_score: float
+    passes: int = 1
+    """`ideate` asks per round."""
+
+    def __contains__(self, role: str) -> bool:
+        return role in self.team
+
+
+_STANDARD = (LEADER, IDEATION, MODERATOR, UI_CREATOR)
+_EXTENDED = (LEADER, IDEATION, MODERATOR, RESEARCHER, CRITIC, UI_CREATOR)
+
+PRESETS: Mapping[str, Terms] = {
+    "standard": Terms(team=_STANDARD, rounds=1, min_ideas=3, deep_dive=False, min_score=6.0),
+    "extended": Terms(team=_EXTENDED, rounds=2, min_ideas=4, deep_dive=True, min_score=7.0),
+    "full": Terms(team=ROLES, rounds=3, min_ideas=5, deep_dive=True, min_score=7.5),
+}
+
+# ── the team ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def terms_of(
+    preset: str,
+    *,
+    roles: str = "",
+    rounds: int | None = None,
+    passes: int = 1,
+    min_ideas: int | None = None,
+    min_score: float | None = None,
+    deep_dive: bool | None = None,
+) -> Terms:
+    """A preset with what was given for this run."""
+    given = {
+        "team": team_of(roles) if roles.strip() else None, "rounds": rounds, "passes": passes,
+        "min_ideas": min_ideas, "min_score": min_score, "deep_dive": deep_dive,
+    }  # fmt: skip
+    return msgspec.structs.replace(
+        PRESETS[preset], **{key: value for key, value in given.items() if value is not None}
+    )
+
+
+def team_of(roles: str) -> tuple[str, ...]:
+    """A team by a list of names, in the order in which they are known; what is wrong with it is refused."""
+    named = [_role(name) for name in re.split(r"[,\s]+", roles.strip()) if name]
+    repeated = sorted({role for role in named if named.count(role) > 1})
+    if repeated:
+        raise UsageError(f"A role can be in a team once; repeated: {', '.join(repeated)}.")
+    for needed, why in ((LEADER, "opens and closes the discussion"), (IDEATION, "brings the ideas")):
+        if needed not in named:
+            raise UsageError(
+                f"A council needs the role {needed}, which {why}.",
+                hint=f"Add it: --roles {','.join([needed, *named])}",
+            )
+    return tuple(role for role in ROLES if role in named)
+
+
+def _role(name: str) -> str:
+    role = name.strip().lower().replace("-", "_")
+    role = SHORT.get(role, role)
+    if role not in ROLES:
+        meant = nearest(role, list(ROLES))
+        hint = f"Did you mean {meant}? " if meant else ""
+        raise UsageError(f"There is no role {name} in a council.", hint=f"{hint}Roles: {', '.join(ROLES)}.")
+    return role
+
+
+def members(team: Sequence[str]) -> str:
+    """Who is introduced at the kickoff: all but those who open the discussion and draw it up."""
+    return ", ".join(NAMES[role] for role in team if role not in (LEADER, UI_CREATOR))
+
+
+def calls(terms: Terms) -> int:
+    """Model calls of a discussion that nothing disturbs."""
+    a_round = terms.passes + 1 + sum(role in terms for role in (RESEARCHER, CRITIC, IMPLEMENTER))
+    if terms.deep_dive and may_rebut(terms, spoke=terms.team):
+        a_round += 1 + (CRITIC in terms)
+    return 1 + terms.rounds * a_round + (MODERATOR in terms) + 1 + (UI_CREATOR in terms)
+
+
+def may_rebut(terms: Terms, spoke: Sequence[str]) -> bool:
+    """The deep dive needs something to answer: a critic or an implementer who spoke in this round."""
+    return terms.deep_dive and (CRITIC in spoke or IMPLEMENTER in spoke)
+
+
+# ── ideas ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def missing_ideas(have: int, terms: Terms) -> int:
+    """How many more are asked for after an ideation; all ideas so far count."""
+    return max(0, terms.min_ideas - have)
+
+
+def add_ideas(
+    known: Sequence[Idea], drafts: Sequence[Mapping[str, Any]], number: int
+) -> tuple[list[Idea], int]:
+    """The ideas of one answer with their ids, and how many were dropped because they were too many."""
+    taken = list(known)
+    for draft in drafts[:MAX_IDEAS_PER_ASK]:
+        title = " ".join(str(draft["title"]).split())[:LONGEST_TITLE]
+        refines = resolve(draft.get("refines"), taken) or _same_title(title, taken)
+        taken.append(
+            Idea(
+                id=f"I{len(taken) + 1}", title=title, description=str(draft.get("description") or "").strip(),
+                category=" ".join(str(draft.get("category") or "").split())[:60], round=number,
+                refines=refines,
+            )
+        )  # fmt: skip
+    return taken[len(known) :], max(0, len(drafts) - MAX_IDEAS_PER_ASK)
+
+
+def _same_title(title: str, ideas: Sequence[Idea]) -> str | None:
+    """An idea that comes again under the same title is a new version of the last such one."""
+    same = [idea.id for idea in ideas if _bare(idea.title) == _bare(title)]
+    return same[-1] if same else None
+
+
+def resolve(name: Any, ideas: Sequence[Idea]) -> str | None:
+    """The id of the idea that is meant: given as id, as number, as title, or as `I3: its title`."""
+    text = _bare(str(name or ""))
+    if not text:
+        return None
+    for idea in ideas:
+        if text == idea.id.lower():
+            return idea.id
+    titles = [idea.id for idea in ideas if _bare(idea.title) == text]
+    if titles:
+        return titles[-1]
+    number = re.fullmatch(r"(?:idea\s*)?#?i?(\d+)", text) or re.match(r"\[?i(\d+)\]?\s*[:.)\-–—]", text)
+    wanted = f"I{int(number[1])}" if number else ""
+    return next((idea.id for idea in ideas if idea.id == wanted), None)
+
+
+def named_in(text: str, ideas: Sequence[Idea]) -> str | None:
+    """The idea that a text names by id or title, if it names just one."""
+    flat = _bare(text)
+    named = {
+        idea.id
+        for idea in ideas
+        if _bare(idea.title) in flat or re.search(rf"\b{idea.id.lower()}\b", flat) is not None
+    }
+    return named.pop() if len(named) == 1 else None
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split()).strip(" \"'“”‘’*_`.").casefold()
+
+
+# ── scores ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def mean(criteria: Mapping[str, float]) -> float:
+    """An idea's score: the mean of its five criteria, two decimals."""
+    return math.floor(sum(criteria[name] for name in CRITERIA) / len(CRITERIA) * 100 + 0.5) / 100
+
+
+def valid_score(value: Any) -> float | None:
+    """A number from 0 to 10, also as text; anything else is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if 0 <= number <= 10 else None
+
+
+def evaluation_problem(named: Sequence[str], ideas: Sequence[Idea]) -> str:
+    """What is wrong with the ideas that an evaluation names, or nothing."""
+    found = [resolve(name, ideas) for name in named]
+    unknown = [name for name, idea in zip(named, found, strict=True) if idea is None]
+    missing = [idea.id for idea in ideas if idea.id not in found]
+    repeated = sorted({idea for idea in found if idea is not None and found.count(idea) > 1})
+    told = [
+        f"there is no idea {_listed(unknown)}; ideas: {_listed([idea.id for idea in ideas])}" if unknown else "",
+        f"every idea must be evaluated; missing: {_listed(missing)}" if missing else "",
+        f"an idea must be evaluated once; repeated: {_listed(repeated)}" if repeated else "",
+    ]  # fmt: skip
+    return "; ".join(part for part in told if part)
+
+
+def score_ideas(ideas: Sequence[Idea], evaluations: Sequence[Mapping[str, Any]]) -> list[Idea]:
+    """The ideas that an evaluation scores validly, with their scores; others are left as they are. Of two
+    evaluations of one idea the first counts."""
+    scored: dict[str, Idea] = {}
+    for evaluation in evaluations:
+        name = resolve(evaluation.get("idea"), ideas)
+        criteria = {key: valid_score(evaluation.get(key)) for key in CRITERIA}
+        given = {key: value for key, value in criteria.items() if value is not None}
+        if name is None or name in scored or len(given) < len(CRITERIA):
+            continue
+        idea = next(idea for idea in ideas if idea.id == name)
+        scored[name] = msgspec.structs.replace(
+            idea, criteria=given, score=mean(given), pros=texts(evaluation.get("pros")),
+            cons=texts(evaluation.get("cons")), feedback=str(evaluation.get("feedback") or "").strip(),
+            validated=True,
+        )  # fmt: skip
+    return list(scored.values())
+
+
+def texts(value: Any) -> list[str]:
+    """A list of texts out of whatever stands in its place."""
+    items: list[Any] = list(value) if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownArgumentType]
+    return [text for item in items if isinstance(item, str) and (text := item.strip())]
+
+
+# ── the winner ───────────────────────────────────────────────────────────────────────────────────
+
+
+def ranked(ideas: Sequence[Idea]) -> list[Idea]:
+    """The best first; ties in the order in which they came; what has no score below everything that has."""
+    order = {idea.id: nth for nth, idea in enumerate(ideas)}
+    return sorted(
+        ideas, key=lambda idea: (idea.score is None, -(idea.score or 0), order[idea.id])
+    )
+
+
+def decide(ideas: Sequence[Idea], choice: str | None, min_score: float, reasoning: str = "") -> Verdict:
+    """The highest score wins, whatever the leader says. Only among equals, or where nothing was scored, is it
+    the leader's choice; else the earlier idea."""
+    scored = [idea for idea in ideas if idea.score is not None]
+    best = max((idea.score for idea in scored if idea.score is not None), default=None)
+    level = [idea.id for idea in ideas if idea.score == best]
+    idea = choice if choice in level else level[0]
+    return Verdict(
+        idea=idea,
+        scored=best is not None,
+        below_threshold=best is not None and best < min_score,
+        leader_choice=choice,
+        reasoning=reasoning,
+        tied=[other for other in level if other != idea] if best is not None else [],
+    )
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(values[:12]) + (", …" if len(values) > 12 else "")

@@ -1,0 +1,81 @@
+"""Phase 4: the ui_creator's page, and the report from our own template, which is always made."""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.engine.events import Charge
+from podium.errors import StepFailedError
+from podium.report.facts import Facts
+from podium.report.html import to_html
+from podium.workflows.council import events
+from podium.workflows.council.page import made_safe
+from podium.workflows.council.policy import NAMES, UI_CREATOR
+from podium.workflows.council.report import answer_of, sections_of, summary_of
+from podium.workflows.council.roles import AGENTS
+from podium.workflows.council.table import Table
+
+REPORT, PAGE = "report.html", "ui-creator.html"
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What the discussion has taken when its report is made: recorded, so that a replay makes the same."""
+
+    usage: Charge
+    seconds: float
+    models: list[str]
+    rehearsal: bool
+
+
+async def visualize(table: Table) -> None:
+    """The ui_creator's own view of the discussion; without it there is still the report."""
+    if UI_CREATOR not in table.terms:
+        return
+    table.phase("visualization", table.terms.rounds + 1)
+    final = table.discussion.final_idea
+    shown = None if final is None else {"id": final.id, "title": final.title, "score": final.score}
+    try:
+        reply = await table.ask(UI_CREATOR, "visualize", final=shown)
+    except StepFailedError as error:
+        table.warn(f"The {NAMES[UI_CREATOR]} failed: {error.reason}", UI_CREATOR)
+        return
+    made_up = bool(table.run.config.get("rehearsal"))
+    page = made_safe(reply, table.discussion.topic, rehearsal=made_up)
+    if not page:
+        table.warn(f"Nothing was left of the {NAMES[UI_CREATOR]}'s page after it was made safe.", UI_CREATOR)
+        return
+    kept = await table.run.artifact(PAGE, page, "text/html")
+    table.discussion.page = kept.id
+    await table.say(UI_CREATOR, "visualization", page)
+
+
+async def publish(table: Table) -> None:
+    """The report, from what was said and decided."""
+    facts = _facts(table, await _spent(table))
+    page = to_html(facts, sections_of(table.discussion))
+    report = await table.run.artifact(REPORT, page, "text/html")
+    table.run.emit(
+        events.ReportReady(report=report.id, page=table.discussion.page, round=table.terms.rounds + 1)
+    )
+
+
+async def _spent(table: Table) -> Spent:
+    run = table.run
+
+    async def look(said: int) -> Spent:
+        names = dict.fromkeys(run.models.name_for(AGENTS[role], run.config) for role in table.terms.team)
+        return Spent(run.spent, round(run.driven_s, 3), list(names), bool(run.config.get("rehearsal")))
+
+    return await run.step("spent", look, len(table.discussion.spoken), returns=Spent)
+
+
+def _facts(table: Table, spent: Spent) -> Facts:
+    held, run = table.discussion, table.run
+    return Facts(
+        run_id=run.id, workflow=run.workflow, request=held.topic,
+        status="completed" if held.rounds_held == held.rounds else "partial", stop_reason="", created=None,
+        duration_s=spent.seconds, models=spent.models, rehearsal=spent.rehearsal, output=None,
+        deliverable=answer_of(held), summary=summary_of(held), quality=None, missing=[], error="", hint="",
+        warnings=held.warnings, usage=spent.usage, budget=run.budget.to_dict(), options=run.options, steps=[],
+        by_agent={}, by_model={}, answers=[], open_questions=[], artifacts=[], forked_from="", resumes=0,
+    )  # fmt: skip

@@ -1,0 +1,166 @@
+"""The table around which a council sits: everything that is said and decided in one run goes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeVar, overload
+
+from podium.agents.agent import Agent
+from podium.agents.ask import Run
+from podium.engine.codec import encode, schema
+from podium.errors import StepFailedError
+from podium.tools.tool import ToolSpec
+from podium.tools.toolbox import Toolbox
+from podium.workflows.council import events
+from podium.workflows.council.context import build_context, most_output, room_for
+from podium.workflows.council.discussion import Details, Discussion, Idea, Message, Spoken, plain
+from podium.workflows.council.policy import NAMES, Terms
+from podium.workflows.council.roles import AGENTS
+
+T = TypeVar("T")
+
+NOTHING_MORE = Details()
+
+
+class Table:
+    """One run's discussion. What it collects is a fold over what it tells."""
+
+    def __init__(self, run: Run, topic: str, terms: Terms, toolbox: Toolbox) -> None:
+        self.run = run
+        self.terms = terms
+        self.toolbox = toolbox
+        self.tools: list[ToolSpec] = []
+        self.windows: dict[str, int] = {}
+        """How many tokens each role's model can read."""
+        self.round = 0
+        self.discussion = Discussion(
+            topic=topic, team=list(terms.team), rounds=terms.rounds, min_score=terms.min_score
+        )
+        self.last_failure: StepFailedError | None = None
+        """The latest failure of a member: what a resume tries again where nothing came of a discussion."""
+        self._condensed: set[str] = set()
+
+    # ── asking ──
+
+    @overload
+    async def ask(
+        self, role: str, task: str, *, returns: type[T], check: Callable[[T], str] | None = None,
+        longest: int = 0, **variables: Any,
+    ) -> T: ...  # fmt: skip
+
+    @overload
+    async def ask(self, role: str, task: str, *, longest: int = 0, **variables: Any) -> str: ...
+
+    async def ask(
+        self, role: str, task: str, *, returns: Any = str, check: Callable[[Any], str] | None = None,
+        longest: int = 0, **variables: Any,
+    ) -> Any:  # fmt: skip
+        """Ask a member, who reads the whole discussion so far."""
+        agent = self._agent(role, longest)
+        context = self._context(agent, returns)
+        if returns is str:
+            return await self.run.ask(agent, task, context=context, **variables)
+        return await self.run.ask(agent, task, returns=returns, check=check, context=context, **variables)
+
+    def _agent(self, role: str, longest: int) -> Agent:
+        """A member whose longest reply fits into its model's window."""
+        agent = AGENTS[role]
+        return replace(agent, max_tokens=most_output(max(agent.max_tokens, longest), self.windows[role]))
+
+    def _context(self, agent: Agent, returns: Any) -> str:
+        around = len(agent.system.encode()) + _schema_bytes(returns)
+        room = room_for(self.windows[agent.role], agent.max_tokens, around)
+        held = self.discussion
+        built = build_context(held.topic, held.spoken, held.ideas, room)
+        if not self._condensed.issuperset(built.condensed):
+            self._tell_condensed(agent.role, built.condensed)
+        return built.text
+
+    def _tell_condensed(self, role: str, condensed: Sequence[str]) -> None:
+        """Said once in the result, and in the log each time that more has to be condensed."""
+        window = self.windows[role]
+        text = f"The discussion was condensed to fit into {window:,} tokens; the log holds all of it."
+        if not self._condensed:
+            self.discussion.warnings.append(text)
+            self.run.warn(text)
+        self._condensed.update(condensed)
+        told = f"{text} Condensed for the {NAMES[role]}: {', '.join(condensed)}."
+        self.run.emit(events.Warned(message=told, role=role, round=self.round))
+
+    # ── telling ──
+
+    async def say(
+        self, role: str, kind: str, content: str, details: Details = NOTHING_MORE, to: str = "team"
+    ) -> None:
+        """A contribution: everybody reads it from now on."""
+        now = await self.run.now()
+        message = Message(
+            id=f"M{len(self.discussion.spoken) + 1}", sender=role, to=to, content=content,
+            timestamp=now.isoformat(timespec="milliseconds"), kind=kind,
+        )  # fmt: skip
+        self.discussion.spoken.append(Spoken(message, self.round, details))
+        fields = {name: getattr(message, name) for name in message.__struct_fields__}
+        self.run.emit(events.Said(**fields, round=self.round, details=details))
+
+    def phase(self, phase: str, number: int) -> None:
+        self.round = number
+        terms = self.terms
+        self.run.emit(
+            events.Phase(
+                phase=phase, round=number, rounds=terms.rounds, topic=self.discussion.topic if not number else "",
+                team=list(terms.team), min_ideas=terms.min_ideas, min_score=terms.min_score,
+                deep_dive=terms.deep_dive,
+            )
+        )  # fmt: skip
+
+    def warn(self, text: str, role: str = "") -> None:
+        """The discussion goes on, and whoever reads its result should know this."""
+        self.discussion.warnings.append(text)
+        self.run.emit(events.Warned(message=text, role=role, round=self.round))
+        self.run.warn(text)
+
+    def add(self, ideas: Sequence[Idea]) -> None:
+        for idea in ideas:
+            self.discussion.ideas.append(idea)
+            self.run.emit(
+                events.IdeaAdded(
+                    id=idea.id, title=idea.title, description=idea.description, category=idea.category,
+                    refines=idea.refines, round=idea.round,
+                )
+            )  # fmt: skip
+
+    def score(self, scored: Sequence[Idea]) -> None:
+        """Take over the scores of those that have any."""
+        found = {idea.id: idea for idea in scored}
+        self.discussion.ideas = [found.get(idea.id, idea) for idea in self.discussion.ideas]
+        for idea in scored:
+            self.run.emit(
+                events.IdeaScored(
+                    id=idea.id, criteria=idea.criteria or {}, score=idea.score or 0.0, pros=idea.pros,
+                    cons=idea.cons, feedback=idea.feedback, round=self.round,
+                )
+            )  # fmt: skip
+
+    # ── the result ──
+
+    def output(self, status: str) -> dict[str, Any]:
+        held, verdict = self.discussion, self.discussion.verdict
+        return {
+            "topic": held.topic,
+            "status": status,
+            "rounds": held.rounds_held,
+            "ideas": plain(held.ideas),
+            "final_idea": plain(held.final_idea),
+            "scored": verdict is not None and verdict.scored,
+            "below_threshold": verdict is not None and verdict.below_threshold,
+            "leader_choice": None if verdict is None else verdict.leader_choice,
+            "messages": plain(held.messages),
+            "warnings": list(held.warnings),
+        }
+
+
+@lru_cache(maxsize=64)
+def _schema_bytes(returns: Any) -> int:
+    return 0 if returns is str else len(encode(schema(returns)))

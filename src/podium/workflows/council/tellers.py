@@ -1,0 +1,101 @@
+"""How a council's events are told: one line for each speaker, idea and score, indented below its round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from podium.engine.events import Event, EventData
+from podium.report.lines import Line
+from podium.report.words import count, one_line
+from podium.workflows.council import events
+from podium.workflows.council.discussion import CRITERIA
+from podium.workflows.council.folding import CouncilState
+from podium.workflows.council.policy import NAMES
+
+PHASES = {"kickoff": "Kickoff", "validation": "Validation and selection", "visualization": "Visualization"}
+SAID = 140
+
+
+def line_of(event: Event, council: CouncilState) -> Line | None:
+    """The line of an event of a council; `council` has taken it into account already."""
+    teller = _TELLERS.get(type(event.data))
+    return None if teller is None else teller(event.data, council)
+
+
+def _phase(data: events.Phase, council: CouncilState) -> Line:
+    if data.phase == "exploration":
+        return Line(f"Round {data.round} of {data.rounds}", "result", mark="▸")
+    if data.phase == "kickoff":
+        told = f"{count(len(data.team), 'member')}, {count(data.rounds, 'round')}"
+        return Line(f"Kickoff: {told}", "result", mark="▸")
+    return Line(PHASES.get(data.phase, data.phase), "result", mark="▸")
+
+
+def _said(data: events.Said, council: CouncilState) -> Line | None:
+    if data.kind in ("validation", "visualization"):
+        return Line(f"{_name(data.sender)}: {'scores' if data.kind == 'validation' else 'a page'}", indent=1)
+    to = f" to {_name(data.to)}" if data.to != "team" else ""
+    return Line(f"{_name(data.sender)}{to}: {_gist(data)}", indent=1)
+
+
+def _gist(data: events.Said) -> str:
+    details = data.details
+    told = [
+        count(len(details.evidence), "evidence card") if details.evidence else "",
+        count(len(details.risks), "risk") if details.risks else "",
+        count(len(details.open_questions), "open question") if details.open_questions else "",
+        count(len(details.next_steps), "next step") if details.next_steps else "",
+    ]
+    counted = ", ".join(part for part in told if part)
+    if data.kind == "ideation" and data.to == "team" and not counted:
+        return f"{one_line(data.content, SAID)}"
+    words = one_line(data.content.removeprefix("Choice: "), SAID)
+    return f"{words} ({counted})" if counted else words
+
+
+def _idea(data: events.IdeaAdded, council: CouncilState) -> Line:
+    refines = f" (refines {data.refines})" if data.refines else ""
+    notes = (one_line(data.category, 20),) if data.category else ()
+    return Line(f"{data.id} {one_line(data.title, 100)}{refines}", "result", notes, "+", 1)
+
+
+def _scored(data: events.IdeaScored, council: CouncilState) -> Line:
+    idea = council.discussion.idea(data.id)
+    title = one_line(idea.title, 80) if idea is not None else ""
+    parts = " ".join(f"{data.criteria.get(name, 0):g}" for name in CRITERIA)
+    return Line(f"{data.id} {title}", "result", (f"{data.score:.2f}", parts), "◆", 1)
+
+
+def _selected(data: events.Selected, council: CouncilState) -> Line:
+    score = (f"{data.score:.2f}",) if data.score is not None else ("not scored",)
+    low = " (below the threshold)" if data.below_threshold else ""
+    other = ""
+    if data.leader_choice and data.leader_choice != data.id:
+        other = f"; the leader preferred {data.leader_choice}"
+    weight = "warning" if data.below_threshold or not data.scored else "result"
+    return Line(f"Winner: {data.id} {one_line(data.title, 100)}{low}{other}", weight, score, "★")
+
+
+def _ready(data: events.ReportReady, council: CouncilState) -> Line:
+    also = ", and the UI Creator's page" if data.page else ""
+    return Line(f"The report is ready{also}", mark="✓")
+
+
+def _warned(data: events.Warned, council: CouncilState) -> Line:
+    return Line(one_line(data.message, 300), "warning", mark="!", indent=1)
+
+
+def _name(role: str) -> str:
+    return NAMES.get(role, one_line(role, 40))
+
+
+_TELLERS: dict[type[EventData], Callable[[Any, CouncilState], Line | None]] = {
+    events.Phase: _phase,
+    events.Said: _said,
+    events.IdeaAdded: _idea,
+    events.IdeaScored: _scored,
+    events.Selected: _selected,
+    events.ReportReady: _ready,
+    events.Warned: _warned,
+}

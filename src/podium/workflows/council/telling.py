@@ -1,0 +1,138 @@
+"""A discussion as the plain data that reports are made of: ranked ideas, the journey, risks, steps, evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, Spoken, plain
+from podium.workflows.council.policy import NAMES, ranked
+
+RUNNERS_UP = 3
+COMPARED = 6
+"""Ideas side by side in the comparison."""
+ALL_ORDERS = 40
+"""A table with more rows than this comes in fewer orders: each is a table of its own in the page."""
+
+
+def idea_row(held: Discussion, idea: Idea, rank: int) -> dict[str, Any]:
+    """An idea with its place."""
+    refined = [other.id for other in held.ideas if other.refines == idea.id]
+    below = idea.score is not None and idea.score < held.min_score
+    return {**plain(idea), "rank": rank, "refined_by": refined, "below_threshold": below}
+
+
+def ranking(held: Discussion) -> list[dict[str, Any]]:
+    """All ideas, the winner first."""
+    final = held.final_idea
+    order = ranked(held.ideas)
+    if final is not None:
+        order = [final, *(idea for idea in order if idea.id != final.id)]
+    return [idea_row(held, idea, rank) for rank, idea in enumerate(order, 1)]
+
+
+def orders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same rows sorted by each column a reader may want; made here, so that the page needs no script."""
+    keys: dict[str, Callable[[dict[str, Any]], Any]] = {"score": lambda row: row["rank"]}
+    if len(rows) <= ALL_ORDERS:
+        keys |= {name: _by(name) for name in CRITERIA}
+    keys |= {
+        "title": lambda row: row["title"].casefold(),
+        "category": lambda row: row["category"].casefold() or "\uffff",
+        "round": lambda row: row["round"],
+    }
+    return [{"by": name, "rows": sorted(rows, key=key)} for name, key in keys.items()]
+
+
+def _by(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda row: (row["criteria"] is None, -((row["criteria"] or {}).get(name, 0)), row["rank"])
+
+
+def comparison(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The best ideas side by side, criterion by criterion, with the best of each marked."""
+    shown = [row for row in rows if row["criteria"] is not None][:COMPARED]
+    if len(shown) < 2:
+        return None
+    lines = [
+        {"name": name, "cells": [_cell(row["criteria"][name], [one["criteria"][name] for one in shown]) for row in shown]}
+        for name in CRITERIA
+    ]  # fmt: skip
+    lines.append({"name": "score", "cells": [_cell(row["score"], [one["score"] for one in shown]) for row in shown]})
+    return {"ideas": [{"id": row["id"], "title": row["title"]} for row in shown], "lines": lines}
+
+
+def _cell(value: float, all_values: list[float]) -> dict[str, Any]:
+    return {"value": value, "best": value == max(all_values), "heat": min(int(value // 2), 4)}
+
+
+def journey(held: Discussion) -> list[dict[str, Any]]:
+    """Kickoff, rounds, verdict: who said what, and which ideas came up."""
+    stages: list[dict[str, Any]] = []
+    for number in sorted({one.round for one in held.spoken}):
+        said = [_said(one) for one in held.spoken if one.round == number and one.message.kind != "visualization"]
+        born = [{"id": idea.id, "title": idea.title, "refines": idea.refines} for idea in held.ideas if idea.round == number]
+        if said:
+            stages.append({"round": number, "title": _stage(held, number), "messages": said, "ideas": born})
+    return stages
+
+
+def _stage(held: Discussion, number: int) -> str:
+    if number == 0:
+        return "Kickoff"
+    return f"Round {number} of {held.rounds}" if number <= held.rounds else "Validation and selection"
+
+
+def _said(one: Spoken) -> dict[str, Any]:
+    message = one.message
+    return {
+        "id": message.id, "role": message.sender, "speaker": NAMES.get(message.sender, message.sender),
+        "to": message.to, "type": message.kind, "content": message.content, "timestamp": message.timestamp,
+    }  # fmt: skip
+
+
+def doubts(held: Discussion) -> dict[str, Any]:
+    """Risks, the most severe and the winner's first, and questions that are open."""
+    order = {"high": 0, "medium": 1, "low": 2}
+    winner = None if held.verdict is None else held.verdict.idea
+    risks = [risk for one in held.spoken for risk in one.details.risks]
+    risks = list({(risk.idea, risk.risk): risk for risk in risks}.values())
+    risks.sort(key=lambda risk: (risk.idea != winner, order.get(risk.severity, 1)))
+    questions = [question for one in held.spoken for question in one.details.open_questions]
+    critics = [_said(one) for one in held.spoken if one.message.kind == "critic"]
+    bare = not risks and not questions and bool(critics)
+    return {
+        "risks": [{**plain(risk), "title": _title(held, risk.idea)} for risk in risks],
+        "open_questions": list(dict.fromkeys(questions)),
+        "text": critics[-1]["content"] if bare else "",
+    }
+
+
+def next_steps(held: Discussion) -> dict[str, Any]:
+    """The implementer's steps: the winner's first, others after them."""
+    winner = None if held.verdict is None else held.verdict.idea
+    steps = [step for one in held.spoken for step in one.details.next_steps]
+    steps = list({(step.idea, step.step): step for step in steps}.values())
+    steps.sort(key=lambda step: (step.idea not in (winner, None), step.idea is None))
+    said = [_said(one) for one in held.spoken if one.message.kind == "implementer"]
+    return {
+        "steps": [{**plain(step), "title": _title(held, step.idea)} for step in steps],
+        "text": said[-1]["content"] if said and not steps else "",
+    }
+
+
+def evidence(held: Discussion) -> dict[str, Any]:
+    """The researcher's cards, checked ones first."""
+    briefs = [one for one in held.spoken if one.message.kind == "researcher"]
+    cards = [card for one in briefs for card in one.details.evidence]
+    cards = list({(card.claim, card.link): card for card in cards}.values())
+    sources = [one.details.sources for one in briefs if one.details.sources not in ("", "model")]
+    return {
+        "cards": [plain(card) for card in sorted(cards, key=lambda card: not card.checked)],
+        "tools": ", ".join(dict.fromkeys(name for part in sources for name in part.split(", "))),
+        "briefs": len(briefs),
+    }
+
+
+def _title(held: Discussion, name: str | None) -> str:
+    idea = held.idea(name)
+    return "" if idea is None else idea.title

@@ -1,0 +1,92 @@
+"""Answers that are data, as the texts that the team and the report's readers see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from podium.workflows.council.contracts import EvidenceCard
+from podium.workflows.council.discussion import CRITERIA, Details, Evidence, Idea
+
+FROM_MEMORY = "(Without search or documents: this comes from the model alone and was not checked.)"
+
+
+def evidence_cards(cards: Sequence[EvidenceCard], found: Sequence[str]) -> list[Evidence]:
+    """Cards as data. A link counts as checked only if it stands in what a tool returned; so does a source
+    without a link, such as the name of a file."""
+    return [
+        Evidence(
+            claim=card.claim, source=card.source, link=card.link,
+            checked=any(_stands_in(card.link or card.source, text) for text in found),
+        )
+        for card in cards
+    ]  # fmt: skip
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """As a whole word or address: `notes.txt` is not `notes.txt.bak`."""
+    if not name.strip():
+        return False
+    return re.search(rf"(?<![\w/.]){re.escape(name.strip())}(?![\w/])", text) is not None
+
+
+def told_research(text: str, details: Details) -> str:
+    lines = [FROM_MEMORY] if details.sources == "model" else [f"(Looked up with: {details.sources}.)"]
+    lines += [text] if text else []
+    lines += _list("Evidence", [_card(card) for card in details.evidence])
+    return "\n\n".join(lines)
+
+
+def _card(card: Evidence) -> str:
+    where = " ".join(part for part in (card.source, card.link) if part)
+    return f"{card.claim} ({where or 'no source'}{'' if card.checked else '; not checked'})"
+
+
+def told_ideas(ideas: Sequence[Idea]) -> str:
+    """New ideas with their ids, so that everybody can refer to them."""
+    return "\n\n".join(
+        f"{idea.id}. {idea.title}"
+        + (f" ({idea.category})" if idea.category else "")
+        + (f", refines {idea.refines}" if idea.refines else "")
+        + (f"\n{idea.description}" if idea.description else "")
+        for idea in ideas
+    )
+
+
+def told_critique(text: str, details: Details) -> str:
+    risks = [
+        (f"{one.idea}, " if one.idea else "")
+        + f"{one.severity}: {one.risk}"
+        + (f" (what helps: {one.mitigation})" if one.mitigation else "")
+        for one in details.risks
+    ]
+    parts = [text] if text else []
+    return "\n\n".join([*parts, *_list("Risks", risks), *_list("Open questions", details.open_questions)])
+
+
+def told_implementation(text: str, details: Details) -> str:
+    steps = [
+        (f"{one.idea}: " if one.idea else "") + one.step + (f" ({one.effort})" if one.effort else "")
+        for one in details.next_steps
+    ]
+    return "\n\n".join([*([text] if text else []), *_list("Next steps", steps)])
+
+
+def told_evaluations(ideas: Sequence[Idea]) -> str:
+    """The moderator's scores as a text."""
+    return "\n\n".join(_evaluation(idea) for idea in ideas)
+
+
+def _evaluation(idea: Idea) -> str:
+    if idea.criteria is None or idea.score is None:
+        return f"{idea.id}. {idea.title}: not scored"
+    scores = ", ".join(f"{name} {idea.criteria[name]:g}" for name in CRITERIA)
+    told = [f"{idea.id}. {idea.title}: {idea.score:g}/10 ({scores})"]
+    told += [f"Pros: {'; '.join(idea.pros)}"] if idea.pros else []
+    told += [f"Cons: {'; '.join(idea.cons)}"] if idea.cons else []
+    told += [idea.feedback] if idea.feedback else []
+    return "\n".join(told)
+
+
+def _list(title: str, items: Sequence[str]) -> list[str]:
+    return [f"{title}:\n" + "\n".join(f"- {item}" for item in items)] if items else []
