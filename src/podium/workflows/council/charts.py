@@ -34,11 +34,11 @@ def radar(idea: Idea) -> dict[str, Any] | None:
 
 def _axis(nth: int, name: str, value: float) -> dict[str, Any]:
     x, y = _point(nth, 10)
-    text_x, text_y = _point(nth, 11.7)
+    text_x, text_y = _point(nth, 11.2)
     anchor = "middle" if abs(text_x - CENTRE[0]) < 8 else "start" if text_x > CENTRE[0] else "end"
     return {
         "x": x, "y": y, "text_x": text_x, "text_y": text_y + 4, "anchor": anchor,
-        "label": f"{name[:6].rstrip()}" if len(name) > 12 else name, "value": f"{value:g}",
+        "label": name, "value": f"{value:g}",
     }  # fmt: skip
 
 
@@ -90,7 +90,8 @@ def _idea_box(idea: Idea, y: float, held: Discussion) -> dict[str, Any]:
     room = IDEA[1] - 60 - LETTER * len(score)
     return {
         "id": idea.id, "y": y + ROW / 2, "label": f"{idea.id}  {_fitted(idea.title, room)}", "score": score,
-        "title": f"{idea.id} {one_line(idea.title)}", "winner": held.verdict is not None and held.verdict.idea == idea.id,
+        "title": f"{idea.id} {one_line(idea.title)}",
+        "winner": held.verdict is not None and held.verdict.idea == idea.id,
     }  # fmt: skip
 
 

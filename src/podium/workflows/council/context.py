@@ -1,7 +1,7 @@
 """The discussion as every speaker reads it, in the shape of the seed; condensed where it would not fit.
 
-Condensing is done by program, from the oldest round on: of a contribution its headings and first sentences are
-kept, and the place says that it was condensed. The log holds the whole of it. Ideas are never left out.
+Condensing is done by program, from the oldest round on: of a contribution its headings and first sentences
+are kept, and the place says that it was condensed. The log holds the whole of it. Ideas are never left out.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Ideas(Shape):
     @model_validator(mode="before")
     @classmethod
     def _list(cls, value: Any) -> Any:
-        return {"ideas": value} if isinstance(value, list) else value
+        return _under("ideas", value)
 
 
 # ── research ─────────────────────────────────────────────────────────────────────────────────────
@@ -154,7 +154,7 @@ class Evaluations(Shape):
     @model_validator(mode="before")
     @classmethod
     def _list(cls, value: Any) -> Any:
-        return {"evaluations": value} if isinstance(value, list) else value
+        return _under("evaluations", value)
 
 
 class LooseEvaluations(Shape):
@@ -169,7 +169,7 @@ class LooseEvaluations(Shape):
         if not isinstance(found, list):
             return {"evaluations": found}
         entries = [flat_evaluation(entry) for entry in cast("list[Any]", found)]
-        return {"evaluations": [entry for entry in entries if isinstance(entry, dict)]}
+        return {"evaluations": [cast("Any", entry) for entry in entries if isinstance(entry, dict)]}
 
 
 class Selection(Shape):
@@ -181,7 +181,9 @@ class Selection(Shape):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
-        return _renamed(_renamed(value, "choice", ("choice", *_IDEA)), "reasoning", ("reasoning", "reason", *_TEXT))
+        return _renamed(
+            _renamed(value, "choice", ("choice", *_IDEA)), "reasoning", ("reasoning", "reason", *_TEXT)
+        )
 
 
 def flat_evaluation(value: Any) -> Any:
@@ -195,6 +197,11 @@ def flat_evaluation(value: Any) -> Any:
             fields = {**cast("dict[str, Any]", inner), **fields}
     fields = {(low if (low := key.lower()) in CRITERIA else key): one for key, one in fields.items()}
     return _renamed(fields, "idea", _IDEA)
+
+
+def _under(name: str, value: Any) -> Any:
+    """A bare list under the name that it should have had."""
+    return {name: cast("Any", value)} if isinstance(value, list) else value
 
 
 def _renamed(value: Any, wanted: str, names: tuple[str, ...]) -> Any:

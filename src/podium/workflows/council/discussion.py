@@ -35,7 +35,7 @@ class Idea(msgspec.Struct, kw_only=True):
 
 
 class Message(msgspec.Struct, kw_only=True, rename={"sender": "from", "kind": "type"}):
-    """One contribution, as every later speaker reads it. In JSON: `id, from, to, content, timestamp, type`."""
+    """One contribution as later speakers read it. In JSON: `id, from, to, content, timestamp, type`."""
 
     id: str
     sender: str

@@ -25,7 +25,7 @@ LEADERS = 3
 
 
 def draw(council: CouncilState, most: int, *, alive: bool = True) -> list[Line]:
-    """At most `most` lines: how far it is, a row for each speaker, and the leading ideas once they are scored."""
+    """At most `most` lines: how far it is, a row for each speaker, and the leading ideas once scored."""
     held = council.discussion
     if not council.phase or most < 1:
         return []
@@ -59,9 +59,7 @@ def _row(council: CouncilState, role: str, alive: bool) -> Line:
 
 
 def _sign(council: CouncilState, role: str, number: int, speaks: bool) -> str:
-    spoke = any(
-        one.round == number and one.message.sender == role for one in council.discussion.spoken
-    )
+    spoke = any(one.round == number and one.message.sender == role for one in council.discussion.spoken)
     if speaks and council.round == number:
         return SPEAKS
     if spoke:

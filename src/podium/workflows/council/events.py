@@ -22,9 +22,8 @@ class Phase(CouncilEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "council.phase"
     phase: str
     """`kickoff, exploration, validation, visualization`."""
-    topic: str = ""
     rounds: int = 1
-    team: list[str] = []
+    team: list[str] = msgspec.field(default_factory=list[str])
     min_ideas: int = 0
     min_score: float = 0.0
     deep_dive: bool = False
@@ -57,8 +56,8 @@ class IdeaScored(CouncilEvent, frozen=True, kw_only=True):
     id: str
     criteria: dict[str, float]
     score: float
-    pros: list[str] = []
-    cons: list[str] = []
+    pros: list[str] = msgspec.field(default_factory=list[str])
+    cons: list[str] = msgspec.field(default_factory=list[str])
     feedback: str = ""
 
 
@@ -73,7 +72,7 @@ class Selected(CouncilEvent, frozen=True, kw_only=True):
     below_threshold: bool = False
     leader_choice: str | None = None
     reasoning: str = ""
-    tied: list[str] = []
+    tied: list[str] = msgspec.field(default_factory=list[str])
 
 
 class ReportReady(CouncilEvent, frozen=True, kw_only=True):

@@ -52,14 +52,22 @@ async def council(
     run: Run,
     request: str,
     *,
-    preset: Annotated[Preset, Meta(description="Team, rounds and thresholds; the flags below change parts.")] = "standard",
+    preset: Annotated[
+        Preset, Meta(description="Team, rounds and thresholds; the flags below change parts.")
+    ] = "standard",
     roles: Annotated[str, Meta(description="A team of your own, such as leader,ideation,critic.")] = "",
     rounds: Annotated[Rounds | None, Meta(description="Rounds of exploration, 1 to 5.")] = None,
-    passes: Annotated[int, Meta(ge=1, le=MAX_PASSES, description="Times that ideas are asked for per round.")] = 1,
-    min_ideas: Annotated[Count | None, Meta(description="With fewer ideas than this, more are asked for.")] = None,
+    passes: Annotated[
+        int, Meta(ge=1, le=MAX_PASSES, description="Times that ideas are asked for per round.")
+    ] = 1,
+    min_ideas: Annotated[
+        Count | None, Meta(description="With fewer ideas than this, more are asked for.")
+    ] = None,
     min_score: Annotated[Score | None, Meta(description="A winner below this score is marked.")] = None,
     deep_dive: Annotated[bool | None, Meta(description="Ideas are defended, and the critic replies.")] = None,
-    context_window: Annotated[Window | None, Meta(description="Tokens that a prompt and its reply may have.")] = None,
+    context_window: Annotated[
+        Window | None, Meta(description="Tokens that a prompt and its reply may have.")
+    ] = None,
     files: Annotated[str, Meta(description="A folder that the researcher may read.")] = "",
     web: Annotated[bool, Meta(description="The researcher may search and read the web.")] = False,
 ) -> Outcome | Partial:
@@ -156,7 +164,9 @@ async def _accepted(table: Table) -> bool:
     if final is None:  # pragma: no cover - judge has set it
         return False
     score = "not scored" if final.score is None else f"{final.score:g} of 10"
-    return await table.run.approved("result", f"Accept “{final.title}” ({score}) as the result?", details=final)
+    return await table.run.approved(
+        "result", f"Accept “{final.title}” ({score}) as the result?", details=final
+    )
 
 
 async def _close(table: Table) -> Partial:
@@ -200,7 +210,9 @@ async def _prepare_models(table: Table, given: int | None) -> None:
     names = {role: run.models.names_for(AGENTS[role], run.config) for role in team}
 
     async def look(models: dict[str, list[str]]) -> dict[str, int]:
-        return {role: min(window_of(name) or DEFAULT_WINDOW for name in each) for role, each in models.items()}
+        return {
+            role: min(window_of(name) or DEFAULT_WINDOW for name in each) for role, each in models.items()
+        }
 
     async with run.branch("models"):
         found = await run.step("windows", look, names, returns=dict[str, int])
@@ -225,7 +237,9 @@ async def _equip(table: Table) -> None:
     for trouble in found.troubles:
         table.warn(trouble, RESEARCHER)
     if not found.tools:
-        table.warn("No search or document is available: the Researcher works from its model alone.", RESEARCHER)
+        table.warn(
+            "No search or document is available: the Researcher works from its model alone.", RESEARCHER
+        )
 
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:

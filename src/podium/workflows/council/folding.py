@@ -8,8 +8,10 @@ from podium.engine.events import Event, RunCreated, RunResumed, StepCompleted, S
 from podium.workflows.council import events
 from podium.workflows.council.discussion import Discussion, Idea, Message, Spoken, Verdict
 
-_TURNS = frozenset({"kickoff", "research", "ideate", "critique", "implement", "rebut", "synthesize", "validate",
-                    "select", "visualize"})  # fmt: skip
+_TURNS = frozenset(
+    ("kickoff", "research", "ideate", "critique", "implement", "rebut", "synthesize", "validate", "select",
+     "visualize")
+)  # fmt: skip
 
 
 class CouncilState:

@@ -46,14 +46,17 @@ def recommended(data: dict[str, Any]) -> str:
 
 
 def _judged(idea: dict[str, Any]) -> list[str]:
-    parts = [f"- {sign} {cell(one, 300)}" for sign, key in (("+", "pros"), ("−", "cons")) for one in idea[key]]
+    parts = [
+        f"- {sign} {cell(one, 300)}" for sign, key in (("+", "pros"), ("−", "cons")) for one in idea[key]
+    ]
     feedback = [cell(idea["feedback"], 600)] if idea["feedback"] else []
     return ["\n".join(parts), *feedback] if parts else feedback
 
 
 def runners_up(rows: list[dict[str, Any]]) -> str:
     return "\n\n".join(
-        f"**{row['rank']}. {cell(row['title'], 200)}** ({row['id']}, {_score(row)})\n\n{cell(row['description'], 600)}"
+        f"**{row['rank']}. {cell(row['title'], 200)}** ({row['id']}, {_score(row)})\n\n"
+        f"{cell(row['description'], 600)}"
         for row in rows
     )
 
@@ -64,7 +67,15 @@ def ideas(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         scores = [f"{row['criteria'][name]:g}" if row["criteria"] else "" for name in CRITERIA]
         title = cell(row["title"], 160) + (f" (refines {row['refines']})" if row["refines"] else "")
-        cells = [str(row["rank"]), row["id"], title, cell(row["category"], 40), str(row["round"]), *scores, _score(row)]
+        cells = [
+            str(row["rank"]),
+            row["id"],
+            title,
+            cell(row["category"], 40),
+            str(row["round"]),
+            *scores,
+            _score(row),
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -80,39 +91,52 @@ def comparison(data: dict[str, Any]) -> str:
 
 def doubts(data: dict[str, Any]) -> str:
     parts = ["\n".join(f"- {cell(question, 400)}" for question in data["open_questions"])]
-    risks = [
-        f"- **{risk['severity']}**{_about(risk)}: {cell(risk['risk'], 400)}"
-        + (f" What helps: {cell(risk['mitigation'], 300)}." if risk["mitigation"] else "")
-        for risk in data["risks"]
-    ]
-    parts += ["Risks:\n\n" + "\n".join(risks)] if risks else []
+    for title, key in (("Risks of the recommended idea", "risks"), ("Risks of other ideas", "other_risks")):
+        parts += [f"{title}:\n\n" + "\n".join(map(_risk, data[key]))] if data[key] else []
     return "\n\n".join([part for part in parts if part] or [contained(data["text"][:LONG])])
 
 
+def _risk(risk: dict[str, Any]) -> str:
+    helps = f" What helps: {cell(risk['mitigation'], 300)}." if risk["mitigation"] else ""
+    return f"- **{risk['severity']}**{_about(risk)}: {cell(risk['risk'], 400)}{helps}"
+
+
 def next_steps(data: dict[str, Any]) -> str:
-    if not data["steps"]:
-        return contained(data["text"][:LONG])
-    return "\n".join(
-        f"{nth}. {cell(one['step'], 400)}{_about(one)}" + (f", {cell(one['effort'], 100)}" if one["effort"] else "")
-        for nth, one in enumerate(data["steps"], 1)
-    )
+    parts = ["\n".join(_step(nth, one) for nth, one in enumerate(data["steps"], 1))]
+    others = [_step(nth, one) for nth, one in enumerate(data["other_steps"], 1)]
+    parts += ["For other ideas:\n\n" + "\n".join(others)] if others else []
+    return "\n\n".join([part for part in parts if part] or [contained(data["text"][:LONG])])
+
+
+def _step(nth: int, one: dict[str, Any]) -> str:
+    effort = f", {cell(one['effort'], 100)}" if one["effort"] else ""
+    return f"{nth}. {cell(one['step'], 400)}{_about(one)}{effort}"
 
 
 def evidence(data: dict[str, Any]) -> str:
-    lead = f"Looked up with {data['tools']}." if data["tools"] else "From the model alone; nothing was looked up."
+    lead = (
+        f"Looked up with {data['tools']}."
+        if data["tools"]
+        else "From the model alone; nothing was looked up."
+    )
     cards = [
-        f"- {cell(card['claim'], 400)} — {cell(' '.join((card['source'], card['link'])).strip() or 'no source', 300)}"
-        + ("" if card["checked"] else " (not checked)")
+        f"- {cell(card['claim'], 400)} ({cell(_source(card), 300)}"
+        f"{'' if card['checked'] else '; not checked'})"
         for card in data["cards"]
     ]
     return "\n\n".join([lead, "\n".join(cards)]) if cards else lead
+
+
+def _source(card: dict[str, Any]) -> str:
+    return " ".join((card["source"], card["link"])).strip() or "no source"
 
 
 def concept_map(kinds: list[dict[str, Any]]) -> str:
     return "\n".join(
         f"- {cell(kind['category'], 60)}: "
         + "; ".join(
-            f"{one['id']} {cell(one['title'], 120)}" + (f" (refines {one['refines']})" if one["refines"] else "")
+            f"{one['id']} {cell(one['title'], 120)}"
+            + (f" (refines {one['refines']})" if one["refines"] else "")
             for one in kind["ideas"]
         )
         for kind in kinds

@@ -15,10 +15,11 @@ _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 _BODY = re.compile(r"<body\b[^>]*>(.*?)(?:</body\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<(?:[a-z][a-z0-9]*)(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _TAGS = {
-    "a", "abbr", "article", "aside", "b", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
-    "del", "details", "div", "dl", "dt", "em", "figcaption", "figure", "footer", "h1", "h2", "h3", "h4", "h5",
-    "h6", "header", "hr", "i", "ins", "kbd", "li", "main", "mark", "ol", "p", "pre", "q", "s", "section", "small",
-    "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
+    "a", "abbr", "article", "aside", "b", "blockquote", "br", "caption", "cite", "code", "col", "colgroup",
+    "dd", "del", "details", "div", "dl", "dt", "em", "figcaption", "figure", "footer", "h1", "h2", "h3", "h4",
+    "h5", "h6", "header", "hr", "i", "ins", "kbd", "li", "main", "mark", "ol", "p", "pre", "q", "s", "section",
+    "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr",
+    "u", "ul",
 }  # fmt: skip
 _STYLES = {
     "background-color", "border-radius", "color", "font-size", "font-style", "font-weight", "margin",
@@ -32,39 +33,22 @@ _ATTRIBUTES = {
 _DROPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "head", "title"}
 """Removed with everything inside."""
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>
-{style}
-</style>
-</head>
-<body>
-<main class="prose made">
-<p class="notice" role="note">This page was written by a model{rehearsal}. Scripts, images and styles of its own were removed.</p>
-{body}
-</main>
-</body>
-</html>
-"""
-
 
 def made_safe(reply: str, title: str, *, rehearsal: bool = False) -> str:
     """A page of its own out of a model's reply; empty if nothing is left of it."""
     body = _body_of(reply)
     if not nh3.clean(body, tags=set()).strip():
         return ""
-    return _PAGE.format(
+    return _template("podium.workflows.council", "page.html").format(
         title=escape(one_line(title, 120)),
-        style=files("podium.report").joinpath("templates/report.css").read_text(encoding="utf-8"),
+        style=_template("podium.report", "report.css"),
         body=body,
         rehearsal=" in a rehearsal: it is made up" if rehearsal else "",
     )
+
+
+def _template(package: str, name: str) -> str:
+    return files(package).joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _body_of(reply: str) -> str:

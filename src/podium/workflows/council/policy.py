@@ -212,10 +212,11 @@ def evaluation_problem(named: Sequence[str], ideas: Sequence[Idea]) -> str:
     """What is wrong with the ideas that an evaluation names, or nothing."""
     found = [resolve(name, ideas) for name in named]
     unknown = [name for name, idea in zip(named, found, strict=True) if idea is None]
-    missing = [idea.id for idea in ideas if idea.id not in found]
+    ids = [idea.id for idea in ideas]
+    missing = [name for name in ids if name not in found]
     repeated = sorted({idea for idea in found if idea is not None and found.count(idea) > 1})
     told = [
-        f"there is no idea {_listed(unknown)}; ideas: {_listed([idea.id for idea in ideas])}" if unknown else "",
+        f"there is no idea {_listed(unknown)}; ideas: {_listed(ids)}" if unknown else "",
         f"every idea must be evaluated; missing: {_listed(missing)}" if missing else "",
         f"an idea must be evaluated once; repeated: {_listed(repeated)}" if repeated else "",
     ]  # fmt: skip
@@ -253,9 +254,7 @@ def texts(value: Any) -> list[str]:
 def ranked(ideas: Sequence[Idea]) -> list[Idea]:
     """The best first; ties in the order in which they came; what has no score below everything that has."""
     order = {idea.id: nth for nth, idea in enumerate(ideas)}
-    return sorted(
-        ideas, key=lambda idea: (idea.score is None, -(idea.score or 0), order[idea.id])
-    )
+    return sorted(ideas, key=lambda idea: (idea.score is None, -(idea.score or 0), order[idea.id]))
 
 
 def decide(ideas: Sequence[Idea], choice: str | None, min_score: float, reasoning: str = "") -> Verdict:

@@ -1,5 +1,5 @@
-"""What the rehearsal model answers for a council: distinct ideas about the topic, differing scores, a critique
-that refers to them. Everything is made of the topic's own words, and says that it is a rehearsal."""
+"""What the rehearsal model answers for a council: distinct ideas about the topic, differing scores, and a
+critique that refers to them. Everything is made of the topic's own words, and says that it is a rehearsal."""
 
 from __future__ import annotations
 
@@ -14,29 +14,76 @@ from podium.models.words import keywords, number, pick
 from podium.workflows.council.discussion import CRITERIA
 
 _TOPIC = re.compile(r"^Topic: (.+?)\n\nPrevious Discussion:", re.DOTALL)
-_IDEA = re.compile(r"^\d+\. \[(I\d+)\] (.+?)(?: \(refines (I\d+)\))?(?: - .*)?\n   Score: (.+)$", re.MULTILINE)
+_IDEA = re.compile(
+    r"^\d+\. \[(I\d+)\] (.+?)(?: \(refines (I\d+)\))?(?: - .*)?\n   Score: (.+)$", re.MULTILINE
+)
 _MISSING = re.compile(r"bring (\d+) that differ")
-_ROUND = re.compile(r"^Round (\d+) of (\d+)\.", re.MULTILINE)
+_NEEDED = re.compile(r"Bring at least (\d+) ideas")
 _LEADING = re.compile(
-    r"^(?:how (?:can|could|do|should|might|would) (?:we|i|you|a|an|the)\s+|how to |what (?:is|are|would be|should) |"
+    r"^(?:how (?:can|could|do|should|might|would) (?:we|i|you|our|my|a|an|the)\s+|how to |"
+    r"what (?:is|are|would be|should) |"
     r"which |ideas? (?:for|to) |ways? to |find |suggest |think of |we (?:want|need) to |should we )+",
     re.IGNORECASE,
 )
 
 ANGLES = (
-    ("A two-week pilot", "try it small", "Start with {word} alone, two weeks, one team: {topic}. Decide by what was seen."),
-    ("Ask those concerned", "people first", "Talk to ten people who live with {word} every day before anything is built for: {topic}."),
-    ("Do less, better", "focus", "Drop everything about {word} that nobody misses and put the time into one part of: {topic}."),
-    ("Share what is there", "together", "Join forces with others who face {word} too, and split cost and work of: {topic}."),
-    ("Make it a habit", "routine", "A fixed hour each week for {word}, with a list that everybody sees, carries: {topic}."),
-    ("Turn it round", "unusual", "Do the opposite of what is done with {word} today, for a month, and learn from it for: {topic}."),
-    ("Let a machine do the dull part", "tools", "Automate what repeats itself around {word}, and keep people for the rest of: {topic}."),
-    ("A prize for the best try", "people first", "Offer a small prize for whoever gets furthest with {word} in a month: {topic}."),
+    (
+        "A two-week pilot",
+        "try it small",
+        "Start with {word} alone, two weeks, one team: {topic}. Decide by what was seen.",
+    ),
+    (
+        "Ask those concerned",
+        "people first",
+        "Talk to ten people who live with {word} every day before anything is built for: {topic}.",
+    ),
+    (
+        "Do less, better",
+        "focus",
+        "Drop everything about {word} that nobody misses and put the time into one part of: {topic}.",
+    ),
+    (
+        "Share what is there",
+        "together",
+        "Join forces with others who face {word} too, and split cost and work of: {topic}.",
+    ),
+    (
+        "Make it a habit",
+        "routine",
+        "A fixed hour each week for {word}, with a list that everybody sees, carries: {topic}.",
+    ),
+    (
+        "Turn it round",
+        "unusual",
+        "Do the opposite of what is done with {word} today, for a month, and learn from it for: {topic}.",
+    ),
+    (
+        "Let a machine do the dull part",
+        "tools",
+        "Automate what repeats itself around {word}, and keep people for the rest of: {topic}.",
+    ),
+    (
+        "A prize for the best try",
+        "people first",
+        "Offer a small prize for whoever gets furthest with {word} in a month: {topic}.",
+    ),
     ("Borrow from next door", "together", "Copy how another field solves {word}, and adapt it to: {topic}."),
-    ("Make progress visible", "routine", "One chart about {word} in a place that everybody passes keeps up: {topic}."),
-    ("A way out first", "try it small", "Settle how to stop before starting with {word}, so that it costs little to try: {topic}."),
-    ("Pay for results", "unusual", "Pay whoever helps with {word} by what changes, not by hours, in: {topic}."),
-)  # fmt: skip
+    (
+        "Make progress visible",
+        "routine",
+        "One chart about {word} in a place that everybody passes keeps up: {topic}.",
+    ),
+    (
+        "A way out first",
+        "try it small",
+        "Settle how to stop before starting with {word}, so that it costs little to try: {topic}.",
+    ),
+    (
+        "Pay for results",
+        "unusual",
+        "Pay whoever helps with {word} by what changes, not by hours, in: {topic}.",
+    ),
+)
 _RISKS = (
     ("it depends on people who were not asked", "high", "ask them before the pilot"),
     ("its cost is a guess", "medium", "price the first month"),
@@ -44,7 +91,8 @@ _RISKS = (
     ("something like it was tried before", "low", "find out why it ended"),
 )
 _FOCUS = {
-    "Ideation Specialist": "ideas that differ in kind, not in degree", "Moderator": "the same yardstick for all",
+    "Ideation Specialist": "ideas that differ in kind, not in degree",
+    "Moderator": "the same yardstick for all",
     "Researcher": "what is known, and what was tried", "Critic": "the assumption that everything hangs on",
     "Implementer": "the first week, with names and hours",
 }  # fmt: skip
@@ -63,15 +111,18 @@ def rehearse_research(call: Call) -> dict[str, Any]:
     topic, words = _topic(call), _words(call)
     listing = re.search(r"^<<<list_files\n(.*?)\n>>>", call.prompt, re.DOTALL | re.MULTILINE)
     if "`list_files`" in call.prompt and "# What your tools found" not in call.prompt:
-        wanted = [{"tool": "list_files", "args": {}, "why": "See what there is."}]
+        wanted: list[dict[str, Any]] = [{"tool": "list_files", "args": {}, "why": "See what there is."}]
         return {"text": "", "evidence": [], "tool_calls": wanted}
     cards = [
-        {"claim": f"{LABEL} What is known about {word} would stand here.", "source": "made up for this rehearsal"}
+        {
+            "claim": f"{LABEL} What is known about {word} would stand here.",
+            "source": "made up for this rehearsal",
+        }
         for word in words[:2]
     ]
     names = re.findall(r"^\s*(?:\d+\s+)?(\S+\.\w+)", listing[1], re.MULTILINE) if listing else []
     cards += [{"claim": f"{LABEL} {name} was there to be read.", "source": name} for name in names[:3]]
-    text = f"{LABEL} Context for “{topic}”: {', '.join(words[:4])}. A researcher would say here what was tried before."
+    text = f"{LABEL} Context for “{topic}”: {', '.join(words[:4])}. What was tried before would stand here."
     return {"text": text, "evidence": cards, "tool_calls": []}
 
 
@@ -80,7 +131,9 @@ def rehearse_ideas(call: Call) -> dict[str, Any]:
     """Other ideas each time; from the second round on, the first one refines the strongest so far."""
     topic, words, known = _topic(call), _words(call), _ideas(call)
     missing = _MISSING.search(call.prompt)
-    ideas = [_new_idea(topic, words, len(known) + nth) for nth in range(int(missing[1]) if missing else 4)]
+    needed = _NEEDED.search(call.prompt)
+    wanted = int(missing[1]) if missing else max(4, int(needed[1]) if needed else 0)
+    ideas = [_new_idea(topic, words, len(known) + nth) for nth in range(min(wanted, 20))]
     if known and not missing:
         name, title = known[number(topic) % len(known)][:2]
         bare = title.removesuffix(", with a date")
@@ -101,7 +154,7 @@ def rehearse_critique(call: Call) -> dict[str, Any]:
     start = "After the defence:" if reply else "What could go wrong:"
     risks = [
         {"risk": f"{title}: {what}", "idea": name, "severity": severity, "mitigation": helps}
-        for name, title, _ in ideas[-3:]
+        for name, title, _ in ideas
         for what, severity, helps in [pick(_RISKS, title, call.path)]
     ]
     questions = [f"Who decides about {word}?" for word in _words(call)[:2]] if not reply else []
@@ -112,8 +165,13 @@ def rehearse_critique(call: Call) -> dict[str, Any]:
 def rehearse_implementation(call: Call) -> dict[str, Any]:
     ideas = _ideas(call)
     steps = [
-        {"step": f"Find one person who wants “{title}” and settle a first date", "idea": name, "effort": effort}
-        for (name, title, _), effort in zip(ideas[-3:], ("half a day", "two days", "one week"), strict=False)
+        {
+            "step": f"Find one person who wants “{title}” and settle a first date",
+            "idea": name,
+            "effort": effort,
+        }
+        for name, title, _ in ideas
+        for effort in [pick(("half a day", "two days", "one week"), title)]
     ]
     lines = [f"- {name}: start with {title.lower()} where it hurts least." for name, title, _ in ideas]
     return {"text": f"{LABEL} In practice:\n\n" + "\n".join(lines), "next_steps": steps}
@@ -121,7 +179,9 @@ def rehearse_implementation(call: Call) -> dict[str, Any]:
 
 @rehearses("council", "rebut")
 def rehearse_rebuttal(call: Call) -> str:
-    lines = [f"- {name} ({title}): granted in part; it would start smaller." for name, title, _ in _ideas(call)]
+    lines = [
+        f"- {name} ({title}): granted in part; it would start smaller." for name, title, _ in _ideas(call)
+    ]
     return f"{LABEL} To the criticism, idea by idea:\n\n" + "\n".join(lines)
 
 
@@ -132,7 +192,9 @@ def rehearse_synthesis(call: Call) -> str:
         return f"{LABEL} There are no ideas yet."
     strong = [f"{name} ({title})" for name, title, _ in sorted(ideas, key=lambda idea: number(idea[1]))[:2]]
     last = "This is the final round" in call.prompt
-    ahead = "These are the strongest." if last else "Next: answer the criticism, and look for what is missing."
+    ahead = (
+        "These are the strongest." if last else "Next: answer the criticism, and look for what is missing."
+    )
     return f"{LABEL} {len(ideas)} ideas are on the table. What stays: {' and '.join(strong)}. {ahead}"
 
 
@@ -150,7 +212,10 @@ def rehearse_selection(call: Call) -> dict[str, Any]:
     ]
     ideas = _ideas(call)
     _, name, title = max(scored, key=lambda one: one[0]) if scored else (0.0, *ideas[0][:2])
-    return {"choice": name, "reasoning": f"{LABEL} {name} ({title}) holds up best against what was said about it."}
+    return {
+        "choice": name,
+        "reasoning": f"{LABEL} {name} ({title}) holds up best against what was said about it.",
+    }
 
 
 @rehearses("council", "visualize")
@@ -173,18 +238,20 @@ def _new_idea(topic: str, words: list[str], nth: int) -> dict[str, Any]:
     word = words[nth % len(words)]
     lap = f" ({nth // len(ANGLES) + 1})" if nth >= len(ANGLES) else ""
     return {
-        "title": f"{angle} for {word}{lap}", "category": category,
+        "title": f"{angle}: {word}{lap}", "category": category,
         "description": f"{LABEL} {text.format(word=word, topic=topic)}",
     }  # fmt: skip
 
 
 def _evaluation(name: str, title: str, refines: str) -> dict[str, Any]:
-    """Scores from 4 to 9 that depend on the idea; a refinement gains a little."""
-    scores = {one: min(10, 4 + number(title, one) % 11 / 2 + bool(refines) * 0.5) for one in CRITERIA}
+    """Scores from 4.5 to 10 that depend on the idea; a refinement gains a little."""
+    level = 4.5 + number(title) % 8 / 2 + bool(refines) * 0.5
+    scores = {one: min(10.0, level + number(title, one) % 5 / 2) for one in CRITERIA}
     best = max(scores, key=lambda one: scores[one])
     worst = min(scores, key=lambda one: scores[one])
     return {
-        "idea": name, **scores, "pros": [f"Its {best} is its strength."], "cons": [f"Its {worst} is not enough yet."],
+        "idea": name, **scores, "pros": [f"Its {best} is its strength."],
+        "cons": [f"Its {worst} is not enough yet."],
         "feedback": f"{LABEL} {title}: work on its {worst}.",
     }  # fmt: skip
 
@@ -197,7 +264,21 @@ def _topic(call: Call) -> str:
 
 
 def _words(call: Call) -> list[str]:
-    return keywords(f"Topic:\n{_topic(call)}\n\n#", 8)
+    """What the topic is about: its telling words, those that stand side by side as one."""
+    topic = _topic(call)
+    telling = {word.lower() for word in keywords(f"Topic:\n{topic}\n\n#", 10)}
+    phrases: list[str] = []
+    beside = False
+    for word in re.findall(r"[\w’'-]+", topic):
+        if word.lower() not in telling:
+            beside = False
+            continue
+        if beside and len(phrases[-1].split()) < 3:
+            phrases[-1] += f" {word}"
+        else:
+            phrases.append(word)
+        beside = True
+    return list(dict.fromkeys(phrases)) or ["this"]
 
 
 def _ideas(call: Call) -> list[tuple[str, str, str]]:

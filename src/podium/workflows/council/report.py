@@ -63,7 +63,7 @@ class CouncilPresentation(Presentation):
         return answer_of(self.council.discussion)
 
     def leading(self, output: Any) -> list[str]:
-        return [one for one in (self.council.report, self.council.discussion.page) if one]
+        return [self.council.report]
 
     def sections(self, *, alive: bool) -> list[Section]:
         return sections_of(self.council.discussion)
@@ -87,7 +87,7 @@ def answer_of(held: Discussion) -> str | None:
     score = f"{final.score:g} of 10" if final.score is not None else "not scored"
     best = "the best" if verdict.scored else "chosen"
     parts = [
-        f"# {cell(final.title, 200)}",
+        f"## {cell(final.title, 200)}",
         f"**{score}**, {best} of {count(len(held.ideas), 'idea')} after {count(held.rounds_held, 'round')}.",
         markdown.contained(final.description),
         markdown.reservations(held),
@@ -101,12 +101,14 @@ def sections_of(held: Discussion) -> list[Section]:
     """Every part of the report that has something to tell."""
     rows = ranking(held)
     radars = {idea.id: radar(idea) for idea in held.ideas}
+    runners_up = rows[1 : 1 + RUNNERS_UP] if held.verdict else []
+    shown = {"orders": orders(rows), "radars": radars, "min_score": held.min_score}
     parts = [
         _recommended(held, rows, radars),
-        _section("runners_up", "Runners-up", rows[1 : 1 + RUNNERS_UP] if held.verdict else [], markdown.runners_up),
+        _section("runners_up", "Runners-up", runners_up, markdown.runners_up),
         _section("next_steps", "Next steps", _filled(next_steps(held)), markdown.next_steps),
         _section("doubts", "Open questions and risks", _filled(doubts(held)), markdown.doubts),
-        _section("ideas", "All ideas", rows, markdown.ideas, orders=orders(rows), radars=radars, min_score=held.min_score),
+        _section("ideas", "All ideas", rows, markdown.ideas, **shown),
         _section("comparison", "Comparison", comparison(rows), markdown.comparison),
         _section("concept_map", "Concept map", _mapped(held), markdown.concept_map, drawn=concept_map(held)),
         _section("evidence", "Evidence", _cards(held), markdown.evidence),
@@ -125,7 +127,9 @@ def _recommended(held: Discussion, rows: list[dict[str, Any]], radars: dict[str,
         "min_score": held.min_score, "tied": verdict.tied, "leader_choice": verdict.leader_choice,
         "leader_title": choice.title if choice is not None else "",
     }  # fmt: skip
-    return _section("recommended", "Its five scores", data, markdown.recommended, radar=radars.get(verdict.idea))
+    return _section(
+        "recommended", "Its five scores", data, markdown.recommended, radar=radars.get(verdict.idea)
+    )
 
 
 def _section(name: str, title: str, data: Any, text: Any, **context: Any) -> Section | None:

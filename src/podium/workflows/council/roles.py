@@ -25,8 +25,8 @@ _TEAM = (
 )
 
 INSTRUCTIONS = {
-    LEADER: "You lead the team: you give each member a focus of its own, sum up what matters after each round, "
-    "say where the team should look next, and at the end choose the best idea and say why.",
+    LEADER: "You lead the team: you give each member a focus of its own, sum up what matters after each "
+    "round, say where the team should look next, and at the end choose the best idea and say why.",
     IDEATION: "You bring ideas: concrete, different from each other, and answers to the topic. You take up "
     "criticism and make ideas better by it.",
     MODERATOR: "You judge every idea by the same yardstick, without favour: feasibility, innovation, impact, "
@@ -38,7 +38,7 @@ INSTRUCTIONS = {
     "counted, people who would not want it. You are precise and fair, and say what would settle a doubt.",
     IMPLEMENTER: "You say how it would really be done: first steps, people, time, money, tools, and what has "
     "to be decided before.",
-    UI_CREATOR: "You present the result of a discussion as one clear HTML page for people who were not there.",
+    UI_CREATOR: "You present the result of a discussion as one clear HTML page for those who were not there.",
 }
 _PROFILES = {LEADER: "powerful", MODERATOR: "powerful"}
 _TEMPERATURES = {IDEATION: 0.9, MODERATOR: 0.2, CRITIC: 0.5, RESEARCHER: 0.3, UI_CREATOR: 0.4}

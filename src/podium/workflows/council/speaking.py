@@ -23,6 +23,7 @@ from podium.workflows.council.policy import (
     NAMES,
     RESEARCHER,
     add_ideas,
+    missing_ideas,
     resolve,
 )
 from podium.workflows.council.table import Table
@@ -62,7 +63,10 @@ def optional(role: str) -> Callable[[Turn], Turn]:
 async def research(table: Table) -> bool:
     """Facts before ideas. With tools, the researcher may look things up before it writes its brief."""
     results: list[dict[str, Any]] = []
-    tools = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in table.tools]
+    tools = [
+        {"name": one.name, "description": one.description, "parameters": one.parameters}
+        for one in table.tools
+    ]
     while True:
         left = MAX_TOOL_CALLS - len(results) if tools else 0
         answer = await table.ask(
@@ -95,20 +99,20 @@ async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
     """New ideas get their ids; what is beyond the most that are taken at once is dropped."""
     answer = await table.ask(
         IDEATION, "ideate", returns=Ideas, first=first, missing=missing, round=table.round,
-        rounds=table.terms.rounds,
+        rounds=table.terms.rounds, needed=missing_ideas(len(table.discussion.ideas), table.terms),
     )  # fmt: skip
     drafts = [draft.model_dump() for draft in answer.ideas]
     ideas, dropped = add_ideas(table.discussion.ideas, drafts, table.round)
     if dropped:
         table.warn(
-            f"The {NAMES[IDEATION]} brought {len(drafts)} ideas at once; the first {MAX_IDEAS_PER_ASK} count, "
-            f"{dropped} were dropped.",
+            f"The {NAMES[IDEATION]} brought {len(drafts)} ideas at once; the first {MAX_IDEAS_PER_ASK} "
+            f"count, {dropped} were dropped.",
             IDEATION,
         )
     if not ideas:
         return False
-    table.add(ideas)
     await table.say(IDEATION, "ideation", told_ideas(ideas))
+    table.add(ideas)
     return True
 
 
@@ -119,7 +123,12 @@ async def critique(table: Table, *, reply: bool = False) -> bool:
     ideas = table.discussion.ideas
     details = Details(
         risks=[
-            Risk(risk=note.risk, idea=resolve(note.idea, ideas), severity=note.severity, mitigation=note.mitigation)
+            Risk(
+                risk=note.risk,
+                idea=resolve(note.idea, ideas),
+                severity=note.severity,
+                mitigation=note.mitigation,
+            )
             for note in answer.risks
         ],
         open_questions=[question for question in answer.open_questions if question.strip()],

@@ -109,9 +109,8 @@ class Table:
         terms = self.terms
         self.run.emit(
             events.Phase(
-                phase=phase, round=number, rounds=terms.rounds, topic=self.discussion.topic if not number else "",
-                team=list(terms.team), min_ideas=terms.min_ideas, min_score=terms.min_score,
-                deep_dive=terms.deep_dive,
+                phase=phase, round=number, rounds=terms.rounds, team=list(terms.team),
+                min_ideas=terms.min_ideas, min_score=terms.min_score, deep_dive=terms.deep_dive,
             )
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,11 @@ from podium.workflows.council.folding import CouncilState
 from podium.workflows.council.policy import NAMES
 
 PHASES = {"kickoff": "Kickoff", "validation": "Validation and selection", "visualization": "Visualization"}
-SAID = 140
+SAID = 100
+"""Characters of a contribution on its line."""
+_IDEAS = re.compile(r"I\d+\. ")
+_LEAD = re.compile(r"^(?:Choice: I\d+\s+|\((?:Without search|Looked up)[^)]*\)\s*)")
+"""What stands before a contribution's own words."""
 
 
 def line_of(event: Event, council: CouncilState) -> Line | None:
@@ -32,14 +37,17 @@ def _phase(data: events.Phase, council: CouncilState) -> Line:
     return Line(PHASES.get(data.phase, data.phase), "result", mark="▸")
 
 
-def _said(data: events.Said, council: CouncilState) -> Line | None:
-    if data.kind in ("validation", "visualization"):
-        return Line(f"{_name(data.sender)}: {'scores' if data.kind == 'validation' else 'a page'}", indent=1)
+def _said(data: events.Said, council: CouncilState) -> Line:
     to = f" to {_name(data.to)}" if data.to != "team" else ""
     return Line(f"{_name(data.sender)}{to}: {_gist(data)}", indent=1)
 
 
 def _gist(data: events.Said) -> str:
+    """The first words of a contribution, and what it holds besides; what other lines tell is only named."""
+    if data.kind in ("validation", "visualization"):
+        return "scores" if data.kind == "validation" else "a page of its own"
+    if _IDEAS.match(data.content):
+        return "new ideas"
     details = data.details
     told = [
         count(len(details.evidence), "evidence card") if details.evidence else "",
@@ -48,9 +56,7 @@ def _gist(data: events.Said) -> str:
         count(len(details.next_steps), "next step") if details.next_steps else "",
     ]
     counted = ", ".join(part for part in told if part)
-    if data.kind == "ideation" and data.to == "team" and not counted:
-        return f"{one_line(data.content, SAID)}"
-    words = one_line(data.content.removeprefix("Choice: "), SAID)
+    words = one_line(_LEAD.sub("", data.content), SAID)
     return f"{words} ({counted})" if counted else words
 
 

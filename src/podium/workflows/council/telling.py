@@ -1,4 +1,4 @@
-"""A discussion as the plain data that reports are made of: ranked ideas, the journey, risks, steps, evidence."""
+"""A discussion as the plain data that reports are made of: ranking, journey, risks, steps, evidence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ def orders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _by(name: str) -> Callable[[dict[str, Any]], Any]:
-    return lambda row: (row["criteria"] is None, -((row["criteria"] or {}).get(name, 0)), row["rank"])
+    def key(row: dict[str, Any]) -> Any:
+        scores: dict[str, float] = row["criteria"] or {}
+        return not scores, -scores.get(name, 0.0), row["rank"]
+
+    return key
 
 
 def comparison(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -53,24 +57,30 @@ def comparison(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     shown = [row for row in rows if row["criteria"] is not None][:COMPARED]
     if len(shown) < 2:
         return None
-    lines = [
-        {"name": name, "cells": [_cell(row["criteria"][name], [one["criteria"][name] for one in shown]) for row in shown]}
-        for name in CRITERIA
-    ]  # fmt: skip
-    lines.append({"name": "score", "cells": [_cell(row["score"], [one["score"] for one in shown]) for row in shown]})
+    columns = [{**row["criteria"], "score": row["score"]} for row in shown]
+    lines: list[dict[str, Any]] = []
+    for name in (*CRITERIA, "score"):
+        best = max(column[name] for column in columns)
+        lines.append({"name": name, "cells": [_cell(column[name], best) for column in columns]})
     return {"ideas": [{"id": row["id"], "title": row["title"]} for row in shown], "lines": lines}
 
 
-def _cell(value: float, all_values: list[float]) -> dict[str, Any]:
-    return {"value": value, "best": value == max(all_values), "heat": min(int(value // 2), 4)}
+def _cell(value: float, best: float) -> dict[str, Any]:
+    return {"value": value, "best": value == best, "heat": min(int(value // 2), 4)}
 
 
 def journey(held: Discussion) -> list[dict[str, Any]]:
     """Kickoff, rounds, verdict: who said what, and which ideas came up."""
     stages: list[dict[str, Any]] = []
     for number in sorted({one.round for one in held.spoken}):
-        said = [_said(one) for one in held.spoken if one.round == number and one.message.kind != "visualization"]
-        born = [{"id": idea.id, "title": idea.title, "refines": idea.refines} for idea in held.ideas if idea.round == number]
+        said = [
+            _said(one) for one in held.spoken if one.round == number and one.message.kind != "visualization"
+        ]
+        born = [
+            {"id": idea.id, "title": idea.title, "refines": idea.refines}
+            for idea in held.ideas
+            if idea.round == number
+        ]
         if said:
             stages.append({"round": number, "title": _stage(held, number), "messages": said, "ideas": born})
     return stages
@@ -91,33 +101,45 @@ def _said(one: Spoken) -> dict[str, Any]:
 
 
 def doubts(held: Discussion) -> dict[str, Any]:
-    """Risks, the most severe and the winner's first, and questions that are open."""
+    """Questions that are open, and risks, the most severe first: the winner's, and those of other ideas."""
     order = {"high": 0, "medium": 1, "low": 2}
-    winner = None if held.verdict is None else held.verdict.idea
     risks = [risk for one in held.spoken for risk in one.details.risks]
     risks = list({(risk.idea, risk.risk): risk for risk in risks}.values())
-    risks.sort(key=lambda risk: (risk.idea != winner, order.get(risk.severity, 1)))
+    risks.sort(key=lambda risk: order.get(risk.severity, 1))
+    own, others = _apart(held, [{**plain(risk), "title": _title(held, risk.idea)} for risk in risks])
     questions = [question for one in held.spoken for question in one.details.open_questions]
-    critics = [_said(one) for one in held.spoken if one.message.kind == "critic"]
+    critics = [one.message.content for one in held.spoken if one.message.kind == "critic"]
     bare = not risks and not questions and bool(critics)
     return {
-        "risks": [{**plain(risk), "title": _title(held, risk.idea)} for risk in risks],
-        "open_questions": list(dict.fromkeys(questions)),
-        "text": critics[-1]["content"] if bare else "",
-    }
+        "open_questions": list(dict.fromkeys(questions)), "risks": own, "other_risks": others,
+        "text": critics[-1] if bare else "",
+    }  # fmt: skip
 
 
 def next_steps(held: Discussion) -> dict[str, Any]:
-    """The implementer's steps: the winner's first, others after them."""
-    winner = None if held.verdict is None else held.verdict.idea
+    """The implementer's steps: the winner's, and those of other ideas."""
     steps = [step for one in held.spoken for step in one.details.next_steps]
     steps = list({(step.idea, step.step): step for step in steps}.values())
-    steps.sort(key=lambda step: (step.idea not in (winner, None), step.idea is None))
-    said = [_said(one) for one in held.spoken if one.message.kind == "implementer"]
-    return {
-        "steps": [{**plain(step), "title": _title(held, step.idea)} for step in steps],
-        "text": said[-1]["content"] if said and not steps else "",
-    }
+    own, others = _apart(held, [{**plain(step), "title": _title(held, step.idea)} for step in steps])
+    said = [one.message.content for one in held.spoken if one.message.kind == "implementer"]
+    return {"steps": own, "other_steps": others, "text": said[-1] if said and not steps else ""}
+
+
+def _apart(
+    held: Discussion, notes: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What concerns the winner, what it refines or all ideas; and the rest."""
+    meant = {None, *lineage(held, held.verdict.idea if held.verdict is not None else None)}
+    return [one for one in notes if one["idea"] in meant], [one for one in notes if one["idea"] not in meant]
+
+
+def lineage(held: Discussion, name: str | None) -> list[str]:
+    """An idea and those that it refines, the newest first."""
+    found: list[str] = []
+    while (idea := held.idea(name)) is not None and idea.id not in found:
+        found.append(idea.id)
+        name = idea.refines
+    return found
 
 
 def evidence(held: Discussion) -> dict[str, Any]:

@@ -100,4 +100,3 @@ def settle(table: Table, choice: str | None, reasoning: str = "") -> None:
     table.run.emit(
         events.Selected(id=final.id, title=final.title, score=final.score, round=table.round, **fields)
     )
-
