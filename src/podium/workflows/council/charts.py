@@ -15,7 +15,8 @@ RINGS = (2.5, 5.0, 7.5, 10.0)
 ROW = 34
 TOPIC, CATEGORY, IDEA = (0.0, 190.0), (250.0, 170.0), (480.0, 480.0)
 """Left edge and width of the map's columns."""
-LETTER = 7.4
+LETTER, BOLD = 7.4, 8.6
+"""Width of a letter, plain and bold."""
 MOST_ON_MAP = 60
 
 
@@ -107,7 +108,7 @@ def _bend(new: dict[str, Any], old: dict[str, Any], nth: int) -> dict[str, Any]:
 
 def _lines(topic: str, most: int = 5) -> list[str]:
     """The topic in lines that fit into its box."""
-    room, lines = int(TOPIC[1] / LETTER) - 2, [""]
+    room, lines = int((TOPIC[1] - 24) / BOLD), [""]
     for word in one_line(topic).split():
         if len(lines[-1]) + len(word) + 1 <= room or not lines[-1]:
             lines[-1] = one_line(f"{lines[-1]} {word}", room)

@@ -244,8 +244,6 @@ async def _equip(table: Table) -> None:
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     """What is wrong with a team or a folder is told before any model is asked."""
-    if not str(request).strip():
-        raise UsageError("A council needs a topic.", hint='For example: podium run council "How to …"')
     terms = terms_of(options.get("preset", "standard"), roles=options.get("roles", ""))
     prepared = dict(options)
     if options.get("roles"):

@@ -9,6 +9,8 @@ from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, Spok
 from podium.workflows.council.policy import NAMES, ranked
 
 RUNNERS_UP = 3
+HEAT = (5, 6.5, 7.5, 9)
+"""Where a cell of the comparison becomes a shade darker."""
 COMPARED = 6
 """Ideas side by side in the comparison."""
 ALL_ORDERS = 40
@@ -66,7 +68,7 @@ def comparison(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _cell(value: float, best: float) -> dict[str, Any]:
-    return {"value": value, "best": value == best, "heat": min(int(value // 2), 4)}
+    return {"value": value, "best": value == best, "heat": sum(value >= step for step in HEAT)}
 
 
 def journey(held: Discussion) -> list[dict[str, Any]]:
