@@ -114,6 +114,8 @@ class Discussion(msgspec.Struct, kw_only=True):
     team: list[str] = []
     rounds: int = 1
     """How many are planned."""
+    rounds_held: int = 0
+    """How many came to their end."""
     min_score: float = 0.0
     spoken: list[Spoken] = []
     ideas: list[Idea] = []
@@ -132,11 +134,6 @@ class Discussion(msgspec.Struct, kw_only=True):
 
     def idea(self, name: str | None) -> Idea | None:
         return next((idea for idea in self.ideas if idea.id == name), None)
-
-    @property
-    def rounds_held(self) -> int:
-        """Rounds in which somebody spoke."""
-        return max((one.round for one in self.spoken if one.round <= self.rounds), default=0)
 
 
 def plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from podium.agents.ask import Run
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, PodiumError, UsageError
 from podium.models.window import context_window as window_of
+from podium.report.words import count
 from podium.tools.tool import ToolSpec
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import rehearsal
@@ -132,6 +133,7 @@ async def explore(table: Table, number: int) -> None:
         if table.discussion.ideas:
             await _challenge(table)
         await synthesize(table)
+    table.discussion.rounds_held = number
 
 
 async def _challenge(table: Table) -> None:
@@ -175,7 +177,7 @@ async def _close(table: Table) -> Partial:
     missing: list[str] = []
     if held.verdict is None:
         left = terms.rounds - held.rounds_held
-        missing += [f"{left} of {terms.rounds} rounds"] if left else []
+        missing += [f"{left} of {count(terms.rounds, 'round')}"] if left else []
         async with table.run.branch("closing"):
             if held.ideas:
                 if MODERATOR in terms and not any(idea.validated for idea in held.ideas):

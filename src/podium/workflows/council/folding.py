@@ -66,6 +66,7 @@ class CouncilState:
                 self.phase, self.round = data.phase, data.round
                 self.deep_dive, self.min_ideas = data.deep_dive, data.min_ideas
                 held.rounds, held.team, held.min_score = data.rounds, data.team, data.min_score
+                held.rounds_held = min(max(data.round - 1, 0), data.rounds)
             case events.Said():
                 self._say(data)
             case events.IdeaAdded():
