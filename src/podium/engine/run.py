@@ -237,6 +237,9 @@ class Run:
         tell(self._core, warned)
         self._core.warnings.append(warned.message)
 
+    def returned(self) -> None:
+        """The workflow has returned: the last chance to tell something. Layers above have something to tell."""
+
     async def artifact(self, name: str, data: bytes | str, media_type: str = "text/plain") -> ArtifactCreated:
         """Keep a file that the run has made."""
         return await keep(self._core, name, data, media_type)
