@@ -93,13 +93,13 @@ class Run(EngineRun):
             by_fingerprint=True,
         )
 
-
     def returned(self) -> None:
-        """A model that was meant for somebody who never spoke was most likely a slip of the pen. A run that its
-        budget cut short says nothing: whoever is missing may speak when it goes on."""
+        """A model that was meant for somebody who never spoke was most likely a slip of the pen. A run that
+        its budget cut short says nothing: whoever is missing may speak when it goes on."""
         if self._core.exhausted is not None:
             return
-        for name in self.config.get("model_for") or {}:
+        chosen: Mapping[str, str] = self.config.get("model_for") or {}
+        for name in chosen:
             if name not in self._asked:
                 known = ", ".join(sorted(self._asked - {""})) or "none"
                 self.warn(f"--model-for {name}: no agent has the role {name}. Asked in this run: {known}.")

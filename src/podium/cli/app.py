@@ -53,6 +53,13 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
         "[FOLDER]",
         "Write podium.toml and an example workflow into this folder.",
     ),
+    (
+        "Set up",
+        "models",
+        "models:models",
+        "[PROVIDER | test MODEL]",
+        "Which models can be used now, their prices; test one.",
+    ),
     ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
     ("Set up", "completion", "completion:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
 )

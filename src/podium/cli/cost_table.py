@@ -13,19 +13,20 @@ from podium.report.words import amount, count
 
 SHOWN = 12
 """Rows that are shown of a large team; the dearest first."""
-TITLES = ("agent", "model", "calls", "in", "out", "cost")
-FIGURES = ("calls", "in", "out", "cost")
+TITLES = ("agent", "model", "calls", "tokens in", "tokens out", "cost")
+FIGURES = ("calls", "tokens in", "tokens out", "cost")
 
 
 def print_costs(console: Console, costs: list[Cost], whole: str) -> None:
-    """The table, if a model was asked at all; `whole` is the command that shows all of a long one."""
-    asked = [cost for cost in costs if cost.model]
-    if not asked:
+    """The table, if anything was spent at all; `whole` is the command that shows all of a long one."""
+    if not costs:
         return
     dearest = sorted(costs, key=lambda cost: (-cost.usage.usd, -cost.usage.tokens))
     shown = costs if len(costs) <= SHOWN else dearest[:SHOWN]
     say_line(console)
-    print_table(console, TITLES, [_row(cost) for cost in shown], figures=FIGURES)
+    print_table(
+        console, TITLES, [_row(cost) for cost in shown], figures=FIGURES, spare=("tokens in", "tokens out")
+    )
     if len(shown) < len(costs):
         say_line(console, (f"… {count(len(costs) - len(shown), 'more row')}: {whole}", "dim"))
 

@@ -18,8 +18,8 @@ from podium.stores import open_store
 async def opened(
     store: str | None = None, *, create: bool = False, **flags: Any
 ) -> AsyncGenerator[tuple[Settings, Store]]:
-    """The settings and the store that they name. A store that does not open is wrong input; so is one that was
-    named for this command and is not there, unless the command is to begin it (`create`)."""
+    """The settings and the store that they name. A store that does not open is wrong input; so is one that
+    was named for this command and is not there, unless the command is to begin it (`create`)."""
     settings = Settings.load(store=store, **flags)
     if store is not None and not create:
         _check_there(settings.store)

@@ -23,12 +23,19 @@ def print_table(
     rows: Sequence[Sequence[str]],
     *,
     figures: Sequence[str] = (),
+    spare: Sequence[str] = (),
     indent: int = 0,
 ) -> None:
-    """One line per row. On a terminal the widest words give way; elsewhere nothing is cut off."""
+    """One line per row. On a terminal that is too narrow, columns that can be spared go first (in that
+    order), then the widest words give way; elsewhere nothing is cut off."""
+    if console.is_terminal and spare and _width(titles, rows) > console.width - indent:
+        kept = [place for place, title in enumerate(titles) if title != spare[0]]
+        fewer = [[row[place] for place in kept] for row in (titles, *rows)]
+        print_table(console, fewer[0], fewer[1:], figures=figures, spare=spare[1:], indent=indent)
+        return
     cells = [[one_line(cell) for cell in row] for row in rows]
     right = [title in figures for title in titles]
-    widths = [max(cell_len(row[place]) for row in (titles, *cells)) for place in range(len(titles))]
+    widths = _widths(titles, cells)
     if console.is_terminal:
         _narrow(widths, right, console.width - indent)
     for number, row in enumerate((titles, *cells)):
@@ -39,6 +46,14 @@ def print_table(
         ]
         line = " " * indent + (" " * GAP).join(placed).rstrip()
         say_line(console, Text(line, style="dim" if number == 0 else ""))
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(cell_len(row[place]) for row in (titles, *rows)) for place in range(len(titles))]
+
+
+def _width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    return sum(_widths(titles, rows)) + GAP * (len(titles) - 1)
 
 
 def _narrow(widths: list[int], right: list[bool], room: int) -> None:

@@ -238,7 +238,7 @@ class Run:
         self._core.warnings.append(warned.message)
 
     def returned(self) -> None:
-        """The workflow has returned: the last chance to tell something. Layers above have something to tell."""
+        """The workflow has returned: the last moment to warn of something. The layers above do."""
 
     async def artifact(self, name: str, data: bytes | str, media_type: str = "text/plain") -> ArtifactCreated:
         """Keep a file that the run has made."""

@@ -77,7 +77,7 @@ class FunctionModel:
 
 def load_function(name: str) -> FunctionModel:
     """Open `python:FILE.py:function`; the file counts from the current folder."""
-    file, colon, function = name.removeprefix("python:").rpartition(":")
+    file, _, function = name.removeprefix("python:").rpartition(":")
     if not file and function.endswith(".py"):
         file, function = function, ""
     if not file.endswith(".py"):
@@ -89,7 +89,11 @@ def load_function(name: str) -> FunctionModel:
         raise ModelUnavailableError(f"There is no file {path} for the model {name}.", hint=_FORM)
     module = _import(path, name)
     if not function or not hasattr(module, function):
-        which = f"{path} holds no function {function}." if function else f"Which function of {path}?"
+        which = (
+            f"{path} holds no function {function}."
+            if function
+            else f"The model {name} names no function of its file."
+        )
         raise ModelUnavailableError(which, hint=_functions_of(module, file))
     return FunctionModel(getattr(module, function), f"python:{path}:{function}")
 

@@ -21,7 +21,7 @@ DEFAULTS: dict[str, tuple[str, str, str]] = {
     "openai": ("gpt-6-luna", "gpt-6.1-terra", "gpt-6.1-sol"),
     "anthropic": ("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
     "google": ("gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"),
-    "mistral": ("mistral-small-2603", "mistral-medium-3-5", "mistral-large-4"),
+    "mistral": ("mistral-small-2603", "mistral-large-2512", "mistral-large-4"),
     "groq": ("openai/gpt-oss-20b", "openai/gpt-oss-120b", "openai/gpt-oss-120b"),
     "openrouter": (
         "anthropic/claude-haiku-5.5", "anthropic/claude-sonnet-5.5", "anthropic/claude-opus-5.5",
@@ -116,7 +116,7 @@ def _told(settings: Settings, choice: Choice) -> str:
 
 
 def models_of(profile: str, profiles: Mapping[str, Any]) -> list[str]:
-    """The models of a profile, the first of them first. One that nobody has set is as `balanced`; without that
-    there are none."""
+    """The models of a profile, the first of them first. One that nobody has set is as `balanced`; without
+    that there are none."""
     found: Any = profiles.get(profile) or profiles.get("balanced") or []
     return [found] if isinstance(found, str) else list(found)

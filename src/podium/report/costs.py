@@ -25,7 +25,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def costs_of(events: Iterable[Event], state: RunState) -> list[Cost]:
-    """By agent and model, in the order in which they first spoke. Inherited calls were paid by another run."""
+    """By agent and model, in the order in which they first spoke. Another run paid for inherited calls."""
     spent: dict[tuple[str, str], Charge] = {}
     for event in events:
         data = event.data
