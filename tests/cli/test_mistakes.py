@@ -132,8 +132,8 @@ def test_a_store_that_is_not_there_is_refused_and_not_made(podium: Shell, words:
 def test_a_run_makes_the_store_that_it_names_and_the_default_one_may_be_empty(podium: Shell) -> None:
     podium("run", CHAIN, "x", "--store", "new.sqlite", "--json")
     assert len(podium("runs", "--store", "new.sqlite", "--json").json["runs"]) == 1
-    env = {"PODIUM_STORE": "", "XDG_DATA_HOME": str(podium.folder / "data")}
-    assert podium("runs", "--json", **env).json == {"runs": []}
+    fresh = str(podium.folder / "data")
+    assert podium("runs", "--json", PODIUM_STORE="", XDG_DATA_HOME=fresh).json == {"runs": []}
 
 
 def test_a_store_that_is_no_store_is_refused(podium: Shell) -> None:

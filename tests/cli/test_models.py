@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from tests.cli.shell import FLOWS, Said, Shell
-from tests.models.wire.answers import Refuse, Say
+from tests.models.wire.answers import Hang, Refuse, Say
 from tests.models.wire.server import Wire, serving
 
 OPENAI, ANTHROPIC = "sk-planted-openai-key", "sk-planted-anthropic-key"
@@ -197,6 +198,16 @@ async def test_a_model_of_unknown_price_can_be_tested_under_a_ceiling_of_money(p
         name = f"openai-compatible:mine@{wire.url}/v1"
         said = await on(podium, {"PODIUM_MAX_USD": "1"}, "models", "test", name)
     assert "price unknown" in said.out
+
+
+async def test_a_test_that_hangs_can_be_interrupted(podium: Shell) -> None:
+    async with serving(Hang()) as wire:
+        asking = podium.start("models", "test", "fast", **openai(wire))
+        await asyncio.wait_for(wire.asked.wait(), 60)
+        asking.send_signal(signal.SIGINT)
+        _, err = await asyncio.to_thread(asking.communicate, timeout=60)
+        assert len(wire.requests) == 1
+    assert (asking.returncode, err) == (130, b"")
 
 
 def test_offline_models_can_be_tested_too(podium: Shell) -> None:

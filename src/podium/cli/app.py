@@ -79,6 +79,7 @@ def build_app(used: str = "", run_command: Callable[..., Any] | None = None) -> 
         help_format="plaintext",
         version_format="plaintext",
         help_formatter=TwoColumns(),
+        suppress_keyboard_interrupt=False,  # `main` has a better end for it than sys.exit
         group_commands=Group("Other", sort_key=9),
         group_arguments=Group("Arguments", sort_key=0),
         group_parameters=Group("Options", sort_key=3),

@@ -19,7 +19,7 @@ from podium.engine.events import RunCreated
 from podium.engine.log import Row, RunRow, Store
 from podium.errors import PodiumError, RunLockedError
 from podium.models.offers import offers
-from podium.models.profiles import PROFILES, Choice, behind, choose, install, models_of
+from podium.models.profiles import PROFILES, Choice, behind, choose, install, models_of, why
 from podium.models.registry import DEFAULT, is_hosted, open_model
 from podium.report.words import size
 from podium.settings import Settings, provider_keys
@@ -157,7 +157,7 @@ def _extras(settings: Settings) -> Check:
     told = f"installed: {', '.join(there)}" if there else "none is installed; hosted models need one each"
     idle = [offer for offer in found if offer.key and not offer.installed]
     if idle:
-        keys = ", ".join(offer.key for offer in idle)
+        keys = ", ".join(dict.fromkeys(offer.key for offer in idle))
         fix = install(",".join(dict.fromkeys(offer.provider.extra for offer in idle)))
         return Check("extras", "warn", f"{told}; without its client: {keys}", fix)
     return Check("extras", "ok", told)
@@ -171,20 +171,21 @@ def _models(settings: Settings) -> Check:
     named = [("model", settings.model)] if settings.model else []
     for profile in dict.fromkeys((*PROFILES, *profiles)):
         named += [(profile, name) for name in models_of(profile, profiles) or [DEFAULT]]
+    told = _told(settings, choice, named)
     for place, name in named:
         try:
             if not name.startswith("replay:"):
                 open_model(name, settings=settings)
         except PodiumError as error:
             where = "`model`" if place == "model" else f"the profile {place}"
-            return Check("models", "warn", f"{where}: {error}", error.hint)
+            return Check("models", "warn", f"{told}; {where}: {error}", error.hint)
     hosted = any(is_hosted(name) for _, name in named)
     unproven = "Opened, but nobody was asked: try `podium models test balanced`." if hosted else ""
-    return Check("models", "ok", _told(settings, choice, named), unproven)
+    return Check("models", "ok", told, unproven)
 
 
 def _told(settings: Settings, choice: Choice, named: list[tuple[str, str]]) -> str:
     shown = [("every agent", settings.model)] if settings.model else named
     told = ", ".join(f"{place} {name}" for place, name in shown)
-    automatic = not settings.model and any(profile not in settings.profiles for profile in PROFILES)
-    return f"{told} ({choice.told})" if automatic and choice.told else told
+    reason = "" if settings.model else why(settings, choice)
+    return f"{told} ({reason})" if reason else told

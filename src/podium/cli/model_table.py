@@ -10,7 +10,7 @@ from podium.cli.terminal import out
 from podium.models.catalogue import has_price_tables
 from podium.models.model import Price
 from podium.models.offers import Offer, Rated
-from podium.models.profiles import PROFILES, Choice, behind, models_of
+from podium.models.profiles import PROFILES, Choice, behind, models_of, why
 from podium.models.registry import DEFAULT
 from podium.report.words import count, model_name
 from podium.settings import Settings
@@ -55,8 +55,10 @@ def _print_now(settings: Settings, choice: Choice, ratings: dict[str, Rated]) ->
             shown = (profile, source) if place == 0 else ("", "next")
             rows.append((shown[0], model_name(name), *_figures(ratings[name]), shown[1]))
     print_table(console, ("profile", "model", *FIGURES, "from"), rows, figures=FIGURES, spare=SPARE, indent=2)
-    told = choice.told or "no provider key is set, so the answers are made up"
-    if not all(profile in settings.profiles for profile in PROFILES):
+    told = why(settings, choice)
+    if not told and models_of("balanced", profiles) == []:
+        told = "no provider key is set, so the answers are made up"
+    if told:
         say_prose(console, (f"  {told[0].upper()}{told[1:]}.", "dim"))
     say_line(console)
 

@@ -102,11 +102,11 @@ def resolved(settings: Settings, env: Mapping[str, str] | None = None) -> dict[s
     """What a run that names no model is started with. It is written into the log, so the run keeps its models
     whatever becomes of the environment."""
     choice = choose(env)
-    told = _told(settings, choice)
+    told = why(settings, choice)
     return {"profiles": behind(settings, choice), **({"choice": told} if told else {})}
 
 
-def _told(settings: Settings, choice: Choice) -> str:
+def why(settings: Settings, choice: Choice) -> str:
     """Why which profiles have the models that nobody named."""
     open_ones = [profile for profile in PROFILES if profile not in settings.profiles]
     if not choice.provider:
