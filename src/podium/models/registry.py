@@ -19,7 +19,7 @@ from podium.models.replay import ReplayModel
 from podium.settings import Settings, nearest
 
 DEFAULT = "rehearsal"
-"""What answers when nobody names a model: it needs no key and costs nothing."""
+"""What answers when nobody names a model and no provider has a key here: it needs none and costs nothing."""
 
 OFFLINE = ("rehearsal", "python:FILE.py:function", "replay:RUN_ID")
 """The forms of the names that need nothing."""
