@@ -28,7 +28,7 @@ help: ## List the targets
 setup: $(STAMP) ## Make .venv and install everything into it
 
 demo: $(STAMP) ## Run an example with the offline rehearsal model
-	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)"
+	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)" --model rehearsal
 	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 
 test: system check ## All checks, then all tests
@@ -45,7 +45,7 @@ format: $(STAMP) ## Put the code into shape
 	$(BIN)/ruff format $(SOURCES)
 
 bench: $(STAMP) ## Measure, beside plain asyncio and LangGraph; QUICK=1 for a small run
-	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
+	PODIUM_MODEL=rehearsal $(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
 
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)

@@ -34,6 +34,8 @@ HEAVY = {"pydantic", "pydantic_ai", "jinja2", "rich", "nh3", "markdown_it", "fas
 
 LAZY = {
     ("models/registry.py", "podium.models.providers.opening"): "hosted models take a second to import",
+    ("models/offers.py", "podium.models.prices"): "the price tables take a while to load",
+    ("cli/commands/models.py", "podium.cli.trial"): "only `models test` makes a call, in a run of its own",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
     ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",
@@ -230,7 +232,7 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
     [
         "import podium",
         COMMAND.format(arguments=["--help"]),
-        COMMAND.format(arguments=["runs", "--store", "sqlite:///runs.sqlite"]),
+        COMMAND.format(arguments=["runs"]),
     ],
     ids=["import podium", "podium --help", "podium runs"],
 )

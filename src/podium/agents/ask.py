@@ -53,6 +53,8 @@ class Run(EngineRun):
     ) -> None:
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
+        self._asked: set[str] = set()
+        """Names and roles of all agents that were asked so far."""
 
     @property
     def settings(self) -> Settings:
@@ -89,6 +91,7 @@ class Run(EngineRun):
         prompt, the variables or the type change.
         """
         question = Question.of(agent, task, prompt, variables, returns)
+        self._asked |= {agent.name, agent.role}
         return await self.perform(
             task,
             _Asking(self, question, check),
@@ -99,6 +102,17 @@ class Run(EngineRun):
             about=question.about(self.models.name_for(agent, self.config)),
             by_fingerprint=True,
         )
+
+    def returned(self) -> None:
+        """A model that was meant for somebody who never spoke was most likely a slip of the pen. A run that
+        its budget cut short says nothing: whoever is missing may speak when it goes on."""
+        if self._core.exhausted is not None:
+            return
+        chosen: Mapping[str, str] = self.config.get("model_for") or {}
+        for name in chosen:
+            if name not in self._asked:
+                known = ", ".join(sorted(self._asked - {""})) or "none"
+                self.warn(f"--model-for {name}: no agent has the role {name}. Asked in this run: {known}.")
 
 
 class _Asking:

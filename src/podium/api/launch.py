@@ -24,6 +24,7 @@ from podium.engine.runner import Driver, check_resumable, history_of, shown_mode
 from podium.engine.workflow import Workflow
 from podium.errors import RunLockedError, UsageError
 from podium.models.model import Model
+from podium.models.profiles import resolved
 from podium.settings import Settings
 from podium.workflows import find_workflow
 
@@ -247,6 +248,8 @@ def _config(
     settings = ctx.settings
     config: dict[str, Any] = {"concurrency": settings.concurrency if concurrency is None else concurrency}
     opened = _choose_model(ctx, config, model or settings.model or None)
+    if "model" not in config:
+        config |= resolved(settings)
     if model_for:
         config["model_for"] = _named(ctx, model_for)
     if cache or settings.cache:

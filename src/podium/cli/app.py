@@ -53,6 +53,13 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
         "[FOLDER]",
         "Write podium.toml and an example workflow into this folder.",
     ),
+    (
+        "Set up",
+        "models",
+        "models:models",
+        "[PROVIDER | test MODEL]",
+        "Which models can be used now, their prices; test one.",
+    ),
     ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
     ("Set up", "completion", "completion:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
 )
@@ -72,6 +79,7 @@ def build_app(used: str = "", run_command: Callable[..., Any] | None = None) -> 
         help_format="plaintext",
         version_format="plaintext",
         help_formatter=TwoColumns(),
+        suppress_keyboard_interrupt=False,  # `main` has a better end for it than sys.exit
         group_commands=Group("Other", sort_key=9),
         group_arguments=Group("Arguments", sort_key=0),
         group_parameters=Group("Options", sort_key=3),

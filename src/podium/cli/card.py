@@ -40,7 +40,9 @@ def print_header(state: RunState) -> None:
     named: list[str] = state.config.get("models") or [state.config.get("model") or ""]
     models = one_line(", ".join(dict.fromkeys(map(model_name, named))))
     made_up = "(answers are made up)" if state.config.get("rehearsal") else ""
-    say_prose(console, ("  ".join(part for part in (models, made_up, ceilings(state)) if part), "dim"))
+    chosen = "" if state.config.get("model") else one_line(state.config.get("choice", ""))
+    told = (models, made_up, f"({chosen})" if chosen else "", ceilings(state))
+    say_prose(console, ("  ".join(part for part in told if part), "dim"))
     say_line(console)
 
 

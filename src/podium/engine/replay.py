@@ -52,7 +52,9 @@ async def replay(
 
     async def walk() -> Any:
         CURRENT.set(core.root_branch(asyncio.current_task()))
-        return await workflow.fn(run, created.request, **workflow.typed(created.options))
+        value = await workflow.fn(run, created.request, **workflow.typed(created.options))
+        run.returned()
+        return value
 
     task = asyncio.get_running_loop().create_task(walk())
     await asyncio.gather(task, return_exceptions=True)  # whatever it raises is looked at below

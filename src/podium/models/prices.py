@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelInfo, TieredPrices
@@ -60,6 +60,32 @@ def rates_of(provider: str, model: str, own: Mapping[str, OwnPrice]) -> Rates:
         return Rates(UNKNOWN)
     price = _price(found, 0)
     return Rates(price, found, table) if price.kind == "known" else Rates(UNKNOWN)
+
+
+class Listed(NamedTuple):
+    """One model as the tables know it."""
+
+    model: str
+    """The provider's name of it."""
+    price: Price
+    window: int | None
+    """How many tokens it can read; `None`: the tables do not say."""
+
+
+def listed(provider: str) -> list[Listed]:
+    """Every model of a provider that is asked for text and paid by the token, by name."""
+    table = next((one for one in get_snapshot().providers if one.id == TABLES.get(provider)), None)
+    models = () if table is None else table.models
+    found = [Listed(one.id, _price(one, 0), one.context_window) for one in models if not one.deprecated]
+    return sorted(one for one in found if one.price.kind == "known" and one.price.output_per_million)
+
+
+def window_of(provider: str, model: str) -> int | None:
+    """How many tokens a model can read, if the tables know."""
+    try:
+        return get_snapshot().find_provider_model(model, None, TABLES[provider], None)[1].context_window
+    except LookupError:  # no such provider, or no such model
+        return None
 
 
 def _price(found: ModelInfo, input_tokens: int) -> Price:

@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from podium.report.costs import price_word
 from podium.report.facts import Facts, StepFacts
 from podium.report.prose import prose
 from podium.report.words import amount, count, duration, money, one_line, pretty, safe, shorten, size
@@ -75,7 +76,7 @@ def _environment() -> Environment:
     )
     filters: dict[str, Any] = {
         "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
-        "safe_text": safe, "one_line": one_line, "foldable": foldable,
+        "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
     }  # fmt: skip
     environment.filters.update(filters)
     return environment

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from podium.report.costs import Cost, price_word
 from podium.report.facts import Facts, StepFacts
-from podium.report.words import count, duration, money, one_line, pretty, safe, size
+from podium.report.words import amount, count, duration, money, one_line, pretty, safe, size
 
 REHEARSAL = "Rehearsal: the answers were made up offline; this is not a model's work."
 
@@ -28,6 +29,8 @@ def to_markdown(facts: Facts) -> str:
     parts += _bullets("Artifacts", [f"{a['name']} ({size(a['bytes'])})" for a in facts.artifacts])
     if facts.steps:
         parts.append("## Steps\n\n" + _table(facts.steps))
+    if facts.costs:
+        parts.append("## What it cost\n\n" + _costs(facts.costs))
     parts.append("---\n\n" + footer(facts))
     return "\n\n".join(parts) + "\n"
 
@@ -59,6 +62,15 @@ def _table(steps: list[StepFacts]) -> str:
         cost = money(step.usage.usd) if step.usage.usd else ""
         cells = (step.path, step.agent, step.status, took, cost, str(step.retries or ""))
         rows.append("| " + " | ".join(_cell(cell, 120) for cell in cells) + " |")
+    return "\n".join(rows)
+
+
+def _costs(costs: list[Cost]) -> str:
+    rows = ["| who | model | calls | tokens in | tokens out | cost |", "|---|---|--:|--:|--:|--:|"]
+    for cost in costs:
+        used = cost.usage
+        figures = (str(used.calls), amount(used.input_tokens), amount(used.output_tokens), price_word(used))
+        rows.append("| " + " | ".join(_cell(cell, 120) for cell in (cost.agent, cost.model, *figures)) + " |")
     return "\n".join(rows)
 
 

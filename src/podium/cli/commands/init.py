@@ -16,7 +16,7 @@ SETTINGS = """\
 # Settings of this project. Stronger ones: flags, then PODIUM_* variables (PODIUM_MODEL, PODIUM_MAX_USD, ...).
 
 # The model for every agent. "rehearsal" is offline and free: it shows the choreography with made-up answers.
-# Your own: "python:FILE.py:function".
+# Your own: "python:FILE.py:function". Without this line, each agent gets the model of its profile.
 model = "rehearsal"
 
 # Where runs are kept; relative to this file. Without it: your data folder, shared by all projects.
@@ -34,7 +34,8 @@ model = "rehearsal"
 # Serve identical calls from a cache across runs.
 # cache = false
 
-# Which models stand behind the profiles that agents ask for.
+# Which models stand behind the profiles that agents ask for. Without `model` above, what is not named here
+# comes from the first provider whose key is set; `podium models` shows it.
 # [profiles]
 # fast = "rehearsal"
 # balanced = "rehearsal"

@@ -132,7 +132,7 @@ async def _run(
     approve = [gate.strip() for gate in str(given.pop("approve")).split(",") if gate.strip()]
     shared = {option.name for option in workflow.options} & COMMON
     options |= {name: given[name] for name in shared if given.get(name) is not None}
-    async with opened(**given) as (settings, store):
+    async with opened(**given, create=True) as (settings, store):
         handle = await start(
             workflow,
             text,
