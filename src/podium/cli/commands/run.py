@@ -173,11 +173,11 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
     kind = str if kind is Any else kind
     converter = whole_number if kind is int else None
     told = None if option.default not in (None, False, (), [], {}) else False
-    about = {"help": option.help} if option.help else {}
-    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told, **about)
+    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told)
+    annotation = Annotated[kind, parameter]
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if option.required else option.default,
-        annotation=Annotated[kind, parameter],
+        annotation=Annotated[annotation, Parameter(help=option.help)] if option.help else annotation,
     )
