@@ -172,7 +172,7 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
     kind = get_args(option.type)[0] if get_origin(option.type) is Annotated else option.type
     kind = str if kind is Any else kind
     converter = whole_number if kind is int else None
-    told = None if option.default not in (None, False, (), [], {}) else False
+    told = None if option.default not in (None, False, "", (), [], {}) else False
     parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told)
     annotation = Annotated[kind, parameter]
     return inspect.Parameter(
