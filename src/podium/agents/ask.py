@@ -17,6 +17,7 @@ from podium.agents.calling import Calling
 from podium.agents.models import Models
 from podium.agents.prompts import Template
 from podium.agents.question import Question
+from podium.agents.taking import Taking
 from podium.agents.wire import redacted
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES, Effect
@@ -49,6 +50,7 @@ class Run(EngineRun):
     ) -> None:
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
+        self._taking = Taking(self.models.settings.cache_size) if config.get("cache") else None
 
     @overload
     async def ask(
@@ -81,7 +83,7 @@ class Run(EngineRun):
         question = Question.of(agent, task, prompt, variables, returns)
         return await self.perform(
             task,
-            _Asking(self, question),
+            _Asking(self, question, self._taking),
             inputs=question.fingerprinted(),
             key=key,
             returns=returns,
@@ -94,24 +96,27 @@ class Run(EngineRun):
 class _Asking:
     """The effect of an ask: it runs only when the log does not hold the answer."""
 
-    __slots__ = ("_question", "_run")
+    __slots__ = ("_question", "_run", "_taking")
 
-    def __init__(self, run: Run, question: Question) -> None:
+    def __init__(self, run: Run, question: Question, taking: Taking | None) -> None:
         self._run = run
         self._question = question
+        self._taking = taking
 
     async def __call__(self, effect: Effect) -> Any:
         edited: Mapping[str, str] = self._run.config.get("overrides", {}).get(effect.path, {})
-        calling = Calling(effect, self._run.models, self._names(edited), self._question.agent)
+        calling = Calling(effect, self._run.models, self._names(edited), self._question.agent, self._taking)
         prompt = redacted(effect, edited.get("prompt") or self._question.render())
         call = self._call(effect, prompt)
         effect.emit(_asked(effect, call, calling.model))
         while True:
-            reply = await calling.answer(call, partial(self._deltas, effect, call))
+            reply = await calling.answer(call, partial(self._deltas, effect, call), self._fits)
             if self._question.returns is str:
+                calling.keep(reply)
                 return reply.text
             found = find(reply.text, self._question.returns, whole=reply.finish != "length")
             if isinstance(found, bytes):
+                calling.keep(reply)
                 return msgspec.Raw(found)
             if call.attempt > MAX_REPAIRS:
                 raise _invalid(call, calling.model, reply.text, found.error)
@@ -119,6 +124,10 @@ class _Asking:
             effect.emit(ModelRepaired(attempt=call.attempt, error=found.error, raw=raw))
             sent_back = redacted(effect, repair_prompt(prompt, reply.text, found.error))
             call = msgspec.structs.replace(call, prompt=sent_back, attempt=call.attempt + 1)
+
+    def _fits(self, text: str) -> bool:
+        """Whether a cached text is an answer: the type's own checks may have changed since it was kept."""
+        return self._question.returns is str or isinstance(find(text, self._question.returns), bytes)
 
     def _names(self, edited: Mapping[str, str]) -> list[str]:
         if edited.get("model"):

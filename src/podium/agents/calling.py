@@ -12,6 +12,7 @@ from typing import cast
 
 from podium.agents.agent import Agent
 from podium.agents.models import Models
+from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
 from podium.engine.effect import Attempt, Effect
 from podium.engine.events import Charge
@@ -32,8 +33,14 @@ Deltas = Callable[[], OnDelta | None]
 class Calling:
     """The calls of one ask. It stays with the model that it has turned to."""
 
-    def __init__(self, effect: Effect, models: Models, names: list[str], agent: Agent) -> None:
+    def __init__(
+        self, effect: Effect, models: Models, names: list[str], agent: Agent, taking: Taking | None = None
+    ) -> None:
         self._effect = effect
+        self._taking = taking
+        """What the run takes from the cache; `None`: it was not asked to."""
+        self._place: Place | None = None
+        """Where the last reply belongs in the cache."""
         self._models = models
         self._names = list(names)
         self._timeout = agent.timeout
@@ -43,9 +50,15 @@ class Calling:
         self.model = self._open()
         """The model that answers now."""
 
-    async def answer(self, call: Call, deltas: Deltas) -> Reply:
-        """The reply of the first model that gives one."""
+    async def answer(self, call: Call, deltas: Deltas, fits: Fits) -> Reply:
+        """The reply of the first model that gives one, or that has given one to another run and it `fits`.
+        The cache is asked before anything is reserved: what it serves needs no budget and no slot."""
         while True:
+            found = await self._taking.take(self._effect, self.model, call, fits) if self._taking else None
+            if isinstance(found, Reply):
+                self._place = None
+                return found
+            self._place = found
             try:
                 reply = await self._patiently(call, deltas)
             except (ModelFailedError, StepTimeoutError) as error:
@@ -55,6 +68,11 @@ class Calling:
                 self.model = self._open()
             else:
                 return self._accepted(call, reply)
+
+    def keep(self, reply: Reply) -> None:
+        """The last reply is what was wanted: others may have it too."""
+        if self._taking is not None and self._place is not None:
+            self._taking.keep(self._effect, self.model, self._place, reply)
 
     def _accepted(self, call: Call, reply: Reply) -> Reply:
         """A model that does not want to answer will not want to when it is asked again."""

@@ -28,6 +28,8 @@ class RunResult(msgspec.Struct, kw_only=True):
     model: str = ""
     rehearsal: bool = False
     usage: Charge = NOTHING
+    saved: Charge = NOTHING
+    """What was not spent, because the cache held the answer; `calls` are those that were not made."""
     duration_s: float = 0.0
     """Time that the run was driven, in all its lives."""
     artifacts: list[ArtifactCreated] = []
@@ -59,6 +61,8 @@ class RunResult(msgspec.Struct, kw_only=True):
                 "output_tokens": self.usage.output_tokens,
                 "cost_usd": round(self.usage.usd, 9),
                 "unpriced_calls": self.usage.unpriced_calls,
+                "cached_calls": self.saved.calls,
+                "saved_usd": round(self.saved.usd, 9),
             },
             "duration_s": round(self.duration_s, 3),
             "artifacts": [

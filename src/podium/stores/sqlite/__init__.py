@@ -9,6 +9,7 @@ batch     what is queued, as plain data
 writer    the thread that writes batches
 writing   a batch as a handful of statements in one transaction
 jobs      the rare writes
+samples   the cache that runs share
 reading   every query
 lock      which processes are alive
 database  opening the file, migrations

@@ -117,10 +117,21 @@ class Job(Errand):
         self.call = call
 
 
+class Note:
+    """A small write that nobody waits for: what the cache learns. One that fails is lost, and no more."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[[sqlite3.Connection], None]) -> None:
+        self.call = call
+
+
 class Batch:
     """One transaction to be."""
 
-    __slots__ = ("acquisitions", "blobs", "creations", "jobs", "liberations", "rows", "updates", "waiters")
+    __slots__ = (
+        "acquisitions", "blobs", "creations", "jobs", "liberations", "notes", "rows", "updates", "waiters",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
@@ -130,10 +141,11 @@ class Batch:
         self.liberations: list[Liberation] = []
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[Job] = []
+        self.notes: list[Note] = []
         self.waiters: list[tuple[asyncio.Future[Any], SqliteLease, Any]] = []
 
     def __bool__(self) -> bool:
-        return bool(self.rows or self.updates or self.blobs or self.waiters) or self.has_errands
+        return bool(self.rows or self.updates or self.blobs or self.waiters or self.notes) or self.has_errands
 
     @property
     def has_errands(self) -> bool:
@@ -141,7 +153,7 @@ class Batch:
 
     @property
     def only_rows(self) -> bool:
-        return not (self.updates or self.blobs or self.has_errands)
+        return not (self.updates or self.blobs or self.notes or self.has_errands)
 
     @property
     def errands(self) -> Iterable[Errand]:
@@ -168,6 +180,7 @@ class Batch:
         self.liberations += later.liberations
         self.acquisitions += later.acquisitions
         self.jobs += later.jobs
+        self.notes += later.notes
         self.waiters += later.waiters
 
     def drop(self, keys: set[Key]) -> None:
@@ -186,9 +199,9 @@ class Batch:
     def parts(self) -> list[Batch]:
         """The same, one batch for every lease and every errand: so that what one of them cannot write
         does not keep the others from writing."""
-        parts: dict[Key | Errand | None, Batch] = {}
+        parts: dict[Key | Errand | Note | None, Batch] = {}
 
-        def part(owner: Key | Errand | None) -> Batch:
+        def part(owner: Key | Errand | Note | None) -> Batch:
             return parts.setdefault(owner, Batch())
 
         keys = _row_keys(self.rows)
@@ -209,6 +222,8 @@ class Batch:
             part(acquisition).acquisitions.append(acquisition)
         for job in self.jobs:
             part(job).jobs.append(job)
+        for note in self.notes:
+            part(note).notes.append(note)
         return list(parts.values())
 
 

@@ -12,11 +12,12 @@ import asyncio
 import hashlib
 import sqlite3
 import time
+from collections.abc import Callable
 from typing import Any
 
 from podium.engine.log import Row, RunUpdate
 from podium.errors import FencedError, PodiumError, StoreError
-from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, SqliteLease, merge
+from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, Note, SqliteLease, merge
 from podium.stores.sqlite.watch import Watch
 from podium.stores.sqlite.writer import Report, Writer
 from podium.stores.sqlite.writing import write
@@ -130,6 +131,14 @@ class Commits:
             self._schedule()
         return waiter
 
+    def note(self, call: Callable[[sqlite3.Connection], None]) -> None:
+        """Queue a small write that nobody waits for."""
+        if self._closed:
+            return
+        self._batch.notes.append(Note(call))
+        if self._sweep_timer is None:
+            self._arm()
+
     # ── on the spot ──
 
     def _commit_here(self) -> bool:
@@ -138,6 +147,7 @@ class Commits:
         if (
             len(batch.rows) > _SMALL
             or batch.blobs
+            or batch.notes
             or self._pace.median > _QUICK_S
             or self._stretch == _STRETCH
         ):

@@ -166,6 +166,8 @@ def _write_parts(db: sqlite3.Connection, batch: Batch) -> set[Key]:
             job.outcome, job.failure = job.call(db), None
         except PodiumError as error:
             job.failure = error
+    for note in batch.notes:
+        note.call(db)
     return fenced
 
 
