@@ -142,10 +142,14 @@ class Calling:
                 guard.breaker.left()
 
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
-        """One request, as soon as the provider's pace allows it."""
+        """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
+        when it is our turn, because another call may have been refused meanwhile."""
         effect, worst = self._effect, self.model.worst_case(call)
         tokens = estimate(call, "").input_tokens + call.max_tokens
         while True:
+            if pace is not None and (wait := pace.held()) > 0:
+                await effect.backoff(wait)
+                continue
             async with effect.attempt(worst) as attempt:
                 wait = 0.0 if pace is None else pace.take(tokens)
                 if wait <= 0:
@@ -186,11 +190,15 @@ class Calling:
 
     def _wait(self, fault: ModelFault, nth: int) -> float:
         """Seconds until the next attempt: as long as the provider asks, else longer each time."""
-        if not fault.retry or nth >= self._retry.attempts:
+        if not fault.retry:
             return 0.0
-        if fault.wait_s is None:
-            return self._retry.wait(nth)
-        return min(fault.wait_s, LONGEST_WAIT_S) * random.uniform(1.0, 1.1)
+        asked = fault.wait_s is not None
+        wait = self._retry.wait(nth) if fault.wait_s is None else min(fault.wait_s, LONGEST_WAIT_S)
+        wait *= random.uniform(1.0, 1.1) if asked else 1.0
+        guard = _guard_of(self.model)
+        if guard is not None and (asked or fault.kind == "limited"):
+            wait = guard.pace.hold(wait)  # the other calls wait as well, also when this one gives up
+        return wait if nth < self._retry.attempts else 0.0
 
     def _failed(self, call: Call, fault: ModelFault, nth: int) -> ModelFailedError:
         tries = f" (attempt {nth} of {self._retry.attempts})" if nth > 1 else ""

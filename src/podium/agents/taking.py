@@ -91,9 +91,7 @@ class Taking:
 
     # ── what was taken ──
 
-    async def _next(
-        self, effect: Effect, key: str, model: Model, fits: Fits
-    ) -> tuple[Sample, Reply] | None:
+    async def _next(self, effect: Effect, key: str, model: Model, fits: Fits) -> tuple[Sample, Reply] | None:
         """The first answer that nobody else in this run has had; those that are of no use are removed."""
         store = effect.core.journal.store
         dropped: list[str] = []
@@ -111,9 +109,7 @@ class Taking:
             store.drop_sample(sample.id)
             dropped.append(sample.id)
 
-    def _served(
-        self, effect: Effect, model: Model, call: Call, sample: Sample, reply: Reply
-    ) -> Reply:
+    def _served(self, effect: Effect, model: Model, call: Call, sample: Sample, reply: Reply) -> Reply:
         now_us = effect.core.journal.now_us()
         if sample.id not in self._by_key.get(sample.key, {}):
             self._note(sample.key, sample.id, effect.path)
