@@ -160,8 +160,8 @@ _EXPECTED = {
     "cache": "true or false",
     "cache_size": "a size such as 500MB or 2GB",
     "prices": "a table of models with `input` and `output` in US dollars per million tokens",
-    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output`, "
-    "`prompt_cache`",
+    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output` "
+    "and `prompt_cache`",
     "retry_wait": "a duration such as 500ms or 2s",
 }
 
