@@ -70,7 +70,7 @@ class ModelCached(SavedData, frozen=True, omit_defaults=True, kw_only=True):
     """The hash of the question."""
     sample: str = ""
     """Which answer to it."""
-    number: int = 1
+    number: int
     """Its place among the answers to this question that the cache holds."""
     age_s: float = 0.0
     """How long ago it was given."""

@@ -149,8 +149,8 @@ def _meant(model: str, shares: list[CacheShare]) -> str:
     for share in shares:
         if model in (share.model, model_name(share.model)):
             return share.model
-    close = nearest(model, [share.model for share in shares])
-    held = ", ".join(model_name(share.model) for share in shares) or "nothing at all"
+    names = [model_name(share.model) for share in shares]
+    close, held = nearest(model, names), ", ".join(names) or "nothing at all"
     raise UsageError(
         f"The cache holds no answer of {model}.",
         hint=f"Did you mean {close}?" if close else f"It holds: {held}.",
