@@ -122,9 +122,9 @@ async def test_all_of_one_model_or_what_was_not_used_can_be_cleared(store: Store
 
 
 async def test_the_least_recently_used_answers_make_room(store: Store) -> None:
-    """Looked at with the first answer of a process and with every 64th."""
+    """The size is looked at with the first answer of a process and with every 64th after it."""
     answers = [sample(f"s{number}", f"k{number}", number, data=b"x" * 100) for number in range(1, 65)]
-    await keep(store, *answers, most=3000)
+    await keep(store, *answers)
     store.use_sample(answers[0], 10_000)
     await keep(store, sample("one more", "z", 100, data=b"x" * 100), most=3000)
     held = sum(share.entries for share in await store.cache_shares())

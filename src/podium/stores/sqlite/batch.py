@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from podium.engine.log import Row, RunRow, RunUpdate
+from podium.engine.samples import Sample
 from podium.errors import PodiumError
 
 Key = tuple[int, int]
@@ -117,13 +118,27 @@ class Job(Errand):
         self.call = call
 
 
-class Note:
-    """A small write that nobody waits for: what the cache learns. One that fails is lost, and no more."""
+class Notes:
+    """What the cache learns. Nobody waits for it; what cannot be written is lost, and no more."""
 
-    __slots__ = ("call",)
+    __slots__ = ("dropped", "kept", "most_bytes", "used")
 
-    def __init__(self, call: Callable[[sqlite3.Connection], None]) -> None:
-        self.call = call
+    def __init__(self) -> None:
+        self.kept: list[Sample] = []
+        self.used: list[tuple[Sample, int]] = []
+        """Answers that were served, and when."""
+        self.dropped: list[str] = []
+        self.most_bytes: int | None = None
+        """Set when the size of the cache is to be looked at."""
+
+    def __bool__(self) -> bool:
+        return bool(self.kept or self.used or self.dropped)
+
+    def absorb(self, later: Notes) -> None:
+        self.kept += later.kept
+        self.used += later.used
+        self.dropped += later.dropped
+        self.most_bytes = self.most_bytes if later.most_bytes is None else later.most_bytes
 
 
 class Batch:
@@ -141,7 +156,7 @@ class Batch:
         self.liberations: list[Liberation] = []
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[Job] = []
-        self.notes: list[Note] = []
+        self.notes = Notes()
         self.waiters: list[tuple[asyncio.Future[Any], SqliteLease, Any]] = []
 
     def __bool__(self) -> bool:
@@ -180,7 +195,7 @@ class Batch:
         self.liberations += later.liberations
         self.acquisitions += later.acquisitions
         self.jobs += later.jobs
-        self.notes += later.notes
+        self.notes.absorb(later.notes)
         self.waiters += later.waiters
 
     def drop(self, keys: set[Key]) -> None:
@@ -199,9 +214,9 @@ class Batch:
     def parts(self) -> list[Batch]:
         """The same, one batch for every lease and every errand: so that what one of them cannot write
         does not keep the others from writing."""
-        parts: dict[Key | Errand | Note | None, Batch] = {}
+        parts: dict[Key | Errand | Notes | None, Batch] = {}
 
-        def part(owner: Key | Errand | Note | None) -> Batch:
+        def part(owner: Key | Errand | Notes | None) -> Batch:
             return parts.setdefault(owner, Batch())
 
         keys = _row_keys(self.rows)
@@ -222,8 +237,8 @@ class Batch:
             part(acquisition).acquisitions.append(acquisition)
         for job in self.jobs:
             part(job).jobs.append(job)
-        for note in self.notes:
-            part(note).notes.append(note)
+        if self.notes:
+            part(self.notes).notes = self.notes
         return list(parts.values())
 
 

@@ -12,12 +12,11 @@ import asyncio
 import hashlib
 import sqlite3
 import time
-from collections.abc import Callable
 from typing import Any
 
 from podium.engine.log import Row, RunUpdate
 from podium.errors import FencedError, PodiumError, StoreError
-from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, Note, SqliteLease, merge
+from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, Notes, SqliteLease, merge
 from podium.stores.sqlite.watch import Watch
 from podium.stores.sqlite.writer import Report, Writer
 from podium.stores.sqlite.writing import write
@@ -131,13 +130,11 @@ class Commits:
             self._schedule()
         return waiter
 
-    def note(self, call: Callable[[sqlite3.Connection], None]) -> None:
-        """Queue a small write that nobody waits for."""
-        if self._closed:
-            return
-        self._batch.notes.append(Note(call))
-        if self._sweep_timer is None:
+    def notes(self) -> Notes:
+        """What the cache learns with the next commit; to be added to."""
+        if self._sweep_timer is None and not self._closed:
             self._arm()
+        return self._batch.notes
 
     # ── on the spot ──
 

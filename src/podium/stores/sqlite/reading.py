@@ -18,8 +18,8 @@ from podium.engine.log import Message, Row, RunRow
 from podium.engine.samples import CacheShare, Sample
 from podium.errors import StoreError, UnknownRunError
 from podium.stores.sqlite import lock, samples
+from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.failures import explain, unknown
-from podium.stores.sqlite.writing import Bulk
 
 SLICE = 1000
 _SEQ = 0xFFFFFFFF

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from podium.engine.events import Charge
+from podium.engine.events import NOTHING, Charge
 from podium.engine.samples import CacheShare, Cleared, Sample
+from podium.stores.sqlite.batch import Notes
+from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.failures import explain
 
 TRIM_EVERY = 64
@@ -20,15 +24,26 @@ _FIND = (
     "SELECT id, key, number, model, data, usd, input_tokens, output_tokens, made_us FROM sample "
     "WHERE key = ? {skip}ORDER BY number LIMIT 1"
 )
-_KEEP = (
-    "INSERT OR IGNORE INTO sample (id, key, number, model, usd, input_tokens, output_tokens, made_us, "
-    "used_us, bytes, data) SELECT :id, :key, CASE WHEN EXISTS (SELECT 1 FROM sample WHERE key = :key AND "
-    "number = :number) THEN (SELECT max(number) + 1 FROM sample WHERE key = :key) ELSE :number END, :model, "
-    ":usd, :input_tokens, :output_tokens, :made_us, :made_us, :bytes, :data"
+_COLUMNS = "id, key, number, model, usd, input_tokens, output_tokens, made_us, used_us, bytes, data"
+_KEEP = Bulk(
+    11,
+    f"INSERT OR IGNORE INTO sample ({_COLUMNS}) "
+    "WITH b AS (VALUES {values}) SELECT * FROM b WHERE column1 IS NOT NULL",
 )
+_NEXT_FREE = (
+    f"INSERT OR IGNORE INTO sample ({_COLUMNS}) SELECT ?1, ?2, "
+    "max(?3, coalesce((SELECT max(number) + 1 FROM sample WHERE key = ?2), ?3)), "
+    "?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
+)
+_USE = Bulk(
+    2,
+    "UPDATE sample SET used_us = max(sample.used_us, b.used_us) "
+    "FROM (WITH v (id, used_us) AS (VALUES {values}) SELECT * FROM v) AS b WHERE sample.id = b.id",
+)
+_DROP = Bulk(1, "DELETE FROM sample WHERE id IN (VALUES {values})")
 _SAVED = (
-    "INSERT INTO saving (model, hits, usd, input_tokens, output_tokens) VALUES (?, 1, ?, ?, ?) "
-    "ON CONFLICT (model) DO UPDATE SET hits = hits + 1, usd = usd + excluded.usd, "
+    "INSERT INTO saving (model, hits, usd, input_tokens, output_tokens) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT (model) DO UPDATE SET hits = hits + excluded.hits, usd = usd + excluded.usd, "
     "input_tokens = input_tokens + excluded.input_tokens, "
     "output_tokens = output_tokens + excluded.output_tokens"
 )
@@ -69,31 +84,43 @@ def shares(db: sqlite3.Connection, path: Path) -> list[CacheShare]:
     ]  # fmt: skip
 
 
-def keep(db: sqlite3.Connection, sample: Sample, most_bytes: int | None) -> None:
-    """Write an answer; with `most_bytes`, look at the size of the cache too."""
-    charge = sample.charge
-    db.execute(
-        _KEEP,
-        {
-            "id": sample.id, "key": sample.key, "number": sample.number, "model": sample.model,
-            "usd": charge.usd, "input_tokens": charge.input_tokens, "output_tokens": charge.output_tokens,
-            "made_us": sample.made_us, "bytes": len(sample.data), "data": sample.data,
-        },
-    )  # fmt: skip
-    if most_bytes is not None:
+def write_notes(db: sqlite3.Connection, notes: Notes) -> None:
+    """What the cache has learnt, in a few statements however much it is."""
+    if notes.kept:
+        _keep(db, notes.kept)
+    if notes.used:
+        _use(db, notes.used)
+    if notes.dropped:
+        _DROP.execute(db, list(notes.dropped))
+    if notes.most_bytes is not None:
         (held,) = db.execute("SELECT coalesce(sum(bytes), 0) FROM sample").fetchone()
-        if held > most_bytes:
-            db.execute(_TRIM, (int(most_bytes * _TRIM_TO),))
+        if held > notes.most_bytes:
+            db.execute(_TRIM, (int(notes.most_bytes * _TRIM_TO),))
 
 
-def use(db: sqlite3.Connection, sample: Sample, now_us: int) -> None:
-    charge = sample.charge
-    db.execute("UPDATE sample SET used_us = max(used_us, ?) WHERE id = ?", (now_us, sample.id))
-    db.execute(_SAVED, (sample.model, charge.usd, charge.input_tokens, charge.output_tokens))
+def _keep(db: sqlite3.Connection, kept: list[Sample]) -> None:
+    """All at once; where somebody else was quicker to take a number, one by one."""
+    rows = [
+        (
+            sample.id, sample.key, sample.number, sample.model, sample.charge.usd,
+            sample.charge.input_tokens, sample.charge.output_tokens, sample.made_us, sample.made_us,
+            len(sample.data), sample.data,
+        )
+        for sample in kept
+    ]  # fmt: skip
+    if _KEEP.execute(db, list(chain.from_iterable(rows))) < len(rows):
+        for row in rows:
+            db.execute(_NEXT_FREE, row)
 
 
-def drop(db: sqlite3.Connection, sample_id: str) -> None:
-    db.execute("DELETE FROM sample WHERE id = ?", (sample_id,))
+def _use(db: sqlite3.Connection, used: list[tuple[Sample, int]]) -> None:
+    _USE.execute(db, [part for sample, now_us in used for part in (sample.id, now_us)])
+    saved: dict[str, Charge] = {}
+    for sample, _ in used:
+        saved[sample.model] = saved.get(sample.model, NOTHING) + sample.charge
+    hits = Counter(sample.model for sample, _ in used)
+    for model, charge in saved.items():
+        db.execute(_SAVED, (model, hits[model], charge.usd, charge.input_tokens, charge.output_tokens))
 
 
 def clear(db: sqlite3.Connection, before_us: int | None, model: str) -> Cleared:

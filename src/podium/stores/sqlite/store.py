@@ -133,15 +133,17 @@ class SqliteStore(Driving):
         return self._reader.sample(key, skip)
 
     def keep_sample(self, sample: Sample, most_bytes: int) -> None:
-        looks = self._kept % samples.TRIM_EVERY == 0
+        notes = self.notes()
+        notes.kept.append(sample)
+        if self._kept % samples.TRIM_EVERY == 0:
+            notes.most_bytes = most_bytes
         self._kept += 1
-        self.note(lambda db: samples.keep(db, sample, most_bytes if looks else None))
 
     def use_sample(self, sample: Sample, now_us: int) -> None:
-        self.note(lambda db: samples.use(db, sample, now_us))
+        self.notes().used.append((sample, now_us))
 
     def drop_sample(self, sample_id: str) -> None:
-        self.note(lambda db: samples.drop(db, sample_id))
+        self.notes().dropped.append(sample_id)
 
     async def cache_shares(self) -> list[CacheShare]:
         return self._reader.shares()
