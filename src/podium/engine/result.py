@@ -61,8 +61,7 @@ class RunResult(msgspec.Struct, kw_only=True):
                 "output_tokens": self.usage.output_tokens,
                 "cost_usd": round(self.usage.usd, 9),
                 "unpriced_calls": self.usage.unpriced_calls,
-                "cached_calls": self.saved.calls,
-                "saved_usd": round(self.saved.usd, 9),
+                **self._told_saving(),
             },
             "duration_s": round(self.duration_s, 3),
             "artifacts": [
@@ -70,6 +69,12 @@ class RunResult(msgspec.Struct, kw_only=True):
                 for made in self.artifacts
             ],
         }
+
+    def _told_saving(self) -> dict[str, Any]:
+        """Only where there is something to tell: a run without a cache keeps the plain shape."""
+        if not self.saved.calls:
+            return {}
+        return {"cached_calls": self.saved.calls, "saved_usd": round(self.saved.usd, 9)}
 
     def to_json(self) -> bytes:
         """One JSON object, in the shape that the command line and the server show."""
