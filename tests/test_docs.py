@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/getting-started.md", "docs/how-it-works.md", "docs/models.md"]
+PAGES = [
+    "README.md", "docs/getting-started.md", "docs/how-it-works.md", "docs/models.md", "docs/cache.md",
+]  # fmt: skip
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

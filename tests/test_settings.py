@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from podium.errors import SettingsError
-from podium.settings import OwnPrice, Settings, parse_duration, provider_keys, store_url, variable
+from podium.settings import (
+    OwnPrice,
+    Settings,
+    parse_duration,
+    parse_size,
+    provider_keys,
+    store_url,
+    variable,
+)
 
 
 @pytest.fixture
@@ -96,7 +104,8 @@ def test_a_misspelt_variable_is_refused_and_a_foreign_one_is_not(tmp_path: Path)
 @pytest.mark.parametrize(
     "line",
     ['max_usd = "3"', "max_usd = -1", "max_usd = nan", "max_usd = inf", "max_calls = 1.5", "concurrency = 0",
-     'cache = "maybe"', "store = 3", 'profiles = "fast"', 'time_limit = "soon"', "time_limit = 0"],
+     'cache = "maybe"', 'cache_size = "much"', "cache_size = -1", "cache_size = [1]", "cache_size = true",
+     "store = 3", 'profiles = "fast"', 'time_limit = "soon"', "time_limit = 0"],
 )  # fmt: skip
 def test_a_wrong_value_is_refused_with_its_key_and_file(line: str, project: Path, tmp_path: Path) -> None:
     (project / "podium.toml").write_text(line + "\n")
@@ -131,8 +140,10 @@ def test_variables_are_read_as_their_types(tmp_path: Path) -> None:
             PODIUM_MAX_USD="1.50",
             PODIUM_TIME_LIMIT="1h30m",
             PODIUM_CONCURRENCY="",
+            PODIUM_CACHE_SIZE="64 kB",
         ),
     )
+    assert settings.cache_size == 64_000
     assert (settings.cache, settings.max_usd, settings.time_limit, settings.concurrency) == (
         True,
         1.5,
@@ -229,6 +240,8 @@ def test_own_prices_and_the_limits_of_providers(project: Path, tmp_path: Path) -
         '[prices."openai:x"]\ninput = 1\noutput = 1\ncached = 1\n',
         "[providers.openai]\nrequests_per_minute = 0\n",
         "[providers.openai]\nrpm = 5\n",
+        '[providers.openai]\nprompt_cache = "no"\n',
+        '[prices."openai:x"]\ninput = 1\noutput = 1\ncache_read = -1\n',
         '[providers.openai]\noutput = "json"\n',
         "[profiles]\nfast = [1]\n",
     ],
@@ -239,6 +252,20 @@ def test_a_wrong_table_is_refused_with_what_would_be_right(text: str, project: P
         Settings.load(project, env(tmp_path))
     assert "must be a table of" in str(caught.value)
     assert caught.value.hint.startswith("For example: [")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("500MB", 500_000_000), ("1.5 GB", 1_500_000_000), ("2tb", 2 * 10**12), ("12b", 12), ("7", 7), (9, 9)],
+)
+def test_sizes_are_written_as_people_write_them(text: str | int, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MB", "1 MiB", "-1", "1e9", "5 m", float("inf"), True])
+def test_what_is_no_size_is_refused(text: str | float) -> None:
+    with pytest.raises(ValueError, match="size"):
+        parse_size(text)
 
 
 def test_keys_are_looked_for_under_their_own_names() -> None:

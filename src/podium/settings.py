@@ -52,6 +52,11 @@ class OwnPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """US dollars per million tokens of input."""
     output: Amount
     """US dollars per million tokens of output."""
+    cache_read: Amount | None = None
+    """US dollars per million tokens of input that the provider remembered; not given: as `input`."""
+    cache_write: Amount | None = None
+    """US dollars per million tokens of input that the provider was asked to remember; not given: as
+    `input`."""
 
 
 class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,6 +69,8 @@ class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Input and output together, as the provider counts them: the longest reply, until it is there."""
     output: Literal["", "native", "tool", "prompted"] = ""
     """How structured replies are asked for; empty: the best way that the model supports."""
+    prompt_cache: bool = True
+    """Ask the provider to remember what stays the same between calls, where it has a way to be asked."""
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,6 +121,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How many model calls of one run may be under way at once."""
     cache: bool = False
     """Serve identical model calls from a cache across runs."""
+    cache_size: Annotated[int, msgspec.Meta(ge=0)] = 500_000_000
+    """Bytes that the cache may hold, written as `500MB` or `2GB`; what was not used for the longest time
+    goes first."""
     prices: dict[str, OwnPrice] = {}
     """Own prices, by the model's full name."""
     providers: dict[str, ProviderOptions] = {}
@@ -171,6 +181,7 @@ TABLES = ("profiles", "prices", "providers", "mcp")
 """Keys that are tables: their entries are merged over all sources. No variable of their own sets them."""
 
 _DURATIONS = ("time_limit", "retry_wait")
+_SIZES = ("cache_size",)
 
 _EXPECTED = {
     "store": "a path or a URL such as sqlite:///podium.sqlite",
@@ -182,8 +193,10 @@ _EXPECTED = {
     "time_limit": "a duration such as 90s, 15m or 2h",
     "concurrency": "a whole number from 1 to 10,000",
     "cache": "true or false",
+    "cache_size": "a size such as 500MB or 2GB",
     "prices": "a table of models with `input` and `output` in US dollars per million tokens",
-    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output`",
+    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output` "
+    "and `prompt_cache`",
     "mcp": "a table of servers, each with a `command` or a `url`",
     "retry_wait": "a duration such as 500ms or 2s",
 }
@@ -240,6 +253,19 @@ def parse_duration(text: str | float) -> float:
     if isinstance(text, bool) or not math.isfinite(text) or text <= 0:
         raise ValueError("a duration must be more than 0")
     return float(text)
+
+
+def parse_size(text: str | float) -> int:
+    """Bytes of `500MB`, `1.5 GB`, `64kB`, or a plain number; `ValueError` for anything else."""
+    if isinstance(text, str):
+        units = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?b?)", text.strip().lower())
+        if found is None or found[2] not in units:
+            raise ValueError(f"{text!r} is not a size")
+        text = float(found[1]) * units[found[2]]
+    if isinstance(text, bool) or not math.isfinite(text) or text < 0:
+        raise ValueError("a size must be 0 or more")
+    return int(text)
 
 
 def nearest(word: str, valid: list[str] | tuple[str, ...]) -> str:
@@ -319,6 +345,8 @@ def _convert(key: str, value: Any, source: str, base: Path, *, from_text: bool =
             return parse_duration(value)
         if key == "mcp":
             return _mcp_servers(value, source, base)
+        if key in _SIZES:
+            return parse_size(value)
         given = _plain(value) if from_text else value
         converted: Any = msgspec.convert(given, KEYS[key], strict=not from_text)
         if key == "max_usd" and not math.isfinite(converted):

@@ -41,7 +41,7 @@ async def start(
     store: Store | str | None = None,
     budget: Budget | None = None,
     concurrency: int | None = None,
-    cache: bool = False,
+    cache: bool | None = None,
     approve: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
@@ -93,7 +93,7 @@ async def run(
     store: Store | str | None = None,
     budget: Budget | None = None,
     concurrency: int | None = None,
-    cache: bool = False,
+    cache: bool | None = None,
     approve: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
@@ -241,7 +241,7 @@ def _config(
     ctx: Context,
     model: ModelChoice | None,
     model_for: Mapping[str, str] | None,
-    cache: bool,
+    cache: bool | None,
     gates: list[str],
     concurrency: int | None,
 ) -> tuple[dict[str, Model], dict[str, Any]]:
@@ -252,8 +252,8 @@ def _config(
         config |= resolved(settings)
     if model_for:
         config["model_for"] = _named(ctx, model_for)
-    if cache or settings.cache:
-        raise UsageError("The cache across runs is not part of this version yet.", hint="Leave it off.")
+    if settings.cache if cache is None else cache:
+        config["cache"] = True
     if gates:
         config["approve"] = gates
     return opened, config

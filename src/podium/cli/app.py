@@ -48,6 +48,13 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Steer", "cancel", "cancel:cancel", "RUN", "Stop a run for good."),
     (
         "Set up",
+        "cache",
+        "cache:cache",
+        "[stats|clear]",
+        "What the cache of model calls holds and has saved; empty it.",
+    ),
+    (
+        "Set up",
         "init",
         "init:init",
         "[FOLDER]",

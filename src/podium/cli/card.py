@@ -62,7 +62,7 @@ def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
 
 def print_status(console: Console, result: RunResult) -> None:
     """What became of it, why, and what it took."""
-    figures = [clock(result.duration_s), *spending(result.usage)]
+    figures = [clock(result.duration_s), *spending(result.usage), *saving(result.saved)]
     figures += [f"quality {result.quality:g}"] if result.quality is not None else []
     say_prose(console, badge(result.status, console), _reason(result), "  ", ("  ".join(figures), "dim"))
 
@@ -142,6 +142,12 @@ def spending(usage: Charge) -> list[str]:
     parts += [count(usage.tokens, "token")] if usage.tokens else []
     parts += [f"{count(usage.unpriced_calls, 'call')} of unknown price"] if usage.unpriced_calls else []
     return parts
+
+
+def saving(saved: Charge) -> list[str]:
+    """What came from the cache, and what that was worth."""
+    worth = f" (saved {money(saved.usd)})" if saved.usd else ""
+    return [f"{amount(saved.calls)} from the cache{worth}"] if saved.calls else []
 
 
 def ceilings(state: RunState) -> str:

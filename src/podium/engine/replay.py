@@ -68,6 +68,7 @@ async def replay(
         stop_reason=core.clean(ending.reason),
         warnings=list(core.warnings),
         usage=core.ledger.spent,
+        saved=core.saved,
         duration_s=memo.driven_s,
         artifacts=list(core.artifacts.values()),
         model=shown_model(config),

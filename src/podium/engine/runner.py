@@ -324,6 +324,7 @@ class Driver:
             stop_reason=ending.reason,
             warnings=list(core.warnings),
             usage=core.ledger.spent,
+            saved=core.saved,
             duration_s=core.clock.now(),
             artifacts=list(core.artifacts.values()),
             model=shown_model(self._config),

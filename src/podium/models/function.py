@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hashlib
 import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -54,6 +55,19 @@ class FunctionModel:
 
     def worst_case(self, call: Call) -> Charge:
         return worst_case(call, self.price)
+
+    def cache_mark(self, call: Call) -> list[str] | None:
+        """A function sees more of a call than its words, and its answer changes when its file does. One that
+        cannot be opened again by its name (a lambda, a closure, an object) is never cached: nothing tells
+        it from another one."""
+        file, _, name = self.name.removeprefix("python:").rpartition(":")
+        if not file or not name:
+            return None
+        try:
+            source = hashlib.blake2b(Path(file).read_bytes(), digest_size=16).hexdigest()
+        except OSError:
+            return None  # the file has gone: nobody can say what the function is
+        return [source, call.workflow, call.agent, call.role, call.task, str(call.attempt)]
 
     def _failed(self, call: Call, error: BaseException) -> ModelFailedError:
         kind = type(error).__name__

@@ -27,6 +27,8 @@ class StepFacts(msgspec.Struct, frozen=True):
     """When it began, from the run's beginning on."""
     duration_s: float | None
     usage: Charge
+    saved: Charge
+    """What it did not spend, because the cache held the answer."""
     retries: int
     error: str
     inherited: bool
@@ -61,6 +63,7 @@ class Facts(msgspec.Struct, kw_only=True):
     hint: str
     warnings: list[str]
     usage: Charge
+    saved: Charge
     budget: dict[str, Any]
     options: dict[str, Any]
     steps: list[StepFacts]
@@ -99,6 +102,7 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
         hint=state.hint,
         warnings=state.warnings,
         usage=state.usage,
+        saved=state.saved,
         budget=state.budget.to_dict(),
         options=state.options,
         steps=[_step(step, state.created, alive) for step in state.steps.values() if step.kind != "now"],
@@ -139,6 +143,7 @@ def _step(step: StepState, began: datetime | None, alive: bool) -> StepFacts:
         offset_s=max(offset, 0.0),
         duration_s=step.duration_s,
         usage=step.charge,
+        saved=step.saved,
         retries=step.retries,
         error=step.error,
         inherited=step.inherited,

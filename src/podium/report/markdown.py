@@ -43,12 +43,21 @@ def footer(facts: Facts) -> str:
         count(facts.usage.calls, "call"),
         money(facts.usage.usd),
         f"{count(facts.usage.unpriced_calls, 'call')} of unknown price" if facts.usage.unpriced_calls else "",
+        saved(facts),
         duration(facts.duration_s),
         f"quality {facts.quality:g}" if facts.quality is not None else "",
         count(len(facts.warnings), "warning"),
         f"forked from {facts.forked_from}" if facts.forked_from else "",
     ]
     return " · ".join(part for part in told if part)
+
+
+def saved(facts: Facts) -> str:
+    """What came from the cache, and what that was worth."""
+    if not facts.saved.calls:
+        return ""
+    worth = f" (saved {money(facts.saved.usd)})" if facts.saved.usd else ""
+    return f"{count(facts.saved.calls, 'call')} from the cache{worth}"
 
 
 def _bullets(title: str, items: list[str]) -> list[str]:
@@ -59,7 +68,7 @@ def _table(steps: list[StepFacts]) -> str:
     rows = ["| step | who | status | time | cost | retries |", "|---|---|---|--:|--:|--:|"]
     for step in steps:
         took = "" if step.duration_s is None else duration(step.duration_s)
-        cost = money(step.usage.usd) if step.usage.usd else ""
+        cost = money(step.usage.usd) if step.usage.usd else "cached" if step.saved.calls else ""
         cells = (step.path, step.agent, step.status, took, cost, str(step.retries or ""))
         rows.append("| " + " | ".join(_cell(cell, 120) for cell in cells) + " |")
     return "\n".join(rows)

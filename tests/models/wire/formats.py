@@ -105,6 +105,7 @@ class Chat:
             "prompt_tokens": say.input_tokens,
             "completion_tokens": say.output_tokens,
             "total_tokens": say.input_tokens + say.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": say.remembered},
         }
 
 
@@ -188,11 +189,13 @@ class Responses:
     def _response(say: Say, request: Json, output: list[Json]) -> Json:
         usage = {
             "input_tokens": say.input_tokens,
-            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "input_tokens_details": {
+                "cached_tokens": say.remembered, "cache_write_tokens": say.to_remember,
+            },
             "output_tokens": say.output_tokens,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": say.input_tokens + say.output_tokens,
-        }
+        }  # fmt: skip
         cut = say.finish == "length"
         return {
             "id": "resp_1", "object": "response", "created_at": MADE, "model": request["model"],
@@ -224,7 +227,7 @@ class Messages:
         tool = Messages._tool(request)
         message: Json = Messages._message(request) | {
             "content": [], "stop_reason": None, "stop_sequence": None,
-            "usage": {"input_tokens": say.input_tokens, "output_tokens": 1} if say.usage else None,
+            "usage": Messages._usage(say),
         }  # fmt: skip
         yield frame({"type": "message_start", "message": message}, "message_start")
         block: Json = {"type": "text", "text": ""}
@@ -264,9 +267,15 @@ class Messages:
 
     @staticmethod
     def _usage(say: Say) -> Json | None:
+        """Here the input does not hold what was or is to be remembered."""
         if not say.usage:
             return None
-        return {"input_tokens": say.input_tokens, "output_tokens": say.output_tokens}
+        return {
+            "input_tokens": say.input_tokens - say.remembered - say.to_remember,
+            "cache_read_input_tokens": say.remembered,
+            "cache_creation_input_tokens": say.to_remember,
+            "output_tokens": say.output_tokens,
+        }
 
 
 FORMATS: dict[str, type[Format]] = {

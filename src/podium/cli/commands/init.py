@@ -33,6 +33,7 @@ model = "rehearsal"
 
 # Serve identical calls from a cache across runs.
 # cache = false
+# cache_size = "500MB"
 
 # Which models stand behind the profiles that agents ask for. Without `model` above, what is not named here
 # comes from the first provider whose key is set; `podium models` shows it.
@@ -50,6 +51,7 @@ model = "rehearsal"
 # [providers.anthropic]
 # requests_per_minute = 50
 # tokens_per_minute = 40_000
+# prompt_cache = false  # do not ask it to remember long instructions
 """
 
 WORKFLOW = '''\

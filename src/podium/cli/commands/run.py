@@ -45,7 +45,7 @@ class RunFlags:
         int | None, Parameter(metavar="N", converter=whole_number, help="Most model calls at once.")
     ] = None
     cache: Annotated[
-        bool | None, Parameter(show_default=False, help="Serve identical calls from the cache.")
+        bool | None, Parameter(show_default=False, help="Serve identical model calls from a cache.")
     ] = None
     store: StoreUrl = None
 
