@@ -44,7 +44,7 @@ format: $(STAMP) ## Put the code into shape
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-bench: $(STAMP) ## Measure, beside plain asyncio and LangGraph; QUICK=1 for a small run
+bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydantic AI; QUICK=1 for a small run
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
 
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
