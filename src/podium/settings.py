@@ -66,6 +66,16 @@ class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """How structured replies are asked for; empty: the best way that the model supports."""
 
 
+class OtelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Traces of runs for OpenTelemetry: `[otel]`, or just `otel = true`."""
+
+    enabled: bool = True
+    endpoint: str = ""
+    """Address of a collector that speaks OTLP over HTTP; empty: as the OTEL_* variables say."""
+    content: bool = False
+    """Send prompts, replies and messages of errors too."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is started with when its own flags do not say otherwise."""
 
@@ -94,6 +104,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Addresses and limits, by the provider's name."""
     retry_wait: float = 1.0
     """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
+    otel: bool | OtelOptions | None = None
+    """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
     files: tuple[str, ...] = ()
     """The settings files that were read, the strongest first. Not a key."""
     sources: dict[str, str] = {}
@@ -150,6 +162,7 @@ _EXPECTED = {
     "prices": "a table of models with `input` and `output` in US dollars per million tokens",
     "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output`",
     "retry_wait": "a duration such as 500ms or 2s",
+    "otel": "true, false, or a table with `endpoint` and `content`",
 }
 
 
@@ -314,6 +327,7 @@ def _hint(key: str) -> str:
         "store": 'store = "podium.sqlite"',
         "profiles": '[profiles]\nfast = "rehearsal"',
         "prices": '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10',
+        "otel": '[otel]\nendpoint = "http://localhost:4318"',
         "providers": "[providers.openai]\nrequests_per_minute = 500",
     }
     return "" if key not in examples else f"For example: {examples[key]}"
