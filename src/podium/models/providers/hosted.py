@@ -53,7 +53,6 @@ class HostedModel:
         self._mode: Mode = mode
         """The way of asking for data that the settings want; empty: the best one."""
         self._close = opened.close
-        self._counted = opened.counted
         self._profile = opened.backend.profile
         self._tempered = _takes_temperature(opened.backend)
 
@@ -103,8 +102,7 @@ class HostedModel:
         except ModelFault:
             raise
         except Exception as error:
-            counted = tally if self._counted else Tally(1)
-            raise fault_of(error, counted, self._backend.base_url or "") from error
+            raise fault_of(error, tally, self._backend.base_url or "") from error
         finally:
             TALLY.reset(token)
 

@@ -82,6 +82,13 @@ async def count(request: Any) -> None:
         tally.requests += 1
 
 
+def count_sent(**told: Any) -> None:
+    """The same for AWS's client, which calls it in the thread of the request, with this task's variables."""
+    tally = TALLY.get()
+    if tally is not None:
+        tally.requests += 1
+
+
 async def cap(response: Any, kind: type[Capped] = CappedStream) -> None:
     """A hook: an answer begins. Compressed ones, which were not asked for, could unfold without end."""
     tally = TALLY.get()
