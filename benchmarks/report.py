@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 
 from benchmarks.common import FULL, WORKLOADS, Sizes
-from benchmarks.results import GOALS, Goal, Results, ratio, us_per_call
+from benchmarks.results import GOALS, Goal, Results, against, ratio, us_per_call
 
 NAMES = {
     "steps": "Podium, `run.step`",
     "asks": "Podium, `run.ask`",
     "command": "Podium, `podium resume`",
     "langgraph": "LangGraph, SQLite saver, sync",
+}
+
+ASKERS = {
+    "http": "bare HTTP client",
+    "adapter": "Podium, the adapter alone",
+    "ask": "Podium, `run.ask`",
+    "pydantic_ai": "Pydantic AI, `Agent.run`",
+    "langchain": "LangChain, `ainvoke`",
 }
 
 
@@ -84,6 +93,18 @@ def resume_rows(results: Results) -> Iterator[list[str]]:
         ]
 
 
+def asked_rows(results: Results) -> Iterator[list[str]]:
+    for asked in results.asked:
+        for asker, walls in asked.one.items():
+            yield [
+                f"{ASKERS[asker]} {asked.versions.get(asker, '')}".strip(),
+                number(statistics.median(walls) * 1000),
+                number(against(asked.one, asker, "http")),
+                number(statistics.median(asked.many[asker]) * 1000, 0),
+                number(against(asked.many, asker, "http")),
+            ]
+
+
 def render(results: Results, sizes: Sizes, latency: float) -> str:
     """The whole report."""
     machine = ", ".join(f"{key} {value}" for key, value in results.machine.items())
@@ -98,6 +119,14 @@ def render(results: Results, sizes: Sizes, latency: float) -> str:
     lines += ["", "## After `kill -9`", ""]
     head = ["", "spawn to first new call s", "of it replay s", "calls made again", "complete"]
     lines += table(head, list(resume_rows(results)))
+    if results.asked:
+        lines += ["", "## A question over HTTP", ""]
+        lines += [
+            "The same data asked of one provider on loopback that answers at once; medians.",
+            "",
+        ]
+        head = ["", "one, ms", "× bare", f"{sizes.fanout} at once, ms", "× bare"]
+        lines += table(head, list(asked_rows(results)))
     if results.followed is not None:
         seen = results.followed
         lines += ["", f"## {seen.readers} readers of one busy run", ""]

@@ -24,7 +24,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROOMS = (
     "errors", "settings", "engine", "stores", "models", "agents", "tools", "brain",
-    "report", "workflows", "api", "cluster", "server", "cli",
+    "report", "tracing", "workflows", "api", "cluster", "server", "cli",
 )  # fmt: skip
 """A file imports only from its own room and from rooms before it."""
 
@@ -36,6 +36,9 @@ LAZY = {
     ("models/registry.py", "podium.models.providers.opening"): "hosted models take a second to import",
     ("models/offers.py", "podium.models.prices"): "the price tables take a while to load",
     ("cli/commands/models.py", "podium.cli.trial"): "only `models test` makes a call, in a run of its own",
+    ("api/launch.py", "podium.tracing.follow"): "nothing of tracing is loaded when it is off",
+    ("tracing/collector.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
+    ("cli/commands/trace.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
     ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",
@@ -46,7 +49,7 @@ LAZY = {
 
 SLOW_TO_IMPORT = (
     "pydantic", "pydantic_ai", "genai_prices", "httpx2", "openai", "anthropic", "jinja2", "fastapi", "mcp",
-    "nh3",
+    "nh3", "opentelemetry",
 )  # fmt: skip
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 

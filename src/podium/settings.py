@@ -99,6 +99,16 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Seconds for connecting, and for each call; written like `time_limit`."""
 
 
+class OtelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Traces of runs for OpenTelemetry: `[otel]`, or just `otel = true`."""
+
+    enabled: bool = True
+    endpoint: str = ""
+    """Address of a collector that speaks OTLP over HTTP; empty: as the OTEL_* variables say."""
+    content: bool = False
+    """Send prompts, replies and messages of errors too."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is started with when its own flags do not say otherwise."""
 
@@ -132,6 +142,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """MCP servers, by the name that stands before the dot in the names of their tools."""
     retry_wait: float = 1.0
     """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
+    otel: bool | OtelOptions | None = None
+    """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
     files: tuple[str, ...] = ()
     """The settings files that were read, the strongest first. Not a key."""
     sources: dict[str, str] = {}
@@ -199,6 +211,7 @@ _EXPECTED = {
     "and `prompt_cache`",
     "mcp": "a table of servers, each with a `command` or a `url`",
     "retry_wait": "a duration such as 500ms or 2s",
+    "otel": "true, false, or a table with `endpoint` and `content`",
 }
 
 
@@ -415,6 +428,7 @@ def _hint(key: str) -> str:
         "store": 'store = "podium.sqlite"',
         "profiles": '[profiles]\nfast = "rehearsal"',
         "prices": '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10',
+        "otel": '[otel]\nendpoint = "http://localhost:4318"',
         "providers": "[providers.openai]\nrequests_per_minute = 500",
         "mcp": '[mcp.files]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-filesystem", "."]',
     }

@@ -78,7 +78,7 @@ async def start(
             concurrency=config["concurrency"],
             created=_as_logged(ctx, created),
         )
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+        return _under_way(ctx, driver, lease, models)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -142,7 +142,7 @@ async def resume(
         except BaseException:
             await ctx.store.release(lease)
             raise
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+        return _under_way(ctx, driver, lease, models)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -190,7 +190,7 @@ async def fork(
             ctx.store, lease.run_id, found, make_run=ctx.make_run(models), redact=ctx.redact,
             concurrency=config.get("concurrency", 0),
         )  # fmt: skip
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+        return _under_way(ctx, driver, lease, models)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -204,6 +204,16 @@ async def _acquired(store: Store, run_id: str, take_over: bool) -> tuple[Lease, 
         if not take_over:
             raise
         return await store.acquire(run_id, take_over=True), True
+
+
+def _under_way(ctx: Context, driver: Driver, lease: Lease, models: Models) -> RunHandle:
+    """From here on the run is driven, and traced if that is wanted."""
+    handle = RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+    if ctx.traces is not None:
+        from podium.tracing.follow import follow  # noqa: PLC0415 - nothing of it is loaded when it is off
+
+        handle.accompany(follow(handle.events(), ctx.store, handle.run_id, lease.last_seq, ctx.traces))
+    return handle
 
 
 async def _resumed(

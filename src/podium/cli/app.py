@@ -43,6 +43,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "show", "show:show", "[RUN] [STEP]", "One run: status, cost, questions, steps, result."),
     ("Look", "events", "events:events", "[RUN]", "The log of a run; --follow keeps watching."),
     ("Look", "report", "report:report", "[RUN]", "A report of a run as HTML, Markdown or JSON."),
+    ("Look", "trace", "trace:trace", "[RUN]", "The trace of a run for OpenTelemetry: a file, or sent."),
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
     ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
     ("Steer", "cancel", "cancel:cancel", "RUN", "Stop a run for good."),

@@ -24,6 +24,7 @@ from podium.models.registry import DEFAULT, is_hosted, open_model
 from podium.report.words import size
 from podium.settings import Settings, provider_keys
 from podium.stores import open_store
+from podium.tracing.destination import INSTALL, collector_named, destination_of, installed, shown_address
 
 SLOW_FSYNC_MS = 20.0
 LITTLE_DISK = 200_000_000
@@ -49,7 +50,7 @@ async def check_all(store: str | None) -> list[Check]:
     checks += [_settings(settings), await _store(settings)]
     if checks[-1].state != "fail":  # without a store there is nothing to lock
         checks += [*_disk(settings), await _lock(settings)]
-    return [*checks, _keys(), _extras(settings), _models(settings)]
+    return [*checks, _keys(), _extras(settings), _models(settings), *_tracing(settings)]
 
 
 def _python() -> Check:
@@ -161,6 +162,21 @@ def _extras(settings: Settings) -> Check:
         fix = install(",".join(dict.fromkeys(offer.provider.extra for offer in idle)))
         return Check("extras", "warn", f"{told}; without its client: {keys}", fix)
     return Check("extras", "ok", told)
+
+
+def _tracing(settings: Settings) -> list[Check]:
+    """Only where somebody wants traces; nothing is sent."""
+    try:
+        found = destination_of(settings)
+    except PodiumError as error:
+        return [Check("tracing", "fail", str(error), error.hint)]
+    if found is not None:
+        content = "with" if found.content else "without"
+        told = f"to {shown_address(found.endpoint)}, {content} prompts and replies"
+        return [Check("tracing", "ok", told)]
+    if settings.otel is None and collector_named() and not installed():
+        return [Check("tracing", "warn", "a collector is named, but OpenTelemetry is not installed", INSTALL)]
+    return []
 
 
 def _models(settings: Settings) -> Check:

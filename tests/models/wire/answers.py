@@ -46,7 +46,8 @@ class Refuse:
 
     def body(self) -> bytes:
         error: dict[str, Any] = {"type": self.code, "code": self.code, "message": self.message}
-        return json.dumps({"type": "error", "error": error}).encode()
+        # the message stands where each of the providers looks for it
+        return json.dumps({"type": "error", "message": self.message, "error": error}).encode()
 
 
 @dataclass(frozen=True, slots=True)

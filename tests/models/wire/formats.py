@@ -71,8 +71,15 @@ class Chat:
 
     @staticmethod
     def ends(say: Say, request: Json) -> Iterator[bytes]:
-        yield Chat._chunk(request, {}, Chat._finish(say, request))
-        if say.usage and request.get("stream_options", {}).get("include_usage"):
+        asked = request.get("stream_options", {}).get("include_usage")
+        # Mistral and Groq tell it unasked, with the last piece, each in a place of its own
+        unasked = (
+            {}
+            if asked or not say.usage
+            else {"usage": Chat._usage(say), "x_groq": {"usage": Chat._usage(say)}}
+        )
+        yield Chat._chunk(request, {}, Chat._finish(say, request), **unasked)
+        if say.usage and asked:
             yield frame(
                 Chat._head(request)
                 | {"object": "chat.completion.chunk", "choices": [], "usage": Chat._usage(say)}
@@ -80,9 +87,10 @@ class Chat:
         yield b"data: [DONE]\n\n"
 
     @staticmethod
-    def _chunk(request: Json, delta: Json, finish: str | None = None) -> bytes:
+    def _chunk(request: Json, delta: Json, finish: str | None = None, **more: Json) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return frame(Chat._head(request) | {"object": "chat.completion.chunk", "choices": [choice]})
+        whole = Chat._head(request) | {"object": "chat.completion.chunk", "choices": [choice]} | more
+        return frame(whole)
 
     @staticmethod
     def _head(request: Json) -> Json:

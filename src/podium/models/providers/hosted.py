@@ -69,7 +69,6 @@ class HostedModel:
         """The provider is asked to remember what stays the same."""
         self._mark = [*mark, mode]
         self._close = opened.close
-        self._counted = opened.counted
         self._profile = opened.backend.profile
         self._tempered = _takes_temperature(opened.backend)
 
@@ -124,8 +123,7 @@ class HostedModel:
         except ModelFault:
             raise
         except Exception as error:
-            counted = tally if self._counted else Tally(1)
-            raise fault_of(error, counted, self._backend.base_url or "") from error
+            raise fault_of(error, tally, self._backend.base_url or "") from error
         finally:
             TALLY.reset(token)
 
