@@ -1,7 +1,7 @@
-"""A folder that can be read and not left: every step down is taken from an open handle, links are not followed.
+"""A folder that can be read and not left.
 
-Paths are walked with `openat` and `O_NOFOLLOW`, one name at a time. What was checked is what is read: a link that
-is put into place between a check and its use leads nowhere.
+Paths are walked with `openat` and `O_NOFOLLOW`, one name at a time. What was checked is what is read: a link
+that is put into place between a check and its use leads nowhere.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ class Folder:
             raise ToolError(f"{path} is refused: `..` leads out of the folder.")
         for part in parts:
             if is_refused(part):
-                raise ToolError(
-                    f"{path} is refused: hidden files and files that may hold secrets are not read."
-                )
+                raise ToolError(f"{path} is refused: hidden files, and files that may hold secrets.")
         return parts
 
     @contextmanager
@@ -132,22 +130,20 @@ def _read(handle: int, name: str, told: str) -> bytes:
 
 def _below(handle: int, prefix: str, depth: int, left: list[int]) -> Iterator[Entry]:
     with os.scandir(handle) as scan:
-        entries = sorted(
-            (entry for entry in scan if not is_refused(entry.name)), key=lambda entry: entry.name
-        )
-    for entry in entries:
+        names = sorted(entry.name for entry in scan if not is_refused(entry.name))
+    for name in names:
         left[0] -= 1
         if left[0] < 0:
             return
-        path = f"{prefix}/{entry.name}" if prefix else entry.name
+        path = f"{prefix}/{name}" if prefix else name
         try:
-            found = os.stat(entry.name, dir_fd=handle, follow_symlinks=False)
+            found = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if stat.S_ISREG(found.st_mode):
                 yield Entry(path, is_folder=False, size=found.st_size)
             elif stat.S_ISDIR(found.st_mode):
                 yield Entry(path, is_folder=True)
                 if depth > 1:
-                    deeper = os.open(entry.name, _DIR, dir_fd=handle)
+                    deeper = os.open(name, _DIR, dir_fd=handle)
                     try:
                         yield from _below(deeper, path, depth - 1, left)
                     finally:

@@ -1,0 +1,113 @@
+"""Talking to a program on its input and output, one JSON message a line.
+
+The transport of the `mcp` package gives a stubborn program six seconds, and leaves it behind when we are
+killed. This one ends soon, kills all that was started, and keeps what the program said last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from podium.tools.mcp import keeper
+
+MAX_LINE = 16_000_000
+LEAVING_SECONDS = 0.5
+"""How long a program may take to leave by itself when its input ends."""
+
+Incoming = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
+
+
+@asynccontextmanager
+async def stdio_transport(
+    command: list[str], env: dict[str, str], cwd: str | None, said: deque[str]
+) -> AsyncGenerator[Streams]:
+    """The program for as long as the block lasts; `said` gets the last lines of its standard error."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *command,
+        env=env, cwd=cwd, start_new_session=True, limit=MAX_LINE,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        async with anyio.create_task_group() as tasks:
+            heard, incoming = anyio.create_memory_object_stream[Incoming](16)
+            outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](16)
+            tasks.start_soon(_hear, process, heard)
+            tasks.start_soon(_send, process, to_send)
+            tasks.start_soon(_keep_last_words, process, said)
+            try:
+                yield incoming, outgoing
+            finally:
+                incoming.close()
+                outgoing.close()
+                with anyio.CancelScope(shield=True):
+                    await _let_leave(process)
+                tasks.cancel_scope.cancel()
+    finally:
+        await _end(process)
+
+
+async def _hear(process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Incoming]) -> None:
+    assert process.stdout is not None
+    async with heard:  # closing it tells the session that the program is gone
+        with suppress(ValueError, anyio.BrokenResourceError):  # a line without end; nobody listens any more
+            while line := await process.stdout.readline():
+                await heard.send(_message(line))
+
+
+def _message(line: bytes) -> Incoming:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:  # many a program prints a greeting there
+        return error
+
+
+async def _send(
+    process: asyncio.subprocess.Process, to_send: MemoryObjectReceiveStream[SessionMessage]
+) -> None:
+    assert process.stdin is not None
+    async with to_send:
+        with suppress(ConnectionError):  # the program is gone, as its output tells too
+            async for message in to_send:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                process.stdin.write(text.encode() + b"\n")
+                await process.stdin.drain()
+
+
+async def _keep_last_words(process: asyncio.subprocess.Process, said: deque[str]) -> None:
+    assert process.stderr is not None
+    while chunk := await process.stderr.read(65_536):
+        said.extend(line for line in chunk.decode("utf-8", "replace").splitlines()[-20:] if line.strip())
+
+
+async def _let_leave(process: asyncio.subprocess.Process) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    with anyio.move_on_after(LEAVING_SECONDS):
+        await process.wait()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill what is left. The signals are sent before anything is waited for: a cancel cannot come between."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)  # the keeper kills everything below it, and ends
+    try:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVING_SECONDS):
+            await process.wait()
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVING_SECONDS):
+        await process.wait()
