@@ -34,6 +34,8 @@ HEAVY = {"pydantic", "pydantic_ai", "jinja2", "rich", "nh3", "markdown_it", "fas
 
 LAZY = {
     ("models/registry.py", "podium.models.providers.opening"): "hosted models take a second to import",
+    ("tools/toolbox.py", "podium.tools.web"): "an extra, and slow to import",
+    ("tools/toolbox.py", "podium.tools.mcp.connection"): "an extra, and slow to import",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
     ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",
@@ -44,7 +46,7 @@ LAZY = {
 
 SLOW_TO_IMPORT = (
     "pydantic", "pydantic_ai", "genai_prices", "httpx2", "openai", "anthropic", "jinja2", "fastapi", "mcp",
-    "nh3",
+    "nh3", "httpcore2", "trafilatura", "lxml", "ddgs", "anyio",
 )  # fmt: skip
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 

@@ -23,8 +23,8 @@ from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duratio
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
-    "McpServer", "OwnPrice", "ProviderOptions", "Settings", "debug_wanted", "default_store", "nearest", "parse_duration",
-    "provider_keys", "settings_files", "store_url", "user_file", "variable",
+    "McpServer", "OwnPrice", "ProviderOptions", "Settings", "debug_wanted", "default_store", "nearest",
+    "parse_duration", "provider_keys", "settings_files", "store_url", "user_file", "variable",
 ]  # fmt: skip
 
 FILE_NAME = "podium.toml"

@@ -19,6 +19,7 @@ from podium.tools.tool import ToolError
 
 MAX_FILE_BYTES = 10_000_000
 MAX_DEPTH = 24
+MAX_PATH = 500
 MAX_SEEN = 50_000
 """Entries that one walk looks at."""
 
@@ -63,8 +64,8 @@ class Folder:
             yield from _below(handle, "/".join(parts), MAX_DEPTH if deep else 1, [MAX_SEEN])
 
     def _parts(self, path: str) -> list[str]:
-        if "\0" in path or "\\" in path:
-            raise ToolError("A path is made of names with / between them.")
+        if "\0" in path or "\\" in path or len(path) > MAX_PATH:
+            raise ToolError("A path is made of names with / between them, and not endless.")
         if path.startswith(("/", "~")):
             raise ToolError(f"{path} is not below the folder: paths are relative to it.")
         parts = [part for part in PurePosixPath(path).parts if part != "."]
@@ -116,13 +117,16 @@ def _is_link(name: str, handle: int) -> bool:
 
 def _read(handle: int, name: str, told: str) -> bytes:
     file = _open(name, _FILE, handle, told)
-    with os.fdopen(file, "rb", closefd=True) as opened:
+    try:
         mode = os.fstat(file).st_mode
         if stat.S_ISDIR(mode):
             raise ToolError(f"{told} is a folder.")
         if not stat.S_ISREG(mode):
             raise ToolError(f"{told} is refused: it is not a regular file.")
-        data = opened.read(MAX_FILE_BYTES + 1)
+        with os.fdopen(file, "rb", closefd=False) as opened:
+            data = opened.read(MAX_FILE_BYTES + 1)
+    finally:
+        os.close(file)
     if len(data) > MAX_FILE_BYTES:
         raise ToolError(f"{told} is too large: over {MAX_FILE_BYTES:,} bytes.")
     return data
