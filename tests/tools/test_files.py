@@ -84,8 +84,9 @@ async def test_a_file_is_read_by_a_path_inside(folder: Path, path: str) -> None:
     [
         "../secret.txt", "deep/../../secret.txt", "/etc/passwd", "~/secret.txt", "up/secret.txt", "out.txt",
         "passwd", "inside.md", ".env", "./.env", ".git/config", "id_rsa", "server.pem", "Key.PEM", "prod.env",
-        "credentials", "credentials.json", "secrets.yaml", "deep\\..\\..\\secret.txt", "a.md\0.txt", "", ".", "deep", "pipe",
-        "nowhere.txt", "a.md/x", "x" * 5_000, "/dev/zero", "/proc/self/environ", "deep/", "up",
+        "credentials", "credentials.json", "secrets.yaml", "deep\\..\\..\\secret.txt", "a.md\0.txt", "", ".",
+        "deep", "pipe", "nowhere.txt", "a.md/x", "x" * 5_000, "/dev/zero", "/proc/self/environ", "deep/",
+        "up",
     ],
 )  # fmt: skip
 async def test_no_path_leads_out_or_to_a_secret(folder: Path, path: str) -> None:

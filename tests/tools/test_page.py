@@ -20,7 +20,8 @@ def test_a_page_that_is_no_article_is_read_whole() -> None:
     "source",
     [
         "", "<", "<html", "<title>", "<p>" * 5_000, "</p>" * 5_000, "<script>never closed", "<!--",
-        "<html><head><title>T<body>words", "\ud800 <p>x", "<p>" + "a" * 100_000, "<![CDATA[x]]>", "&#xFFFFFFFF;",
+        "<html><head><title>T<body>words", "\ud800 <p>x", "<p>" + "a" * 100_000, "<![CDATA[x]]>",
+        "&#xFFFFFFFF;",
     ],
 )  # fmt: skip
 def test_broken_html_is_read_as_far_as_it_goes(source: str) -> None:

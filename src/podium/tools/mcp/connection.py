@@ -45,7 +45,7 @@ class Connection:
         except TimeoutError as error:
             raise ToolError(f"{name} took longer than {self._server.timeout:g} s.") from error
         except MCPError as error:
-            raise ToolError(self._told(session, name, error)) from error
+            raise ToolError(await self._told(session, name, error)) from error
         except Exception:
             session.lost = True
             raise
@@ -76,15 +76,15 @@ class Connection:
                     await self.close()
                     if not isinstance(error, Exception):
                         raise
-                    raise ToolError(
-                        f"The MCP server {self.name} {_why(error, self._server, session)}."
-                    ) from error
+                    reason = await _why(error, self._server, session)
+                    raise ToolError(f"The MCP server {self.name} {reason}.") from error
             return self._session
 
-    def _told(self, session: Session, name: str, error: MCPError) -> str:
+    async def _told(self, session: Session, name: str, error: MCPError) -> str:
         if error.code == CONNECTION_CLOSED:
             session.lost = True
-            last = f" It said last: {session.said[-1][:200]}" if session.said else ""
+            said = await session.said.last()
+            last = f" It said last: {said}" if said else ""
             return conceal(f"The MCP server {self.name} ended during the call.{last}", self._server)
         if error.code == REQUEST_TIMEOUT:
             return f"{name} took longer than {self._server.timeout:g} s."
@@ -101,7 +101,7 @@ async def _list(name: str, server: McpServer, client: Client) -> dict[str, Named
     return name_tools(name, server, found)
 
 
-def _why(error: Exception, server: McpServer, session: Session) -> str:
+async def _why(error: Exception, server: McpServer, session: Session) -> str:
     """Why a server cannot be used, without any of its values."""
     if isinstance(error, TimeoutError):
         reason = f"did not answer within {server.timeout:g} s"
@@ -109,7 +109,8 @@ def _why(error: Exception, server: McpServer, session: Session) -> str:
         reason = f"cannot be used: {error}"
     else:
         reason = f"could not be reached: {_innermost(error)}"
-    last = f" (it said: {session.said[-1][:200]})" if session.said else ""
+    said = await session.said.last()
+    last = f" (it said: {said})" if said else ""
     return conceal(reason + last, server)
 
 

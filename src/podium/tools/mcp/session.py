@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import logging
 import shutil
-from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -20,7 +19,7 @@ from mcp_types import Implementation
 from podium import __version__
 from podium.settings import McpServer
 from podium.tools.mcp.naming import Named
-from podium.tools.mcp.stdio import stdio_transport
+from podium.tools.mcp.stdio import LastWords, stdio_transport
 from podium.tools.mcp.variables import child_environment, expand
 from podium.tools.tool import ToolError
 
@@ -34,8 +33,7 @@ class Session:
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
-        self.said: deque[str] = deque(maxlen=20)
-        """What the program wrote to its standard error last."""
+        self.said = LastWords()
         self.tools: dict[str, Named] = {}
         """By the names that models know."""
         self.lost = False
@@ -82,7 +80,7 @@ class Session:
             self._ready.cancel()
 
 
-def _transport(server: McpServer, said: deque[str]) -> AbstractAsyncContextManager[Any]:
+def _transport(server: McpServer, said: LastWords) -> AbstractAsyncContextManager[Any]:
     """How the server is reached. Variables are filled in here, at the last moment."""
     if server.command:
         env = child_environment(server)

@@ -29,11 +29,36 @@ Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 
 
+class LastWords:
+    """What a program wrote to its standard error last: often the reason why it ended."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=20)
+        self._over = asyncio.Event()
+        self._over.set()  # until a program is started
+
+    async def listen(self, pipe: asyncio.StreamReader) -> None:
+        """To the end of the pipe."""
+        self._over.clear()
+        try:
+            while chunk := await pipe.read(65_536):
+                lines = chunk.decode("utf-8", "replace").splitlines()
+                self._lines.extend(line.strip() for line in lines[-20:] if line.strip())
+        finally:
+            self._over.set()
+
+    async def last(self) -> str:
+        """The last line. A program that is ending may not have said it yet."""
+        with anyio.move_on_after(LEAVING_SECONDS):
+            await self._over.wait()
+        return self._lines[-1][:200] if self._lines else ""
+
+
 @asynccontextmanager
 async def stdio_transport(
-    command: list[str], env: dict[str, str], cwd: str | None, said: deque[str]
+    command: list[str], env: dict[str, str], cwd: str | None, said: LastWords
 ) -> AsyncGenerator[Streams]:
-    """The program for as long as the block lasts; `said` gets the last lines of its standard error."""
+    """The program for as long as the block lasts; `said` hears its standard error."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *command,
         env=env, cwd=cwd, start_new_session=True, limit=MAX_LINE,
@@ -45,7 +70,8 @@ async def stdio_transport(
             outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](16)
             tasks.start_soon(_hear, process, heard)
             tasks.start_soon(_send, process, to_send)
-            tasks.start_soon(_keep_last_words, process, said)
+            assert process.stderr is not None
+            tasks.start_soon(said.listen, process.stderr)
             try:
                 yield incoming, outgoing
             finally:
@@ -53,6 +79,7 @@ async def stdio_transport(
                 outgoing.close()
                 with anyio.CancelScope(shield=True):
                     await _let_leave(process)
+                    await said.last()
                 tasks.cancel_scope.cancel()
     finally:
         await _end(process)
@@ -83,12 +110,6 @@ async def _send(
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 process.stdin.write(text.encode() + b"\n")
                 await process.stdin.drain()
-
-
-async def _keep_last_words(process: asyncio.subprocess.Process, said: deque[str]) -> None:
-    assert process.stderr is not None
-    while chunk := await process.stderr.read(65_536):
-        said.extend(line for line in chunk.decode("utf-8", "replace").splitlines()[-20:] if line.strip())
 
 
 async def _let_leave(process: asyncio.subprocess.Process) -> None:

@@ -25,12 +25,12 @@ def expand(text: str, env: Mapping[str, str] | None = None) -> str:
 
 def conceal(text: str, server: McpServer, env: Mapping[str, str] | None = None) -> str:
     """A message without the values that the server was given, should it repeat one."""
+    for value in (*server.env.values(), *server.headers.values()):
+        text = text.replace(value, "[hidden]") if len(value) >= 6 and not VARIABLE.search(value) else text
     for given in (*server.env.values(), *server.headers.values(), *server.args, server.url):
         for name in VARIABLE.findall(given):
             if value := variable(name, env=env):
                 text = text.replace(value, f"${{{name}}}")
-    for value in (*server.env.values(), *server.headers.values()):
-        text = text.replace(value, "[hidden]") if len(value) >= 6 else text
     return text
 
 
