@@ -1,4 +1,5 @@
-# Everything a newcomer or a build machine runs. Needs Python 3.11 or newer, Node (it runs the type checker) and make;
+# Everything a newcomer or a build machine runs. Needs Python 3.11 or newer, Node and npm (the type checker, and servers
+# that some tests talk to) and make;
 # the rest is installed into .venv from the lock files, through pip as it is configured on this machine.
 
 VENV    := .venv

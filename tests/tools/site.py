@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -65,11 +66,11 @@ class Site:
                 writer.write(answer.endless)
                 await writer.drain()
                 await asyncio.sleep(answer.pause)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
             pass  # the client hung up: that is its right
         finally:
             writer.close()
-            with suppress(ConnectionError):
+            with suppress(ConnectionError, ssl.SSLError):
                 await writer.wait_closed()
 
 
@@ -92,10 +93,10 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
 
 
 @asynccontextmanager
-async def serving(**pages: Answer) -> AsyncGenerator[Site]:
+async def serving(tls: ssl.SSLContext | None = None, /, **pages: Answer) -> AsyncGenerator[Site]:
     """A site for as long as the block lasts; pages by their first name."""
     site = Site({f"/{name}": page for name, page in pages.items()})
-    server = await asyncio.start_server(site.connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(site.connected, "127.0.0.1", 0, ssl=tls)
     site.port = server.sockets[0].getsockname()[1]
     try:
         yield site

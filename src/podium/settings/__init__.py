@@ -18,7 +18,7 @@ import msgspec
 import platformdirs
 
 from podium.errors import SettingsError
-from podium.settings.servers import McpServer, read_servers
+from podium.settings.servers import EXAMPLE, McpServer, read_servers
 from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duration
 
 __all__ = [
@@ -301,6 +301,7 @@ def _hint(key: str) -> str:
         "store": 'store = "podium.sqlite"',
         "profiles": '[profiles]\nfast = "rehearsal"',
         "prices": '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10',
+        "mcp": EXAMPLE,
         "providers": "[providers.openai]\nrequests_per_minute = 500",
     }
     return "" if key not in examples else f"For example: {examples[key]}"

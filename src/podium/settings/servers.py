@@ -12,9 +12,8 @@ import msgspec
 from podium.errors import SettingsError
 from podium.settings.words import SECRET_HEADERS, SECRET_NAMES, VARIABLE, nearest, parse_duration
 
-EXAMPLE = (
-    'For example: [mcp.files]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-filesystem", "."]'
-)
+EXAMPLE = '[mcp.files]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-filesystem", "."]'
+_HINT = f"For example: {EXAMPLE}"
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,12 +72,12 @@ def _read_server(name: str, given: Any, source: str, base: Path) -> McpServer:
             hint = f"Did you mean `{meant}`?" if meant else f"Valid keys: {', '.join(fields)}."
             raise SettingsError(f"{where}: `{key}` is not a setting.", hint=hint)
     if bool(table.get("command")) == bool(table.get("url")):
-        raise SettingsError(f"{where} must have either a `command` or a `url`.", hint=EXAMPLE)
+        raise SettingsError(f"{where} must have either a `command` or a `url`.", hint=_HINT)
     try:
         timed = {"timeout": parse_duration(table["timeout"])} if "timeout" in table else {}
         server = msgspec.convert(table | timed, McpServer)
     except (msgspec.ValidationError, ValueError, TypeError) as error:
-        raise SettingsError(f"{where} is wrong: {error}.", hint=EXAMPLE) from error
+        raise SettingsError(f"{where} is wrong: {error}.", hint=_HINT) from error
     return msgspec.structs.replace(
         server,
         command=str((base / server.command).absolute()) if "/" in server.command else server.command,

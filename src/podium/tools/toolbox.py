@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from podium.settings import McpServer, Settings, nearest
+from podium.tools.aside import aside
 from podium.tools.files import file_tools
 from podium.tools.tool import Tool, ToolError, ToolResult, ToolSpec, bounded, failed
 
@@ -75,8 +76,8 @@ class Toolbox:
     async def _call(self, name: str, args: dict[str, Any]) -> ToolResult:
         server = name.partition(".")[0]
         if "." in name and server in self._servers:
-            return await self._connection(server).call(name, args)
-        own = self._own_tools()
+            return await (await self._connection(server)).call(name, args)
+        own = await self._own_tools()
         if name not in own:
             meant = nearest(name, [*own, *(f"{server}." for server in self._servers)])
             raise ToolError(f"There is no tool {name!r}." + (f" Did you mean {meant!r}?" if meant else ""))
@@ -84,36 +85,46 @@ class Toolbox:
 
     async def _own_specs(self) -> list[ToolSpec]:
         try:
-            return [tool.spec for tool in self._own_tools().values()]
+            return [tool.spec for tool in (await self._own_tools()).values()]
         except ToolError as error:
             self.troubles.append(str(error))
             return [tool.spec for tool in self._own.values()]
 
     async def _server_specs(self, name: str) -> list[ToolSpec]:
         try:
-            return await self._connection(name).specs()
+            return await (await self._connection(name)).specs()
         except ToolError as error:
             self.troubles.append(str(error))
             return []
 
-    def _own_tools(self) -> dict[str, Tool]:
+    async def _own_tools(self) -> dict[str, Tool]:
         """The tools of the folder and of the web, which are loaded when they are first needed."""
         if self._web:
-            try:
-                from podium.tools.web import web_tools  # noqa: PLC0415 - an extra, slow to import
-            except ModuleNotFoundError as error:
-                raise ToolError(MISSING.format(what="The tools for the web", extra="web")) from error
+            tools = await aside(_load_web, self._settings, self._fetcher)
+            self._own |= {tool.spec.name: tool for tool in tools}
             self._web = False
-            self._own |= {tool.spec.name: tool for tool in web_tools(self._settings, self._fetcher)}
         return self._own
 
-    def _connection(self, name: str) -> Connection:
+    async def _connection(self, name: str) -> Connection:
+        connection = await aside(_load_connection) if name not in self._connections else None
         if self._closed:
             raise ToolError("The tools are closed.")
-        if name not in self._connections:
-            try:
-                from podium.tools.mcp.connection import Connection  # noqa: PLC0415 - an extra, slow to import
-            except ModuleNotFoundError as error:
-                raise ToolError(MISSING.format(what="MCP servers", extra="mcp")) from error
-            self._connections[name] = Connection(name, self._servers[name])
+        if connection is not None and name not in self._connections:
+            self._connections[name] = connection(name, self._servers[name])
         return self._connections[name]
+
+
+def _load_web(settings: Settings | None, fetcher: Fetcher | None) -> list[Tool]:
+    try:
+        from podium.tools.web import web_tools  # noqa: PLC0415 - an extra, slow to import
+    except ModuleNotFoundError as error:
+        raise ToolError(MISSING.format(what="The tools for the web", extra="web")) from error
+    return web_tools(settings, fetcher)
+
+
+def _load_connection() -> type[Connection]:
+    try:
+        from podium.tools.mcp.connection import Connection  # noqa: PLC0415 - an extra, slow to import
+    except ModuleNotFoundError as error:
+        raise ToolError(MISSING.format(what="MCP servers", extra="mcp")) from error
+    return Connection

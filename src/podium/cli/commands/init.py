@@ -49,6 +49,11 @@ model = "rehearsal"
 # [providers.anthropic]
 # requests_per_minute = 50
 # tokens_per_minute = 40_000
+
+# MCP servers whose tools agents may use; ${VARIABLE} is filled in when the server is used.
+# [mcp.files]
+# command = "npx"
+# args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
 """
 
 WORKFLOW = '''\

@@ -77,7 +77,9 @@ class Session:
                 self._ready.set_exception(error)
                 self._ready.exception()  # nobody may be waiting any more
         finally:
-            self._ready.cancel()
+            if not self._ready.done():  # cancelled: whoever still waits is not
+                self._ready.set_exception(ToolError("it was closed"))
+                self._ready.exception()
 
 
 def _transport(server: McpServer, said: LastWords) -> AbstractAsyncContextManager[Any]:

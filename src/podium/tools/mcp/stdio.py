@@ -79,7 +79,8 @@ async def stdio_transport(
                 outgoing.close()
                 with anyio.CancelScope(shield=True):
                     await _let_leave(process)
-                    await said.last()
+                    if process.returncode is not None:  # it left by itself: what it said last is the reason
+                        await said.last()
                 tasks.cancel_scope.cancel()
     finally:
         await _end(process)
