@@ -197,6 +197,30 @@ async def test_a_cancel_passes_through_and_leaves_no_process() -> None:
 
 
 @linux
+def test_two_cancels_and_the_end_of_the_loop_leave_no_process() -> None:
+    """The most hurried end there is: cancelled, cancelled again while it cleans up, and the loop closes."""
+
+    async def work() -> list[int]:
+        tools = Toolbox(mcp={"small": small("stubborn")})
+        pids = await pids_of(tools)
+
+        async def hold() -> None:
+            async with tools:
+                await tools.call("small.hang", {})
+
+        task = asyncio.create_task(hold())
+        for _ in range(2):
+            await asyncio.sleep(0.05)
+            task.cancel()
+        await asyncio.wait({task})
+        return pids
+
+    pids = asyncio.run(work())
+    assert len(pids) == 2
+    assert not any(is_alive(pid) for pid in pids)
+
+
+@linux
 async def test_a_cancel_while_connecting_leaves_no_process(tmp_path: Path) -> None:
     log = tmp_path / "starts"
 

@@ -25,6 +25,9 @@ MAX_LINE = 16_000_000
 LEAVING_SECONDS = 0.5
 """How long a program may take to leave by itself when its input ends."""
 
+ENDING_SECONDS = 1.0
+"""How long the keeper may take to kill everything."""
+
 Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 
@@ -121,15 +124,21 @@ async def _let_leave(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill what is left. The signals are sent before anything is waited for: a cancel cannot come between."""
+    """Kill what is left: the keeper is told to, before anything is waited for, and it kills all below it.
+
+    A second cancel does not shorten the wait: the keeper must not be killed before it has done its work, and
+    the loop must not close over a process that still ends.
+    """
     if process.returncode is None:
         with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)  # the keeper kills everything below it, and ends
-    try:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVING_SECONDS):
-            await process.wait()
-    finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVING_SECONDS):
-        await process.wait()
+            process.send_signal(signal.SIGTERM)
+    interrupted, ends = None, asyncio.get_running_loop().time() + ENDING_SECONDS
+    while process.returncode is None and asyncio.get_running_loop().time() < ends:
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError as cancel:
+            interrupted = cancel
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if interrupted is not None:
+        raise interrupted
