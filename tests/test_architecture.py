@@ -39,6 +39,8 @@ LAZY = {
     ("api/launch.py", "podium.tracing.follow"): "nothing of tracing is loaded when it is off",
     ("tracing/collector.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
     ("cli/commands/trace.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
+    ("tools/toolbox.py", "podium.tools.web"): "an extra, and slow to import",
+    ("tools/toolbox.py", "podium.tools.mcp.connection"): "an extra, and slow to import",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
     ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",
@@ -49,7 +51,7 @@ LAZY = {
 
 SLOW_TO_IMPORT = (
     "pydantic", "pydantic_ai", "genai_prices", "httpx2", "openai", "anthropic", "jinja2", "fastapi", "mcp",
-    "nh3", "opentelemetry",
+    "nh3", "opentelemetry", "httpcore2", "trafilatura", "lxml", "ddgs", "anyio",
 )  # fmt: skip
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from podium.settings import Settings
+
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -44,6 +46,13 @@ def write_files(page: str, folder: Path) -> list[str]:
             (folder / match[1]).write_text(body)
             names.append(match[1])
     return names
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_settings_of_a_page_are_valid(page: str, tmp_path: Path) -> None:
+    for block in blocks(page, "toml"):
+        (tmp_path / "podium.toml").write_text(block)
+        assert Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull}).sources, block
 
 
 @pytest.mark.parametrize("page", PAGES)

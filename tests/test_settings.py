@@ -8,6 +8,7 @@ import pytest
 
 from podium.errors import SettingsError
 from podium.settings import (
+    McpServer,
     OwnPrice,
     Settings,
     parse_duration,
@@ -266,6 +267,73 @@ def test_sizes_are_written_as_people_write_them(text: str | int, size: int) -> N
 def test_what_is_no_size_is_refused(text: str | float) -> None:
     with pytest.raises(ValueError, match="size"):
         parse_size(text)
+
+
+def test_mcp_servers_merge_over_the_sources_and_paths_count_from_their_file(
+    project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "user.toml").write_text('[mcp.far]\nurl = "https://a.example/mcp"\ntimeout = "2m"\n')
+    (project / "podium.toml").write_text(
+        '[mcp.near]\ncommand = "bin/server"\ncwd = "data"\nargs = ["-v"]\n'
+        'env = { KEY = "${MY_KEY}" }\ntools = ["read"]\n'
+    )
+    servers = Settings.load(project / "deep", env(tmp_path)).mcp
+    assert servers["far"] == McpServer(url="https://a.example/mcp", timeout=120)
+    assert servers["near"] == McpServer(
+        command=f"{project}/bin/server",
+        cwd=f"{project}/data",
+        args=["-v"],
+        env={"KEY": "${MY_KEY}"},
+        tools=["read"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "hint"),
+    [
+        ('[mcp.a]\ncomand = "x"\n', "`comand` is not a setting", "Did you mean `command`?"),
+        ('[mcp.a]\ncommand = "x"\nzzz = 1\n', "`zzz` is not a setting", "Valid keys: command, args"),
+        ("[mcp.a]\nargs = []\n", "either a `command` or a `url`", "For example: [mcp.files]"),
+        ('[mcp.a]\ncommand = "x"\nurl = "y"\n', "either a `command` or a `url`", "For example"),
+        ('[mcp.a]\ncommand = "x"\nargs = "y"\n', "Expected `array`", "For example"),
+        ('[mcp.a]\ncommand = "x"\ntimeout = "soon"\n', "'soon' is not a duration", "For example"),
+        ('[mcp.a]\nurl = "x"\ntransport = "smoke"\n', "Invalid enum value", "For example"),
+        ('[mcp."a.b"]\ncommand = "x"\n', "letters, digits, - and _", ""),
+        ("mcp = 3\n", "`mcp` in", "For example: [mcp.files]"),
+        ("[mcp]\na = 3\n", "either a `command` or a `url`", "For example"),
+    ],
+)  # fmt: skip
+def test_a_wrong_mcp_server_is_refused(
+    text: str, told: str, hint: str, project: Path, tmp_path: Path
+) -> None:
+    (project / "podium.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(project, env(tmp_path))
+    assert told in str(caught.value)
+    assert str(project / "podium.toml") in str(caught.value)
+    assert hint in caught.value.hint
+
+
+def test_no_error_about_an_mcp_server_repeats_its_values(project: Path, tmp_path: Path) -> None:
+    text = '[mcp.a]\nurl = "x"\nheaders = { Authorization = "Bearer abc-very-secret" }\nargs = 3\n'
+    (project / "podium.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(project, env(tmp_path))
+    assert "abc-very-secret" not in str(caught.value) + caught.value.hint
+
+
+def test_secrets_of_mcp_servers_are_known() -> None:
+    server = McpServer(
+        url="x",
+        headers={
+            "Authorization": "Bearer ${FAR_PAT}",
+            "X-Api-Key": "literal-key",
+            "Accept": "application/json",
+        },
+        env={"GITHUB_TOKEN": "literal-token", "TOKEN": "${FAR_PAT}", "MODE": "production", "DIR": "${HOME}"},
+    )
+    found = Settings(mcp={"far": server}).secrets({"FAR_PAT": "value-of-pat", "HOME": "/some/where/at/home"})
+    assert set(found) == {"value-of-pat", "literal-key", "literal-token"}
 
 
 def test_keys_are_looked_for_under_their_own_names() -> None:

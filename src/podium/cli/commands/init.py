@@ -52,6 +52,11 @@ model = "rehearsal"
 # requests_per_minute = 50
 # tokens_per_minute = 40_000
 # prompt_cache = false  # do not ask it to remember long instructions
+
+# MCP servers whose tools agents may use; ${VARIABLE} is filled in when the server is used.
+# [mcp.files]
+# command = "npx"
+# args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
 """
 
 WORKFLOW = '''\
