@@ -29,5 +29,14 @@ def untrusted(text: str, source: str, limit: int = 0) -> str:
     )
 
 
+_WHOLE = re.compile(r"BEGIN UNTRUSTED (\w+) from [^\n]*\n\([^\n]*\)\n(.*)\nEND UNTRUSTED \1", re.DOTALL)
+
+
+def unfenced(text: str) -> str:
+    """A fenced text as it was, for people; any other text as it is."""
+    found = _WHOLE.fullmatch(text)
+    return found[2] if found else text
+
+
 def _broken(text: str) -> str:
     return _FENCE.sub(r"\1\2[\3]", text)

@@ -59,7 +59,9 @@ def rehearse_execution(call: Call) -> dict[str, Any]:
     task = _task(call)
     wanted = _section(call.prompt, "Deliverable")
     read = [f"{title} ({state})" for _, title, state in _CHILD.findall(_section(call.prompt, "What you can"))]
-    files = re.findall(r"^## list_files .*?<<<list_files\n(.*?)\n>>>", call.prompt, re.DOTALL | re.MULTILINE)
+    files = re.findall(
+        r"^## list_files .*?\(Material[^\n]*\n(.*?)\nEND ", call.prompt, re.DOTALL | re.MULTILINE
+    )
     actions: list[dict[str, Any]] = [{"kind": "analysis", "note": f"What “{task}” asks for."}]
     if "`list_files`" in call.prompt and "# What your tool calls returned" not in call.prompt:
         actions.append(
