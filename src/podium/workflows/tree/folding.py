@@ -88,8 +88,12 @@ class NodeState(msgspec.Struct):
     band: int | None
     step_id: str = ""
     status: str = "created"
+    last_open: str = "created"
+    """The status before it ended: where it goes on if the run is resumed."""
     message: str = ""
-    """What its last status told besides: `band:0`, `guard:maxDepth`, `budget:calls`."""
+    """What its last status told besides: `band:0`, `guard:maxDepth`."""
+    stopped: str = ""
+    """Why it is blocked: `budget:calls`, `rejected`."""
     guards: list[str] = []
     executed: bool = False
     """It did its task itself, whatever was planned before."""
@@ -202,8 +206,18 @@ class TreeState:
         if isinstance(event.data, RunResumed):
             self._still_s += (event.time - self._last).total_seconds()
             self._running.clear()
+            self._reopen()
         self._last = event.time
         return (event.time - self._first).total_seconds() - self._still_s
+
+    def _reopen(self) -> None:
+        """A run that is taken up again goes on with what was stopped, and with all above it. It does not tell
+        once more what it had begun to do there."""
+        stopped = [node for node in self.nodes.values() if node.status == "blocked" or node is self.root]
+        for node in {one.id: one for begun in stopped for one in self.lineage(begun)}.values():
+            if node.status in ENDED:
+                node.error = node.outcome = ""
+                self._move(node, node.last_open, None, inherited=False)
 
     def _create(self, data: events.NodeCreated) -> None:
         if data.node_id in self.nodes:
@@ -240,7 +254,10 @@ class TreeState:
                 _note(node, data)
 
     def _set_status(self, node: NodeState, data: events.NodeStatus, now: float) -> None:
-        node.message = data.message
+        if data.status == "blocked":
+            node.stopped = data.message
+        else:
+            node.message = data.message
         kind, _, detail = data.message.partition(":")
         if kind == "guard" and detail not in node.guards:
             node.guards.append(detail)
@@ -249,11 +266,12 @@ class TreeState:
             node.error = ""
         self._move(node, data.status, now, inherited=bool(data.inherited))
 
-    def _move(self, node: NodeState, status: str, now: float, *, inherited: bool) -> None:
+    def _move(self, node: NodeState, status: str, now: float | None, *, inherited: bool) -> None:
         """Change a status, and count it in all subtrees that it is part of."""
         before, node.status = node.status, status
         node.inherited = inherited
         node.ended_s = now if status in ENDED else None
+        node.last_open = node.last_open if status in ENDED else status
         for one in self.lineage(node):
             below = one.below
             below.ended += (status in ENDED) - (before in ENDED)

@@ -48,7 +48,7 @@ def standing(node: NodeState, *, alive: bool = True) -> tuple[str, str, Weight]:
         return OUTCOMES.get(node.outcome, ("✓", node.outcome, "result"))
     sign, word, weight = STATUSES.get(node.status, ("·", node.status, "routine"))
     if node.status == "blocked":
-        word = "out of budget" if node.message.startswith("budget:") else node.message or word
+        word = "out of budget" if node.stopped.startswith("budget:") else node.stopped or word
     elif node.status != "failed" and not alive:
         return INTERRUPTED
     elif node.status == "waiting" and node.plan is not None:
@@ -138,6 +138,8 @@ def _band(node: NodeState) -> Line | None:
 
 
 def _executing(data: events.NodeStatus, node: NodeState) -> Line | None:
+    if data.message == "guard:maxDepth":  # what the person asked for, at every leaf of a deep tree
+        return Line(f"does it itself: {_guard(data.message)}", indent=node.depth)
     if data.message.startswith("guard:"):
         return Line(f"does it itself: {_guard(data.message)}", "warning", mark="!", indent=node.depth)
     return Line("does it itself", indent=node.depth)
