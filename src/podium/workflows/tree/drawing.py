@@ -96,7 +96,7 @@ def _waiting_steps(node: NodeState) -> int:
     plan = node.plan
     if plan is None or node.status in ENDED:
         return 0
-    return sum(step not in plan.statuses for step in plan.steps)
+    return sum(step not in plan.statuses and step not in plan.nodes for step in plan.steps)
 
 
 def _line(node: NodeState, alive: bool) -> Line:
