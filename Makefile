@@ -6,7 +6,7 @@ BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
 SOURCES := src tests examples benchmarks
 
-EXAMPLE ?= examples/fanout.py
+EXAMPLE ?= tree
 REQUEST ?= Plan a weekend in Lisbon for three friends
 WORKERS ?= 2
 UV      := uv==0.13.7
@@ -27,8 +27,8 @@ help: ## List the targets
 
 setup: $(STAMP) ## Make .venv and install everything into it
 
-demo: $(STAMP) ## Run an example with the offline rehearsal model
-	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)"
+demo: $(STAMP) ## Run the tree (or EXAMPLE=FILE.py) with the offline rehearsal model
+	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)" --model rehearsal
 	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 
 test: system check ## All checks, then all tests
