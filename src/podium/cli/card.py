@@ -138,8 +138,9 @@ def print_pairs(console: Console, made: list[tuple[str, str]], steps: list[tuple
 
 def print_result(console: Console, output: Any, shown_by: Presentation, whole: str) -> None:
     """What there is to read when it is short, its beginning otherwise; then what it came to in figures."""
-    if output is not None:
-        _print_text(console, _readable(output, shown_by), whole)
+    text = "" if output is None else _readable(output, shown_by)
+    if text:
+        _print_text(console, text, whole)
     if summary := shown_by.summary():
         say_line(console)
         say_prose(console, (one_line(summary), "dim"))

@@ -24,9 +24,9 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
     if facts.status != "completed":
         reason = f" ({facts.stop_reason})" if facts.stop_reason not in ("", facts.status) else ""
         parts.append(f"**{facts.status}{reason}** {safe(facts.error)}".strip())
-    if facts.deliverable is not None:
+    if facts.deliverable:
         parts.append(safe(facts.deliverable).strip())
-    elif facts.output is not None:
+    elif facts.deliverable is None and facts.output is not None:
         parts.append(f"```json\n{safe(pretty(facts.output))}\n```")
     parts += _bullets("Warnings", facts.warnings)
     parts += _bullets("Missing", facts.missing)

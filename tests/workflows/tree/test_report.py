@@ -164,11 +164,17 @@ def test_fifteen_hundred_nodes_make_a_page_that_opens() -> None:
     assert "podium show run0run0run0 --all" in text
 
 
-def test_the_deliverable_is_the_document_and_without_one_the_output_is_shown() -> None:
+def test_the_deliverable_is_the_document_and_a_tree_without_one_has_nothing_to_read() -> None:
     shown = TreePresentation()
     assert shown.deliverable(OUTPUT) == OUTPUT["document"]
-    assert shown.deliverable({"document": "", "nodes": []}) is None
+    assert shown.deliverable({"document": "", "nodes": []}) == ""
     assert shown.deliverable(None) is None
+
+
+def test_an_empty_document_is_no_result_and_no_data() -> None:
+    facts, sections = told(output={"result": None, "document": "", "nodes": []})
+    assert "There is no result" in to_html(facts, sections)
+    assert "document" not in to_markdown(facts, sections)
 
 
 def test_the_primary_artifact_leads() -> None:
