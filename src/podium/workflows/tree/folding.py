@@ -90,8 +90,8 @@ class NodeState(msgspec.Struct):
     status: str = "created"
     last_open: str = "created"
     """The status before it ended: where it goes on if the run is resumed."""
-    message: str = ""
-    """What its last status told besides: `band:0`, `guard:maxDepth`."""
+    current_band: int | None = None
+    """The band of its plan that was begun last."""
     stopped: str = ""
     """Why it is blocked: `budget:calls`, `rejected`."""
     guards: list[str] = []
@@ -217,7 +217,8 @@ class TreeState:
         for node in {one.id: one for begun in stopped for one in self.lineage(begun)}.values():
             if node.status in ENDED:
                 node.error = node.outcome = ""
-                self._move(node, node.last_open, None, inherited=False)
+                parent = node.current_band is not None and not node.executed
+                self._move(node, "waiting" if parent else node.last_open, None, inherited=False)
 
     def _create(self, data: events.NodeCreated) -> None:
         if data.node_id in self.nodes:
@@ -256,9 +257,8 @@ class TreeState:
     def _set_status(self, node: NodeState, data: events.NodeStatus, now: float) -> None:
         if data.status == "blocked":
             node.stopped = data.message
-        else:
-            node.message = data.message
         kind, _, detail = data.message.partition(":")
+        node.current_band = int(detail) if kind == "band" and detail.isdigit() else node.current_band
         if kind == "guard" and detail not in node.guards:
             node.guards.append(detail)
         node.executed = data.status == "executing" or (node.executed and data.status != "delegating")

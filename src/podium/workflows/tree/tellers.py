@@ -58,8 +58,7 @@ def standing(node: NodeState, *, alive: bool = True) -> tuple[str, str, Weight]:
 
 def band_number(node: NodeState) -> int:
     """The band that a node waits for, counted from 1."""
-    _, _, index = node.message.partition(":")
-    return int(index) + 1 if index.isdigit() else 1
+    return 1 if node.current_band is None else node.current_band + 1
 
 
 def spent(node: NodeState) -> tuple[str, ...]:
