@@ -8,7 +8,8 @@ import msgspec
 
 from podium.report.lines import Line
 from podium.report.words import count, one_line
-from podium.workflows.tree.folding import ENDED, NodeState, TreeState
+from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.node_state import ENDED, NodeState
 from podium.workflows.tree.tellers import spent, standing
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from podium.engine.events import Charge
-from podium.workflows.tree.folding import ENDED, NodeState, PlanState, TreeState
+from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.node_state import ENDED, NodeState, PlanState
 from podium.workflows.tree.tellers import GUARDS, standing
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from podium.report.words import one_line
-from podium.workflows.tree.folding import NodeState, TreeState
+from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.node_state import NodeState
 from podium.workflows.tree.tellers import standing
 
 WIDTH, ROW, GAP = 1000.0, 30, 2

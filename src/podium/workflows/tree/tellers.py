@@ -11,7 +11,8 @@ from podium.engine.events import Event, EventData, RunWarned
 from podium.report.lines import Line, Weight
 from podium.report.words import count, duration, money, one_line
 from podium.workflows.tree import events
-from podium.workflows.tree.folding import NodeState, TreeState
+from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.node_state import NodeState
 
 GUARDS = {
     "maxDepth": "the tree may not grow deeper here",
