@@ -8,7 +8,7 @@ SMALL   := .bench/venv-small
 STAMP   := $(VENV)/.installed
 SOURCES := src tests examples benchmarks
 
-EXAMPLE ?= examples/fanout.py
+EXAMPLE ?= tree
 REQUEST ?= Plan a weekend in Lisbon for three friends
 WORKERS ?= 2
 SERVERS := $(VENV)/mcp-servers/.installed
@@ -30,7 +30,7 @@ help: ## List the targets
 
 setup: $(STAMP) ## Make .venv and install everything into it
 
-demo: $(STAMP) ## Run an example with the offline rehearsal model
+demo: $(STAMP) ## Run the tree (or EXAMPLE=FILE.py) with the offline rehearsal model
 	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)" --model rehearsal
 	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 

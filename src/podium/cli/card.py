@@ -17,11 +17,17 @@ from podium.cli.terminal import err, out, print_raw, results
 from podium.engine.events import Charge, RunWaiting
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
+from podium.report.presentation import Presentation
 from podium.report.words import amount, brief, clock, count, model_name, money, one_line, pretty, safe, size
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
 SHOWN_LINES = 24
 """How much of an output the card shows."""
+SHOWN_WARNINGS = 10
+SHOWN_ARTIFACTS = 24
+"""How many are listed one by one."""
+FEW_ARTIFACTS = 4
+"""Up to here they are listed beside the leading ones."""
 LEAST_ROOM = 20
 """With less room than this beside it, a request gets a line of its own."""
 
@@ -46,7 +52,7 @@ def print_header(state: RunState) -> None:
     say_line(console)
 
 
-def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
+def print_card(result: RunResult, state: RunState, shown: Presentation, commands: Commands) -> None:
     """How it ended, what it made, what it cost, what to do next."""
     console = out()
     say_line(console)
@@ -55,9 +61,9 @@ def print_card(result: RunResult, state: RunState, commands: Commands) -> None:
     if result.rehearsal and made_up:
         say_prose(console, (REHEARSAL, "yellow"))
     print_problems(console, result)
-    print_result(console, result.output, commands("show", result.run_id, "--output"))
+    print_result(console, result.output, shown, commands("show", result.run_id, "--output"))
     print_questions(console, result.questions)
-    print_pairs(console, result, next_steps(state, result.status, commands))
+    print_pairs(console, made_of(result, shown, commands), next_steps(state, result.status, commands))
 
 
 def print_status(console: Console, result: RunResult) -> None:
@@ -72,10 +78,10 @@ def _reason(result: RunResult) -> str:
     return f" ({said})" if said and said != result.status else ""
 
 
-def print_quietly(result: RunResult, state: RunState, commands: Commands) -> None:
+def print_quietly(result: RunResult, state: RunState, shown: Presentation, commands: Commands) -> None:
     """The output alone; what is wrong with it goes to stderr."""
     if result.output is not None:
-        print_output(result.output)
+        print_output(result.output, shown)
     if result.status == "completed":
         return
     error = f"  {one_line(result.error)}" if result.error else ""
@@ -93,8 +99,11 @@ def print_problems(console: Console, result: RunResult) -> None:
         say_prose(console, label, safe(result.error))
     if result.hint:
         say_prose(console, ("Hint: ", "bold"), safe(result.hint))
-    for warning in result.warnings:
+    for warning in result.warnings[:SHOWN_WARNINGS]:
         say_prose(console, ("! ", "yellow"), safe(warning))
+    if len(result.warnings) > SHOWN_WARNINGS:
+        rest = count(len(result.warnings) - SHOWN_WARNINGS, "more warning")
+        say_line(console, (f"! … {rest}; a report lists all", "yellow"))
 
 
 def print_questions(console: Console, questions: dict[str, RunWaiting]) -> None:
@@ -104,9 +113,22 @@ def print_questions(console: Console, questions: dict[str, RunWaiting]) -> None:
         print_question(console, question, path if len(questions) > 1 else "")
 
 
-def print_pairs(console: Console, result: RunResult, steps: list[tuple[str, str]]) -> None:
+def made_of(result: RunResult, shown: Presentation, commands: Commands) -> list[tuple[str, str]]:
+    """What was made, the most important first; the others are counted where there are many."""
+    leading = shown.leading(result.output)
+    made = sorted(result.artifacts, key=lambda item: item.id not in leading)
+    listed = made[:SHOWN_ARTIFACTS]
+    if len(made) > FEW_ARTIFACTS and made[0].id in leading:
+        listed = [item for item in listed if item.id in leading]
+    told = [("artifact", f"{one_line(item.name)}  {size(item.bytes)}") for item in listed]
+    if len(listed) < len(made):
+        rest = count(len(made) - len(listed), "more artifact")
+        told.append(("", f"{rest}: {commands('artifacts', result.run_id)}"))
+    return told
+
+
+def print_pairs(console: Console, made: list[tuple[str, str]], steps: list[tuple[str, str]]) -> None:
     """What was made and what to do next, in two columns."""
-    made = [("artifact", f"{one_line(item.name)}  {size(item.bytes)}") for item in result.artifacts]
     pairs = made + [(why, command) for command, why in steps]
     if not pairs:
         return
@@ -116,11 +138,18 @@ def print_pairs(console: Console, result: RunResult, steps: list[tuple[str, str]
         say_line(console, (label.ljust(width), "dim"), text)
 
 
-def print_result(console: Console, output: Any, whole: str) -> None:
-    """The output itself when it is short, its beginning otherwise."""
-    if output is None:
-        return
-    lines = safe(pretty(output)).strip("\n").splitlines()
+def print_result(console: Console, output: Any, shown_by: Presentation, whole: str) -> None:
+    """What there is to read when it is short, its beginning otherwise; then what it came to in figures."""
+    text = "" if output is None else _readable(output, shown_by)
+    if text:
+        _print_text(console, text, whole)
+    if summary := shown_by.summary():
+        say_line(console)
+        say_prose(console, (one_line(summary), "dim"))
+
+
+def _print_text(console: Console, text: str, whole: str) -> None:
+    lines = safe(text).strip("\n").splitlines()
     shown = lines[:SHOWN_LINES]
     say_line(console)
     for line in shown:
@@ -129,9 +158,15 @@ def print_result(console: Console, output: Any, whole: str) -> None:
         say_line(console, (f"… {count(len(lines) - len(shown), 'more line')}: {whole}", "dim"))
 
 
-def print_output(output: Any) -> None:
+def _readable(output: Any, shown: Presentation) -> str:
+    """The part of an output that a person reads: what the workflow delivers, else all of it."""
+    text = shown.deliverable(output)
+    return pretty(output) if text is None else text
+
+
+def print_output(output: Any, shown: Presentation) -> None:
     """The output and nothing else; bytes as they are unless a terminal would read them."""
-    text = pretty(output)
+    text = _readable(output, shown)
     print_raw((safe(text) if results().isatty() else text).encode("utf-8", "replace"))
 
 

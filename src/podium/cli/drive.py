@@ -14,6 +14,7 @@ from podium.cli.failure import INTERRUPTED, CrashedError
 from podium.cli.flags import OutputFlags
 from podium.cli.live import JsonLines, Lines, LiveLines, Silence, View
 from podium.cli.opening import Commands
+from podium.cli.outcome import watched
 from podium.cli.questions import ask_person
 from podium.cli.terminal import err, interactive, out, print_json
 from podium.engine.log import Store
@@ -99,15 +100,16 @@ class Foreground:
         if self.flags.quiet or (self.flags.json and not err().is_terminal):
             return Silence()
         console = err() if self.flags.json else out()
-        state = await self._state(run_id, until=after)
+        events, shown = await watched(self.store, await self.store.get(run_id), until=after)
+        state = RunState.of(events)
         live = console.is_terminal and not console.is_dumb_terminal
         asks = self.for_people and interactive()
-        return LiveLines(console, state, asks=asks) if live else Lines(console, state, asks=asks)
+        view = LiveLines if live else Lines
+        return view(console, state, shown, asks=asks)
 
-    async def _state(self, run_id: str, until: int | None = None) -> RunState:
-        """What the log tells so far; `until` leaves out what the view will show itself."""
-        rows = await self.store.read(run_id)
-        return RunState.of(row.to_event(run_id) for row in rows if until is None or row.seq <= until)
+    async def _state(self, run_id: str) -> RunState:
+        """What the log tells so far."""
+        return RunState.of(row.to_event(run_id) for row in await self.store.read(run_id))
 
     async def _ask(self, result: RunResult) -> bool:
         """Put the run's questions to the person at this terminal; `False`: left unanswered."""
@@ -123,10 +125,15 @@ class Foreground:
     async def _present(self, result: RunResult) -> None:
         if self.flags.json:
             print_json(result.to_json())
-        elif self.flags.quiet:
-            print_quietly(result, await self._state(result.run_id), self.commands)
-        elif not self.flags.events:
-            print_card(result, await self._state(result.run_id), self.commands)
+            return
+        if self.flags.events:
+            return
+        events, shown = await watched(self.store, await self.store.get(result.run_id))
+        state = RunState.of(events)
+        if self.flags.quiet:
+            print_quietly(result, state, shown, self.commands)
+        else:
+            print_card(result, state, shown, self.commands)
 
 
 @contextmanager

@@ -17,6 +17,9 @@ NARROW = 72
 TIGHT = 8
 """With less room than this for what happened, figures are left out."""
 
+WIDEST_DRAWING = 110
+"""Wider, the eye loses the line between a title and its notes."""
+
 STYLES: dict[Weight, str] = {
     "trace": "dim",
     "routine": "dim",
@@ -43,7 +46,8 @@ def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
     where = shorten_path(where, where_width) if width else where
     shown = line.notes[:1] if width and width < NARROW else line.notes[:2]
     notes = "  ".join(note.rjust(7) for note in shown)
-    room = width - 8 - 2 - where_width - 2 - 2
+    indent = indent_of(line, width) if width else "  " * line.indent
+    room = width - 8 - 2 - where_width - 2 - len(indent) - 2
     if notes and room - cell_len(notes) - 2 >= TIGHT:
         room -= cell_len(notes) + 2
     elif width:
@@ -55,12 +59,51 @@ def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
         "  ",
         (pad(where, where_width), "dim" if line.weight in ("trace", "routine") else "cyan"),
         "  ",
-        (f"{line.mark} ", style),
+        (f"{indent}{line.mark} ", style),
         (pad(what, room) if notes else what, style),
     )
     if notes:
         text.append(f"  {notes}", "dim")
     return _encodable(text, console)
+
+
+def indent_of(line: Line, width: int) -> str:
+    """Two cells a level; on a narrow terminal deep levels share one."""
+    return "  " * min(line.indent, max(width // 20, 1))
+
+
+def drawn(lines: list[Line], console: Console) -> list[Text]:
+    """A workflow's drawing: signs and titles at the left, the notes in columns at the right. Where there is
+    no room for all notes the last are left out, and the first, the state in words, stays."""
+    width = min(console.width - 1, WIDEST_DRAWING)
+    columns = max((len(line.notes) for line in lines), default=0)
+    if width < NARROW:
+        columns = min(columns, 1)
+    sizes = [
+        max((cell_len(line.notes[nth]) for line in lines if nth < len(line.notes)), default=0)
+        for nth in range(columns)
+    ]
+    return [_encodable(_drawn(line, width, sizes), console) for line in lines]
+
+
+def _drawn(line: Line, width: int, sizes: list[int]) -> Text:
+    head = f"  {indent_of(line, width)}{line.mark} "
+    beside = sum(size + 2 for size in sizes)
+    room = width - cell_len(head) - beside
+    notes = [*line.notes, *[""] * len(sizes)][: len(sizes)]
+    if room < TIGHT:
+        room, notes, sizes = width - cell_len(head), [], []
+    what = pad(one_row(line.what, max(room, 1)), room)
+    # The state stands at the left of its column, figures at the right of theirs.
+    told = [
+        pad(note, size) if nth == 0 else note.rjust(size)
+        for nth, (note, size) in enumerate(zip(notes, sizes, strict=True))
+    ]
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(f"{head}{what}", STYLES[line.weight])
+    text.append("".join(f"  {note}" for note in told), STYLES[line.weight] or "dim")
+    text.rstrip()
+    return text
 
 
 def _encodable(text: Text, console: Console) -> Text:

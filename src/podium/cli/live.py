@@ -1,6 +1,7 @@
 """What is seen while a run goes on: appended lines and, on a terminal, a footer of two lines.
 
-Lines are appended, never redrawn, so the scrollback stays whole; only the footer is transient.
+Lines are appended, never redrawn, so the scrollback stays whole; only the footer is transient. Above it a
+workflow may draw how its run stands.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from rich.live import Live
 from rich.text import Text
 
 from podium.cli.footer import footer_of
-from podium.cli.layout import fit, row_of
+from podium.cli.layout import drawn, fit, row_of
 from podium.cli.terminal import hide_controls, print_raw
 from podium.engine.core import Delta
 from podium.engine.events import Event
 from podium.engine.state import RunState
+from podium.report.presentation import GENERIC, Presentation
 from podium.report.tellers import line_of
 
 REFRESH_S = 0.25
+MOST_DRAWN, LEAST_DRAWN = 12, 3
+"""Lines of a workflow's drawing above the footer."""
 HEARD = 200
 """Characters that are kept of a reply while it is written."""
 
@@ -81,19 +85,30 @@ class Lines(Silence):
     """Plain lines: logs, pipes, dumb terminals."""
 
     def __init__(
-        self, console: Console, state: RunState, *, everything: bool = False, asks: bool = False
+        self,
+        console: Console,
+        state: RunState,
+        shown: Presentation = GENERIC,
+        *,
+        everything: bool = False,
+        asks: bool = False,
     ) -> None:
         self.console = console
         self.state = state
+        self.shown = shown
+        """How the run's workflow wants it to be told; it has seen the same events as `state`."""
         self._everything = everything
         self._asks = asks
         """The questions are put to a person right after this, so they are not told here as well."""
 
     def show(self, event: Event) -> None:
         self.state.apply(event)
+        self.shown.apply(event)
         if self._asks and event.type == "run.waiting":
             return
-        line = line_of(event, self.state)
+        if not self._everything and self.shown.quiets(event):
+            return  # before its line is made: most events of a large run are quiet ones
+        line = line_of(event, self.state, self.shown)
         if self._everything or line.weight != "trace":
             self.console.print(row_of(line, event.path, event.time, self.console), soft_wrap=True)
 
@@ -104,8 +119,10 @@ class Lines(Silence):
 class LiveLines(Lines):
     """Lines with a footer that tells where the run is, what it has spent and how long it has taken."""
 
-    def __init__(self, console: Console, state: RunState, *, asks: bool = False) -> None:
-        super().__init__(console, state, asks=asks)
+    def __init__(
+        self, console: Console, state: RunState, shown: Presentation = GENERIC, *, asks: bool = False
+    ) -> None:
+        super().__init__(console, state, shown, asks=asks)
         self._heard: dict[str, str] = {}
         self._pausing = False
         self._began = time.monotonic()
@@ -155,4 +172,10 @@ class LiveLines(Lines):
         elapsed = self._before + time.monotonic() - self._began
         width = max(self.console.width - 1, 10)
         lines = footer_of(self.state, elapsed, width, self._heard, pausing=self._pausing)
-        return Text(fit("\n".join(lines), self.console), style="dim", no_wrap=True, overflow="ellipsis")
+        footer = Text(fit("\n".join(lines), self.console), style="dim", no_wrap=True, overflow="ellipsis")
+        return Text("\n", no_wrap=True, overflow="ellipsis").join([*self._drawing(), footer])
+
+    def _drawing(self) -> list[Text]:
+        """Never more than half the screen, so that the lines above can still be read."""
+        most = min(MOST_DRAWN, (self.console.height - 4) // 2)
+        return drawn(self.shown.drawing(most, alive=True), self.console) if most >= LEAST_DRAWN else []

@@ -5,11 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from podium.engine.codec import decode
+from podium.engine.events import Event
 from podium.engine.log import RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
+from podium.report.presentation import Presentation
+from podium.workflows import presentation_of
 
 ALIVE = frozenset({"running", "waiting"})
+
+
+async def watched(store: Store, row: RunRow, *, until: int | None = None) -> tuple[list[Event], Presentation]:
+    """A run's events (those up to `until`), and its presentation, which has seen them."""
+    shown = presentation_of(row.workflow)  # before the log is read: it brings the classes of the events
+    entries = await store.read(row.run_id)
+    events = [entry.to_event(row.run_id) for entry in entries if until is None or entry.seq <= until]
+    for event in events:
+        shown.apply(event)
+    return events, shown
 
 
 async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:

@@ -9,8 +9,10 @@ from rich.console import Console
 
 from podium.cli.card import say_line
 from podium.cli.cells import one_row, pad
+from podium.cli.layout import drawn
 from podium.cli.status import sign
 from podium.engine.state import RunState, StepState
+from podium.report.lines import Line
 from podium.report.words import count, duration, money, one_line
 
 MANY = 60
@@ -87,6 +89,14 @@ def print_steps(console: Console, state: RunState, *, everything: bool, command:
     if len(shown) < len(nodes):
         rest = f"… {count(hidden, 'more line')}" if hidden else "All of them"
         say_line(console, (f"{rest}: {command}", "dim"))
+
+
+def print_drawing(console: Console, drawing: list[Line], command: str) -> None:
+    """A workflow's own picture of its run, and the command that lists the steps behind it."""
+    say_line(console)
+    for text in drawn(drawing, console):
+        say_line(console, text)
+    say_line(console, (f"  Every step: {command}", "dim"))
 
 
 def _print_node(console: Console, node: Node, width: int) -> None:

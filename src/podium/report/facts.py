@@ -13,6 +13,7 @@ from podium.engine.events import Charge, Event, RunAnswered, RunWaiting
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted
 from podium.report.costs import Cost, costs_of, summed
+from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import model_name, one_line
 
 
@@ -57,6 +58,10 @@ class Facts(msgspec.Struct, kw_only=True):
     models: list[str]
     rehearsal: bool
     output: Any
+    deliverable: str | None
+    """The part of the output to read first, as Markdown; `None`: the output is data."""
+    summary: str
+    """What it came to in figures, where the workflow tells."""
     quality: float | None
     missing: list[str]
     error: str
@@ -78,10 +83,13 @@ class Facts(msgspec.Struct, kw_only=True):
     resumes: int
 
 
-def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -> Facts:
+def facts_of(
+    events: Sequence[Event], *, output: Any = None, status: str = "", shown: Presentation = GENERIC
+) -> Facts:
     """Fold a log. `output` is handed in when it is too large to lie in the log itself, `status` where
-    the store knows better (a run whose driver died is paused)."""
+    the store knows better (a run whose driver died is paused); `shown` has seen all events."""
     state = RunState.of(events)
+    output = state.output if output is None else output
     costs = costs_of(events, state)
     models = summed((cost.model, cost.usage) for cost in costs if cost.model)
     alive = (status or state.status) in ("running", "waiting")
@@ -95,7 +103,9 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
         duration_s=state.driven_s,
         models=_models(models, state),
         rehearsal=bool(state.config.get("rehearsal")) or _rehearsed(events),
-        output=state.output if output is None else output,
+        output=output,
+        deliverable=shown.deliverable(output),
+        summary=shown.summary(),
         quality=state.quality,
         missing=state.missing,
         error=state.error,
@@ -111,13 +121,19 @@ def facts_of(events: Sequence[Event], *, output: Any = None, status: str = "") -
         costs=costs,
         answers=_answers(events),
         open_questions=[asked.question for asked in state.questions.values()],
-        artifacts=[
-            {"id": made.id, "name": made.name, "media_type": made.media_type, "bytes": made.bytes}
-            for made in state.artifacts.values()
-        ],
+        artifacts=_artifacts(state, shown.leading(output)),
         forked_from=state.forked_from.source if state.forked_from else "",
         resumes=state.resumes,
     )
+
+
+def _artifacts(state: RunState, leading: list[str]) -> list[dict[str, Any]]:
+    """What was made, the most important first, the rest in the order of its making."""
+    made = [
+        {"id": made.id, "name": made.name, "path": path, "media_type": made.media_type, "bytes": made.bytes}
+        for path, made in state.artifacts.items()
+    ]
+    return sorted(made, key=lambda one: one["id"] not in leading)
 
 
 def _models(spent: dict[str, Charge], state: RunState) -> list[str]:

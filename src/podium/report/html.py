@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -9,11 +10,16 @@ from markupsafe import Markup, escape
 
 from podium.report.costs import price_word
 from podium.report.facts import Facts, StepFacts
+from podium.report.presentation import Section
 from podium.report.prose import prose
 from podium.report.words import amount, count, duration, money, one_line, pretty, safe, shorten, size
 
 BARS = 80
 """How many steps the timeline draws; the table holds all."""
+
+MOST_STEPS = 300
+MOST_ARTIFACTS = 40
+"""How many rows the tables hold; a run may have thousands, and a page has to open."""
 
 LONGEST_REQUEST = 10_000
 """Characters of the request that the footer repeats; some are whole books."""
@@ -24,22 +30,43 @@ SIGNS = {
 }  # fmt: skip
 
 
-def to_html(facts: Facts) -> str:
+def to_html(facts: Facts, sections: Sequence[Section] = ()) -> str:
     """A self-contained page."""
-    page = _environment().get_template("report.html")
+    page = _environment("podium.report").get_template("report.html")
+    has_data = facts.deliverable is None and facts.output is not None
     return page.render(
         facts=facts,
         title=shorten(one_line(facts.request), 120),
         request=shorten(safe(facts.request), LONGEST_REQUEST),
-        answer=prose(facts.output) if isinstance(facts.output, str) else None,
-        data=safe(pretty(facts.output))
-        if facts.output is not None and not isinstance(facts.output, str)
-        else "",
+        answer=prose(facts.deliverable) if facts.deliverable else None,
+        data=safe(pretty(facts.output)) if has_data else "",
+        sections=[(section.title, _rendered(section)) for section in sections],
+        styles=[Markup(_source(section)) for section in sections if section.style],
         bars=bars(facts.steps),
+        steps=telling_steps(facts.steps),
+        artifacts=facts.artifacts[:MOST_ARTIFACTS],
         costs=any(step.usage.usd for step in facts.steps),
         retries=any(step.retries for step in facts.steps),
         signs=SIGNS,
     )
+
+
+def _rendered(section: Section) -> Markup:
+    page = _environment(section.package).get_template(section.template)
+    return Markup(page.render(data=section.data, **section.context))
+
+
+def _source(section: Section) -> str:
+    loader = PackageLoader(section.package)
+    return loader.get_source(_environment(section.package), section.style)[0]
+
+
+def telling_steps(steps: list[StepFacts]) -> list[StepFacts]:
+    """As many as a table may hold, in their order: what did not go well before what did."""
+    if len(steps) <= MOST_STEPS:
+        return steps
+    by_interest = sorted(range(len(steps)), key=lambda nth: (steps[nth].status == "completed", nth))
+    return [steps[nth] for nth in sorted(by_interest[:MOST_STEPS])]
 
 
 def bars(steps: list[StepFacts]) -> list[dict[str, Any]]:
@@ -66,9 +93,9 @@ def foldable(path: str) -> Markup:
     return Markup("/<wbr>").join(escape(part) for part in path.split("/"))
 
 
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
     environment = Environment(
-        loader=PackageLoader("podium.report"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -77,6 +104,7 @@ def _environment() -> Environment:
     filters: dict[str, Any] = {
         "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
         "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
+        "prose": prose,
     }  # fmt: skip
     environment.filters.update(filters)
     return environment

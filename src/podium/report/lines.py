@@ -1,7 +1,8 @@
 """One event, one line: a registry of small pure functions from an event to what a person reads.
 
-A workflow adds lines for its own events with `@tells("tree.node_completed")`; the engine's and the models'
-own are in `podium.report.tellers`.
+A workflow adds lines for its own events with `@tells("flow.draft_scored")`; the engine's and the models' own
+are in `podium.report.tellers`. A line that needs more than the event, like the title of a node that was told
+long ago, comes from the workflow's `Presentation`, which remembers.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class Line(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """Figures for the right-hand side, the most important first: score, cost, time."""
     mark: str = "·"
+    indent: int = 0
+    """How many levels it stands below the run's top, where a workflow has levels."""
 
 
 Teller = Callable[[Event, RunState], Line | None]

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from podium.report.costs import Cost, price_word
 from podium.report.facts import Facts, StepFacts
+from podium.report.presentation import Section
 from podium.report.words import amount, count, duration, money, one_line, pretty, safe, size
+
+MOST_ROWS = 200
+"""Rows of a table; nobody reads more in Markdown, and the JSON report holds all."""
 
 REHEARSAL = "Rehearsal: the answers were made up offline; this is not a model's work."
 
 
-def to_markdown(facts: Facts) -> str:
+def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
     """The answer first, then how it came about."""
-    parts = [f"# {_cell(facts.request, 200)}"]
+    parts = [f"# {cell(facts.request, 200)}"]
     if facts.rehearsal:
         parts.append(f"> **{REHEARSAL}**")
     if facts.status != "completed":
         reason = f" ({facts.stop_reason})" if facts.stop_reason not in ("", facts.status) else ""
         parts.append(f"**{facts.status}{reason}** {safe(facts.error)}".strip())
-    if isinstance(facts.output, str):
-        parts.append(safe(facts.output).strip())
-    elif facts.output is not None:
+    if facts.deliverable:
+        parts.append(safe(facts.deliverable).strip())
+    elif facts.deliverable is None and facts.output is not None:
         parts.append(f"```json\n{safe(pretty(facts.output))}\n```")
     parts += _bullets("Warnings", facts.warnings)
     parts += _bullets("Missing", facts.missing)
+    parts += [f"## {section.title}\n\n{safe(section.markdown())}" for section in sections]
     parts += _bullets("Asked of a person", [f"{a.question} → {a.answer}" for a in facts.answers])
-    parts += _bullets("Artifacts", [f"{a['name']} ({size(a['bytes'])})" for a in facts.artifacts])
+    parts += _bullets("Artifacts", _artifacts(facts))
     if facts.steps:
         parts.append("## Steps\n\n" + _table(facts.steps))
     if facts.costs:
@@ -61,16 +68,34 @@ def saved(facts: Facts) -> str:
 
 
 def _bullets(title: str, items: list[str]) -> list[str]:
-    return [f"## {title}\n\n" + "\n".join(f"- {_cell(item, 500)}" for item in items)] if items else []
+    return [f"## {title}\n\n" + "\n".join(f"- {cell(item, 500)}" for item in items)] if items else []
+
+
+def _artifacts(facts: Facts) -> list[str]:
+    """Each by its name and place; where there are very many, the first and how many others."""
+    names = Counter(made["name"] for made in facts.artifacts)
+    told = [
+        f"{made['name']}{_place(made['path']) if names[made['name']] > 1 else ''} ({size(made['bytes'])})"
+        for made in facts.artifacts[:MOST_ROWS]
+    ]
+    rest = len(facts.artifacts) - len(told)
+    return [*told, f"and {rest} more"] if rest else told
+
+
+def _place(path: str) -> str:
+    branch = path.rpartition("/")[0]
+    return f" of {branch}" if branch else ""
 
 
 def _table(steps: list[StepFacts]) -> str:
     rows = ["| step | who | status | time | cost | retries |", "|---|---|---|--:|--:|--:|"]
-    for step in steps:
+    for step in steps[:MOST_ROWS]:
         took = "" if step.duration_s is None else duration(step.duration_s)
         cost = money(step.usage.usd) if step.usage.usd else "cached" if step.saved.calls else ""
         cells = (step.path, step.agent, step.status, took, cost, str(step.retries or ""))
-        rows.append("| " + " | ".join(_cell(cell, 120) for cell in cells) + " |")
+        rows.append("| " + " | ".join(cell(text, 120) for text in cells) + " |")
+    if len(steps) > MOST_ROWS:
+        rows.append(f"\n… {count(len(steps) - MOST_ROWS, 'more step')}.")
     return "\n".join(rows)
 
 
@@ -79,10 +104,10 @@ def _costs(costs: list[Cost]) -> str:
     for cost in costs:
         used = cost.usage
         figures = (str(used.calls), amount(used.input_tokens), amount(used.output_tokens), price_word(used))
-        rows.append("| " + " | ".join(_cell(cell, 120) for cell in (cost.agent, cost.model, *figures)) + " |")
+        rows.append("| " + " | ".join(cell(text, 120) for text in (cost.agent, cost.model, *figures)) + " |")
     return "\n".join(rows)
 
 
-def _cell(text: str, width: int) -> str:
+def cell(text: str, width: int) -> str:
     """One line in which nothing is markup."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", one_line(text, width))

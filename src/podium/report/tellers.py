@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from podium.engine.codec import decode, encode
 from podium.engine.events import (
     ArtifactCreated,
@@ -36,19 +38,22 @@ from podium.models.events import (
     ModelUncached,
 )
 from podium.report.lines import TELLERS, Line, Weight, tells
+from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import amount, brief, duration, model_name, money, one_line, outline, size
 
 
-def line_of(event: Event, state: RunState) -> Line:
-    """The line of one event; `state` has taken it into account already. What nobody tells gets a plain
-    line made of its type and data, so nothing in a log is ever invisible."""
+def line_of(event: Event, state: RunState, shown: Presentation = GENERIC) -> Line:
+    """The line of one event; `state` and `shown` have taken it into account already. What nobody tells gets
+    a plain line made of its type and data, so nothing in a log is ever invisible."""
     teller = TELLERS.get(event.type)
-    line = teller(event, state) if teller is not None else None
+    line = shown.line(event, state)
+    if line is None and teller is not None:
+        line = teller(event, state)
     if line is None:
         line = _untold(event, state)
     if event.data.inherited:
-        return Line(line.what, "trace", ("inherited",), line.mark)
-    return line
+        return Line(line.what, "trace", ("inherited",), line.mark, line.indent)
+    return replace(line, weight="trace") if shown.quiets(event) else line
 
 
 def _untold(event: Event, state: RunState) -> Line:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 from podium.engine.workflow import Workflow, load_workflow
+from podium.report.presentation import GENERIC, Presentation
 
 SHIPPED = ("tree",)
 """Their names, which are those of their folders."""
@@ -15,3 +17,15 @@ def find_workflow(ref: str) -> Workflow:
     if ref in SHIPPED:
         return import_module(f"podium.workflows.{ref}.flow").WORKFLOW
     return load_workflow(ref, SHIPPED)
+
+
+def presentation_of(ref: str) -> Presentation:
+    """How a run of this workflow is shown: a new one for each run that is looked at.
+
+    Ask for it before the log is read: with it come the classes of the workflow's events. It does not load the
+    workflow itself, so `podium show` stays quick.
+    """
+    module = f"podium.workflows.{ref}.report"
+    if ref not in SHIPPED or find_spec(module) is None:
+        return GENERIC
+    return import_module(module).PRESENTATION()

@@ -14,6 +14,7 @@ from podium.cli.terminal import out
 from podium.engine.events import TERMINAL, Event
 from podium.engine.log import RunRow, Store
 from podium.engine.state import RunState
+from podium.workflows import presentation_of
 
 OVER = frozenset({"completed", "partial", "failed", "cancelled"})
 
@@ -46,8 +47,8 @@ async def events(
     """
     async with opened(store) as (_, opened_store):
         found = await find_run(opened_store, run)
-        state = RunState()
-        view: View = JsonLines() if json else Lines(out(), state, everything=True)
+        state, shown = RunState(), presentation_of(found.workflow)
+        view: View = JsonLines() if json else Lines(out(), state, shown, everything=True)
         last = 0
         for row in await opened_store.read(found.run_id, after=after if json else 0):
             event = row.to_event(found.run_id)
@@ -56,6 +57,7 @@ async def events(
                 view.show(event)
             else:
                 state.apply(event)
+                shown.apply(event)
         if follow:
             await _follow(opened_store, found, view, last)
     return 0

@@ -10,11 +10,12 @@ from cyclopts import Parameter
 
 from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
-from podium.cli.outcome import result_of
+from podium.cli.outcome import ALIVE, result_of, watched
 from podium.cli.terminal import out, print_json, print_raw, say
 from podium.engine.codec import encode
 from podium.errors import UsageError
 from podium.report.facts import Facts, facts_of
+from podium.report.presentation import Section
 from podium.report.words import safe
 
 Format = Literal["html", "md", "json"]
@@ -39,11 +40,10 @@ async def report(
     chosen = _format(format, output, json)
     async with opened(store) as (_, opened_store):
         found = await find_run(opened_store, run)
-        rows = await opened_store.read(found.run_id)
+        events, shown = await watched(opened_store, found)
         result, _ = await result_of(opened_store, found)
-    events = [row.to_event(found.run_id) for row in rows]
-    facts = facts_of(events, output=result.output, status=found.status)
-    data = _rendered(facts, chosen)
+    facts = facts_of(events, output=result.output, status=found.status, shown=shown)
+    data = _rendered(facts, shown.sections(alive=found.status in ALIVE), chosen)
     if output is None:
         print_raw(safe(data.decode()).encode() if out().is_terminal else data.rstrip(b"\n"))
         return 0
@@ -71,16 +71,17 @@ def _format(given: Format | None, output: Path | None, json: bool) -> Format:
     return "json" if json else "md"
 
 
-def _rendered(facts: Facts, chosen: Format) -> bytes:
+def _rendered(facts: Facts, sections: list[Section], chosen: Format) -> bytes:
     if chosen == "json":
-        return msgspec.json.format(encode(facts), indent=2) + b"\n"
+        told = msgspec.structs.asdict(facts) | {"sections": {one.name: one.data for one in sections}}
+        return msgspec.json.format(encode(told), indent=2) + b"\n"
     if chosen == "md":
         from podium.report.markdown import to_markdown  # noqa: PLC0415 - each format is loaded when it is used
 
-        return to_markdown(facts).encode("utf-8", "replace")
+        return to_markdown(facts, sections).encode("utf-8", "replace")
     from podium.report.html import to_html  # noqa: PLC0415 - jinja2, markdown-it and nh3
 
-    return to_html(facts).encode("utf-8", "replace")
+    return to_html(facts, sections).encode("utf-8", "replace")
 
 
 def _write(file: Path, data: bytes) -> None:

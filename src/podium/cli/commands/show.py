@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from podium.cli.card import (
+    made_of,
     print_header,
     print_output,
     print_pairs,
@@ -21,15 +22,16 @@ from podium.cli.cost_table import cost_data, print_costs
 from podium.cli.flags import OUTPUT, AsJson, RunId, StoreUrl
 from podium.cli.next_steps import next_steps
 from podium.cli.opening import Commands, find_run, opened
-from podium.cli.outcome import result_of
+from podium.cli.outcome import ALIVE, result_of, watched
 from podium.cli.step_card import find_step, print_step
-from podium.cli.step_tree import print_steps
+from podium.cli.step_tree import MANY, print_drawing, print_steps
 from podium.cli.terminal import out, print_json
 from podium.engine.events import EVENT_TYPES, ChargedData
 from podium.engine.log import RunRow
 from podium.engine.result import RunResult
 from podium.engine.state import RunState, StepState
 from podium.report.costs import Cost, costs_of
+from podium.report.presentation import Presentation
 from podium.report.words import brief
 
 CHARGED = tuple(name for name, data in EVENT_TYPES.items() if issubclass(data, ChargedData))
@@ -55,9 +57,9 @@ async def show(
     """One run: status, cost, questions, steps, result and what to do next."""
     async with opened(store) as (settings, opened_store):
         found = await find_run(opened_store, run)
+        events, shown = await watched(opened_store, found)
         result, state = await result_of(opened_store, found)
         if step is not None:
-            events = [row.to_event(found.run_id) for row in await opened_store.read(found.run_id)]
             await print_step(opened_store, find_step(state, step), events, as_json=json)
             return 0
         charged = [row.to_event(found.run_id) for row in await opened_store.read(found.run_id, types=CHARGED)]
@@ -65,9 +67,9 @@ async def show(
     if json:
         print_json(_as_data(found, result, state, costs))
     elif output:
-        print_output(result.output)
+        print_output(result.output, shown)
     else:
-        _print(found, result, state, costs, Commands(settings), all_steps=all_steps)
+        _print(found, result, state, shown, costs, Commands(settings), all_steps=all_steps)
     return 0
 
 
@@ -75,6 +77,7 @@ def _print(
     row: RunRow,
     result: RunResult,
     state: RunState,
+    shown: Presentation,
     costs: list[Cost],
     commands: Commands,
     *,
@@ -93,11 +96,17 @@ def _print(
         say_line(console, (told, "dim"))
     print_problems(console, result)
     print_questions(console, result.questions)
-    print_steps(console, state, everything=all_steps, command=commands("show", row.run_id, "--all"))
+    every = commands("show", row.run_id, "--all")
+    drawing = [] if all_steps else shown.drawing(MANY, alive=row.status in ALIVE)
+    if drawing:
+        print_drawing(console, drawing, every)
+    else:
+        print_steps(console, state, everything=all_steps, command=every)
     print_costs(console, costs, commands("show", row.run_id, "--json"))
-    print_result(console, result.output, commands("show", row.run_id, "--output"))
+    print_result(console, result.output, shown, commands("show", row.run_id, "--output"))
     steps = next_steps(state, row.status, commands)
-    print_pairs(console, result, [step for step in steps if step[1] != "details"])
+    made = made_of(result, shown, commands)
+    print_pairs(console, made, [step for step in steps if step[1] != "details"])
 
 
 def _as_data(row: RunRow, result: RunResult, state: RunState, costs: list[Cost]) -> dict[str, Any]:

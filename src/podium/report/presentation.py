@@ -1,0 +1,79 @@
+"""How a workflow wants its runs to be shown, where the way of every run is not enough.
+
+A shipped workflow may have one class of this kind in its `report.py`, under the name `PRESENTATION`. It is
+found by the workflow's name (`podium.workflows.presentation_of`), so it works for a run that another process
+made as well. An object shows one run: it is given all events in their order and remembers of them what it
+needs. Everything has a default, and with the defaults a run looks like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from podium.engine.events import Event
+from podium.engine.state import RunState
+from podium.report.lines import Line
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a report that a workflow adds, after the deliverable."""
+
+    name: str
+    """Its key in the JSON report."""
+    title: str
+    data: Any
+    """Plain data: it is in the JSON report, and the template knows it as `data`."""
+    markdown: Callable[[], str]
+    """Its text in the Markdown report, without the title; made when it is asked for."""
+    package: str
+    """The package whose folder `templates` holds the next two."""
+    template: str
+    """Makes its HTML, without the title. Everything is escaped unless it went through `prose`."""
+    context: dict[str, Any] = {}
+    """What the template needs besides, such as a drawing that is made of the data."""
+    style: str = ""
+    """A file of CSS for it; the tokens and classes of the report's own are there."""
+
+
+class Presentation:
+    """Shows one run. A workflow overrides what it can tell better."""
+
+    def apply(self, event: Event) -> None:
+        """One more event happened. It is called for every event, before anything is asked about it."""
+
+    def line(self, event: Event, state: RunState) -> Line | None:
+        """How an event is told; `None`: as for every run, or by what `@tells` has registered."""
+        return None
+
+    def quiets(self, event: Event) -> bool:
+        """Whether its line is left out of the live view because others tell the same."""
+        return False
+
+    def drawing(self, most: int, *, alive: bool) -> list[Line]:
+        """The run as a picture of at most `most` lines, for the footer of the live view and for `show`.
+        `alive` is false when nobody is at work on it. Without one there is just the footer."""
+        return []
+
+    def summary(self) -> str:
+        """What it came to in figures, on one short line."""
+        return ""
+
+    def deliverable(self, output: Any) -> str | None:
+        """The part of the output that a person wants to read first, as Markdown; empty: there is nothing to
+        read, `None`: the output is shown as data."""
+        return output if isinstance(output, str) else None
+
+    def leading(self, output: Any) -> list[str]:
+        """Ids of the artifacts that matter most; the others are only counted where there are many."""
+        return []
+
+    def sections(self, *, alive: bool) -> list[Section]:
+        """What a report tells besides what it tells of every run."""
+        return []
+
+
+GENERIC = Presentation()
+"""For runs of workflows that bring none; it remembers nothing, so one is enough."""
