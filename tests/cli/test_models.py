@@ -214,7 +214,7 @@ def test_offline_models_can_be_tested_too(podium: Shell) -> None:
     said = podium("models", "test", "balanced")
     assert "made up" in said.out
     assert "free" in said.out
-    assert "did not fit its schema" in podium("models", "test", f"python:{FLOWS}:reply", code=1).err
+    assert "did not fit after 2 repairs" in podium("models", "test", f"python:{FLOWS}:reply", code=1).err
 
 
 # ── what a run takes by itself ──
