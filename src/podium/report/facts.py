@@ -115,7 +115,7 @@ def facts_of(
         saved=state.saved,
         budget=state.budget.to_dict(),
         options=state.options,
-        steps=[_step(step, state.created, alive) for step in state.steps.values() if step.kind != "now"],
+        steps=[_step(step, state.created, alive) for step in state.steps.values() if step.kind != "clock"],
         by_agent=summed((cost.agent, cost.usage) for cost in costs),
         by_model=models,
         costs=costs,

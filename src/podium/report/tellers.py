@@ -162,7 +162,7 @@ def _step_completed(event: Event, state: RunState) -> Line | None:
     result = "" if data.blob else _preview(bytes(data.result))
     what = ": ".join(part for part in (str(step.about.get("agent", "")), result) if part)
     edited = " (edited)" if data.edited else ""
-    weight: Weight = "trace" if step.kind == "now" else "routine"
+    weight: Weight = "trace" if step.kind == "clock" else "routine"
     return Line((what or "done") + edited, weight, _figures(step), "✓")
 
 
