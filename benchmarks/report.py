@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from benchmarks.common import FULL, WORKLOADS, Sizes
+from benchmarks.orchestration import Grown
 from benchmarks.results import GOALS, Goal, Results, against, ratio, us_per_call
 
 NAMES = {
@@ -105,6 +106,14 @@ def asked_rows(results: Results) -> Iterator[list[str]]:
             ]
 
 
+def grown_line(grown: Grown) -> str:
+    tree, plain = statistics.median(grown.tree_s), statistics.median(grown.plain_s)
+    return (
+        f"{grown.nodes:,} nodes, {grown.calls:,} calls of 20 ms: {tree:.2f} s; plain asyncio {plain:.2f} s; "
+        f"ideal {grown.ideal_s:.2f} s."
+    )
+
+
 def render(results: Results, sizes: Sizes, latency: float) -> str:
     """The whole report."""
     machine = ", ".join(f"{key} {value}" for key, value in results.machine.items())
@@ -116,6 +125,8 @@ def render(results: Results, sizes: Sizes, latency: float) -> str:
     head += [f"× plain, {latency * 1000:.0f} ms model", "peak MB"]
     lines += ["", "## Per step", "", "Every fsync on; a fake model of 0 ms; medians, interleaved.", ""]
     lines += table(head, list(workload_rows(results, sizes, latency)))
+    if results.grown is not None:
+        lines += ["", "## The `tree` workflow", "", grown_line(results.grown)]
     lines += ["", "## After `kill -9`", ""]
     head = ["", "spawn to first new call s", "of it replay s", "calls made again", "complete"]
     lines += table(head, list(resume_rows(results)))

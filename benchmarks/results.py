@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.asking import Asked
 from benchmarks.crash import Resumed
+from benchmarks.orchestration import Grown
 from benchmarks.readers import Followed
 from benchmarks.worker import Measured
 
@@ -23,6 +24,8 @@ class Results:
     followed: Followed | None = None
     asked: list[Asked] = field(default_factory=list[Asked])
     """Each beside a bare client of its own virtual environment."""
+    grown: Grown | None = None
+    """The `tree` workflow at its largest."""
     idle_kb: dict[str, float] = field(default_factory=dict[str, float])
     startup: dict[str, float] = field(default_factory=dict[str, float])
     replay_s: float | None = None
@@ -96,11 +99,17 @@ def _asks_beside_peer(results: Results) -> float | None:
     return next((value for value in found if value is not None), None)
 
 
+def _grown(results: Results) -> float | None:
+    """Against the schedule in which nothing but the model takes time."""
+    return results.grown and statistics.median(results.grown.tree_s) / results.grown.ideal_s
+
+
 GOALS = (
     Goal("fan-out, per step", 40, "µs", _overhead("fanout")),
     Goal("tree, per step", 60, "µs", _overhead("tree")),
     Goal("500 runs at once, per step", 50, "µs", _overhead("many")),
     Goal("chain, against one bare commit", 1.5, "×", _chain_ratio),
+    Goal("`tree` of 1,555 nodes, model of 20 ms, against the ideal schedule", 1.15, "×", _grown),
     Goal("200 asks over HTTP at once, against Pydantic AI's agent", 1.0, "×", _asks_beside_peer),
     Goal("kill -9, resume: spawn to first new call", 0.3, "s", _first_call),
     Goal("10,000 steps replayed on resume", 1.0, "s", _long_replay),

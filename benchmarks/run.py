@@ -20,6 +20,7 @@ from benchmarks.asking import Asked
 from benchmarks.common import FULL, OUT, QUICK, ROOT, WORKLOADS
 from benchmarks.crash import Resumed, kill_and_resume, kill_and_resume_by_command
 from benchmarks.environments import PeerError, core_install_mb, langgraph_environment, python_of
+from benchmarks.orchestration import Grown
 from benchmarks.provider import serving
 from benchmarks.report import render
 from benchmarks.results import Results
@@ -135,8 +136,16 @@ class Benchmarks:
         if found is not None:
             self.results.asked.append(found)
 
+    def orchestration(self) -> None:
+        def measure() -> Grown:
+            extra = ["--quick"] if self.quick else []
+            return Grown(**json.loads(self.child(self.python, "orchestration", self.fresh("grown"), *extra)))
+
+        self.results.grown = self.part("the tree workflow", measure)
+
     def all(self) -> Results:
         self.workloads(self.python, "steps")
+        self.orchestration()
         self.workloads(self.python, "asks", ("chain", "fanout"))
         self.crashes()
         self.waiting()

@@ -10,6 +10,8 @@ from benchmarks.asking import Asked
 from benchmarks.asking import measure as measure_asking
 from benchmarks.common import FULL, QUICK, WORKLOADS
 from benchmarks.machine import file_system
+from benchmarks.orchestration import ideal
+from benchmarks.orchestration import measure as measure_tree
 from benchmarks.provider import serving
 from benchmarks.report import render
 from benchmarks.results import Results, against, ratio
@@ -51,6 +53,23 @@ def test_questions_over_http_have_a_table_of_their_own() -> None:
     text = render(Results(asked=[asked]), FULL, 0.05)
     assert "| Podium, `run.ask` 0.1.0 | 3.00    | 3.00   | 500             | 2.50   |" in text
     assert against(asked.many, "ask", "langchain") is None
+
+
+@pytest.mark.parametrize(
+    ("depth", "branching", "cap", "seconds"),
+    [(0, 9, 1, 1), (1, 3, 64, 3), (1, 3, 2, 4), (1, 3, 1, 5), (2, 2, 9, 5)],
+)
+def test_the_ideal_schedule_is_what_the_calls_take_and_nothing_else(
+    depth: int, branching: int, cap: int, seconds: float
+) -> None:
+    assert ideal(depth, branching, cap, 1.0) == seconds
+
+
+async def test_the_tree_workflow_is_measured_beside_plain_asyncio(tmp_path: Path) -> None:
+    found = await measure_tree(TINY, tmp_path)
+    assert (found.nodes, found.calls) == (7, 10)
+    assert (len(found.tree_s), len(found.plain_s)) == (1, 1)
+    assert "7 nodes, 10 calls of 20 ms" in render(Results(grown=found), FULL, 0.05)
 
 
 def test_a_ratio_is_taken_within_each_round() -> None:
