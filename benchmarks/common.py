@@ -44,6 +44,8 @@ class Sizes:
     """Steps of the long run that is killed and resumed."""
     readers: int = 20
     idle: int = 500
+    questions: int = 50
+    """Asked over HTTP one after the other."""
     repetitions: int = 7
 
     def calls(self, workload: str) -> int:
@@ -66,7 +68,8 @@ class Sizes:
 
 FULL = Sizes()
 QUICK = Sizes(
-    chain=40, fanout=40, depth=2, branching=4, runs=20, long=400, readers=4, idle=40, repetitions=2
+    chain=40, fanout=40, depth=2, branching=4, runs=20, long=400, readers=4, idle=40, questions=10,
+    repetitions=2
 )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from benchmarks.common import OUT, ROOT
 
-LANGGRAPH = ("langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "aiosqlite==0.22.1")
+LANGGRAPH = (
+    "langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "aiosqlite==0.22.1", "langchain-openai==1.7.3",
+)  # fmt: skip
 
 
 class PeerError(Exception):

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 
 from benchmarks.common import FULL, WORKLOADS, Sizes
-from benchmarks.results import GOALS, Goal, Results, ratio, us_per_call
+from benchmarks.orchestration import Grown
+from benchmarks.results import GOALS, Goal, Results, against, ratio, us_per_call
 
 NAMES = {
     "steps": "Podium, `run.step`",
     "asks": "Podium, `run.ask`",
     "command": "Podium, `podium resume`",
     "langgraph": "LangGraph, SQLite saver, sync",
+}
+
+ASKERS = {
+    "http": "bare HTTP client",
+    "adapter": "Podium, the adapter alone",
+    "ask": "Podium, `run.ask`",
+    "pydantic_ai": "Pydantic AI, `Agent.run`",
+    "langchain": "LangChain, `ainvoke`",
 }
 
 
@@ -84,6 +94,26 @@ def resume_rows(results: Results) -> Iterator[list[str]]:
         ]
 
 
+def asked_rows(results: Results) -> Iterator[list[str]]:
+    for asked in results.asked:
+        for asker, walls in asked.one.items():
+            yield [
+                f"{ASKERS[asker]} {asked.versions.get(asker, '')}".strip(),
+                number(statistics.median(walls) * 1000),
+                number(against(asked.one, asker, "http")),
+                number(statistics.median(asked.many[asker]) * 1000, 0),
+                number(against(asked.many, asker, "http")),
+            ]
+
+
+def grown_line(grown: Grown) -> str:
+    tree, plain = statistics.median(grown.tree_s), statistics.median(grown.plain_s)
+    return (
+        f"{grown.nodes:,} nodes, {grown.calls:,} calls of 20 ms: {tree:.2f} s; plain asyncio {plain:.2f} s; "
+        f"ideal {grown.ideal_s:.2f} s."
+    )
+
+
 def render(results: Results, sizes: Sizes, latency: float) -> str:
     """The whole report."""
     machine = ", ".join(f"{key} {value}" for key, value in results.machine.items())
@@ -95,9 +125,19 @@ def render(results: Results, sizes: Sizes, latency: float) -> str:
     head += [f"× plain, {latency * 1000:.0f} ms model", "peak MB"]
     lines += ["", "## Per step", "", "Every fsync on; a fake model of 0 ms; medians, interleaved.", ""]
     lines += table(head, list(workload_rows(results, sizes, latency)))
+    if results.grown is not None:
+        lines += ["", "## The `tree` workflow", "", grown_line(results.grown)]
     lines += ["", "## After `kill -9`", ""]
     head = ["", "spawn to first new call s", "of it replay s", "calls made again", "complete"]
     lines += table(head, list(resume_rows(results)))
+    if results.asked:
+        lines += ["", "## A question over HTTP", ""]
+        lines += [
+            "The same data asked of one provider on loopback that answers at once; medians.",
+            "",
+        ]
+        head = ["", "one, ms", "× bare", f"{sizes.fanout} at once, ms", "× bare"]
+        lines += table(head, list(asked_rows(results)))
     if results.followed is not None:
         seen = results.followed
         lines += ["", f"## {seen.readers} readers of one busy run", ""]

@@ -6,7 +6,9 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from benchmarks.asking import Asked
 from benchmarks.crash import Resumed
+from benchmarks.orchestration import Grown
 from benchmarks.readers import Followed
 from benchmarks.worker import Measured
 
@@ -20,6 +22,10 @@ class Results:
     resumed: dict[str, Resumed] = field(default_factory=dict[str, Resumed])
     """By `subject steps`, for example `steps 200`."""
     followed: Followed | None = None
+    asked: list[Asked] = field(default_factory=list[Asked])
+    """Each beside a bare client of its own virtual environment."""
+    grown: Grown | None = None
+    """The `tree` workflow at its largest."""
     idle_kb: dict[str, float] = field(default_factory=dict[str, float])
     startup: dict[str, float] = field(default_factory=dict[str, float])
     replay_s: float | None = None
@@ -45,6 +51,14 @@ def ratio(found: Measured, to: str) -> float | None:
         return None
     pairs = zip(found.walls[found.subject], found.walls[to], strict=True)
     return statistics.median(own / other for own, other in pairs)
+
+
+def against(found: dict[str, list[float]], asker: str, other: str) -> float | None:
+    """The same for questions over HTTP."""
+    if asker not in found or other not in found:
+        return None
+    pairs = zip(found[asker], found[other], strict=True)
+    return statistics.median(own / theirs for own, theirs in pairs)
 
 
 @dataclass(frozen=True)
@@ -80,11 +94,23 @@ def _long_replay(results: Results) -> float | None:
     return found.ask_to_first_call_s if found else None
 
 
+def _asks_beside_peer(results: Results) -> float | None:
+    found = (against(asked.many, "ask", "pydantic_ai") for asked in results.asked)
+    return next((value for value in found if value is not None), None)
+
+
+def _grown(results: Results) -> float | None:
+    """Against the schedule in which nothing but the model takes time."""
+    return results.grown and statistics.median(results.grown.tree_s) / results.grown.ideal_s
+
+
 GOALS = (
     Goal("fan-out, per step", 40, "µs", _overhead("fanout")),
     Goal("tree, per step", 60, "µs", _overhead("tree")),
     Goal("500 runs at once, per step", 50, "µs", _overhead("many")),
     Goal("chain, against one bare commit", 1.5, "×", _chain_ratio),
+    Goal("`tree` of 1,555 nodes, model of 20 ms, against the ideal schedule", 1.15, "×", _grown),
+    Goal("200 asks over HTTP at once, against Pydantic AI's agent", 1.0, "×", _asks_beside_peer),
     Goal("kill -9, resume: spawn to first new call", 0.3, "s", _first_call),
     Goal("10,000 steps replayed on resume", 1.0, "s", _long_replay),
     Goal("10,000 steps replayed by `replay`", 1.0, "s", lambda results: results.replay_s),

@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks import machine, readers, startup
+from benchmarks.asking import Asked
 from benchmarks.common import FULL, OUT, QUICK, ROOT, WORKLOADS
 from benchmarks.crash import Resumed, kill_and_resume, kill_and_resume_by_command
 from benchmarks.environments import PeerError, core_install_mb, langgraph_environment, python_of
+from benchmarks.orchestration import Grown
+from benchmarks.provider import serving
 from benchmarks.report import render
 from benchmarks.results import Results
 from benchmarks.worker import Measured
@@ -121,15 +124,39 @@ class Benchmarks:
             if line is not None:
                 self.results.idle_kb[kind] = float(line)
 
+    def asking(self, python: Path, askers: str, address: str) -> None:
+        """Questions over HTTP; all askers of this run ask the same provider."""
+
+        def measure() -> Asked:
+            extra = ["--quick"] if self.quick else []
+            line = self.child(python, "asking", askers, address, self.fresh("asked"), *extra)
+            return Asked(**json.loads(line))
+
+        found = self.part(f"over HTTP: {askers}", measure)
+        if found is not None:
+            self.results.asked.append(found)
+
+    def orchestration(self) -> None:
+        def measure() -> Grown:
+            extra = ["--quick"] if self.quick else []
+            return Grown(**json.loads(self.child(self.python, "orchestration", self.fresh("grown"), *extra)))
+
+        self.results.grown = self.part("the tree workflow", measure)
+
     def all(self) -> Results:
         self.workloads(self.python, "steps")
+        self.orchestration()
         self.workloads(self.python, "asks", ("chain", "fanout"))
         self.crashes()
         self.waiting()
+        venv = self.part("LangGraph's environment", langgraph_environment) if self.peers else None
+        with serving() as address:
+            self.asking(self.python, f"http,adapter,ask{',pydantic_ai' if self.peers else ''}", address)
+            if venv is not None:
+                self.asking(python_of(venv), "http,langchain", address)
         watch = readers.measure(self.sizes, self.fresh("readers"))
         self.results.followed = self.part(f"{self.sizes.readers} readers", lambda: asyncio.run(watch))
         self.results.core_mb = self.part("core install", core_install_mb)
-        venv = self.part("LangGraph's environment", langgraph_environment) if self.peers else None
         if venv is not None:
             self.workloads(python_of(venv), "langgraph")
             self.resume(python_of(venv), "langgraph", "short", self.sizes.chain, self.sizes.chain // 2)

@@ -11,7 +11,9 @@ from hypothesis import settings
 # The default store and the person's own podium.toml are found through these, also by subprocesses.
 _home = tempfile.TemporaryDirectory(prefix="podium-tests-")
 # No test may ever reach a real provider with the person's own key.
-_foreign = re.compile(r"PODIUM_.*|.*_API_KEY|.*_BASE_URL|AWS_.*|(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE)
+_foreign = re.compile(
+    r"PODIUM_.*|OTEL_.*|.*_API_KEY|.*_BASE_URL|AWS_.*|(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE
+)
 for _name in [name for name in os.environ if _foreign.fullmatch(name)]:
     del os.environ[_name]
 os.environ["XDG_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _home.name

@@ -6,10 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from benchmarks.asking import Asked
+from benchmarks.asking import measure as measure_asking
 from benchmarks.common import FULL, QUICK, WORKLOADS
 from benchmarks.machine import file_system
+from benchmarks.orchestration import ideal
+from benchmarks.orchestration import measure as measure_tree
+from benchmarks.provider import serving
 from benchmarks.report import render
-from benchmarks.results import Results, ratio
+from benchmarks.results import Results, against, ratio
 from benchmarks.worker import Measured, measure
 
 TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, repetitions=1)
@@ -32,6 +37,39 @@ async def test_a_workload_makes_exactly_its_calls_beside_its_baselines(workload:
 async def test_asks_are_measured_too(tmp_path: Path) -> None:
     found = await measure("asks", "fanout", 0.0, TINY, tmp_path, seconds=60)
     assert len(found.walls["asks"]) == 1
+
+
+async def test_questions_over_http_are_one_request_each_whoever_asks(tmp_path: Path) -> None:
+    askers = ["http", "adapter", "ask", "pydantic_ai"]
+    with serving() as address:
+        found = await measure_asking(askers, address, tmp_path, replace(TINY, questions=3))
+    assert [len(found.one[name]) for name in askers] == [1, 1, 1, 1]
+    assert [len(found.many[name]) for name in askers] == [1, 1, 1, 1]
+    assert all(found.versions[name] for name in askers)
+
+
+def test_questions_over_http_have_a_table_of_their_own() -> None:
+    asked = Asked({"http": [0.001], "ask": [0.003]}, {"http": [0.2], "ask": [0.5]}, {"ask": "0.1.0"})
+    text = render(Results(asked=[asked]), FULL, 0.05)
+    assert "| Podium, `run.ask` 0.1.0 | 3.00    | 3.00   | 500             | 2.50   |" in text
+    assert against(asked.many, "ask", "langchain") is None
+
+
+@pytest.mark.parametrize(
+    ("depth", "branching", "cap", "seconds"),
+    [(0, 9, 1, 1), (1, 3, 64, 3), (1, 3, 2, 4), (1, 3, 1, 5), (2, 2, 9, 5)],
+)
+def test_the_ideal_schedule_is_what_the_calls_take_and_nothing_else(
+    depth: int, branching: int, cap: int, seconds: float
+) -> None:
+    assert ideal(depth, branching, cap, 1.0) == seconds
+
+
+async def test_the_tree_workflow_is_measured_beside_plain_asyncio(tmp_path: Path) -> None:
+    found = await measure_tree(TINY, tmp_path)
+    assert (found.nodes, found.calls) == (7, 10)
+    assert (len(found.tree_s), len(found.plain_s)) == (1, 1)
+    assert "7 nodes, 10 calls of 20 ms" in render(Results(grown=found), FULL, 0.05)
 
 
 def test_a_ratio_is_taken_within_each_round() -> None:

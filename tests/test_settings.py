@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from podium.errors import SettingsError
-from podium.settings import OwnPrice, Settings, parse_duration, provider_keys, store_url, variable
+from podium.settings import (
+    McpServer,
+    OwnPrice,
+    Settings,
+    parse_duration,
+    parse_size,
+    provider_keys,
+    store_url,
+    variable,
+)
 
 
 @pytest.fixture
@@ -96,7 +105,8 @@ def test_a_misspelt_variable_is_refused_and_a_foreign_one_is_not(tmp_path: Path)
 @pytest.mark.parametrize(
     "line",
     ['max_usd = "3"', "max_usd = -1", "max_usd = nan", "max_usd = inf", "max_calls = 1.5", "concurrency = 0",
-     'cache = "maybe"', "store = 3", 'profiles = "fast"', 'time_limit = "soon"', "time_limit = 0"],
+     'cache = "maybe"', 'cache_size = "much"', "cache_size = -1", "cache_size = [1]", "cache_size = true",
+     "store = 3", 'profiles = "fast"', 'time_limit = "soon"', "time_limit = 0"],
 )  # fmt: skip
 def test_a_wrong_value_is_refused_with_its_key_and_file(line: str, project: Path, tmp_path: Path) -> None:
     (project / "podium.toml").write_text(line + "\n")
@@ -131,8 +141,10 @@ def test_variables_are_read_as_their_types(tmp_path: Path) -> None:
             PODIUM_MAX_USD="1.50",
             PODIUM_TIME_LIMIT="1h30m",
             PODIUM_CONCURRENCY="",
+            PODIUM_CACHE_SIZE="64 kB",
         ),
     )
+    assert settings.cache_size == 64_000
     assert (settings.cache, settings.max_usd, settings.time_limit, settings.concurrency) == (
         True,
         1.5,
@@ -229,6 +241,8 @@ def test_own_prices_and_the_limits_of_providers(project: Path, tmp_path: Path) -
         '[prices."openai:x"]\ninput = 1\noutput = 1\ncached = 1\n',
         "[providers.openai]\nrequests_per_minute = 0\n",
         "[providers.openai]\nrpm = 5\n",
+        '[providers.openai]\nprompt_cache = "no"\n',
+        '[prices."openai:x"]\ninput = 1\noutput = 1\ncache_read = -1\n',
         '[providers.openai]\noutput = "json"\n',
         "[profiles]\nfast = [1]\n",
     ],
@@ -239,6 +253,87 @@ def test_a_wrong_table_is_refused_with_what_would_be_right(text: str, project: P
         Settings.load(project, env(tmp_path))
     assert "must be a table of" in str(caught.value)
     assert caught.value.hint.startswith("For example: [")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("500MB", 500_000_000), ("1.5 GB", 1_500_000_000), ("2tb", 2 * 10**12), ("12b", 12), ("7", 7), (9, 9)],
+)
+def test_sizes_are_written_as_people_write_them(text: str | int, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MB", "1 MiB", "-1", "1e9", "5 m", float("inf"), True])
+def test_what_is_no_size_is_refused(text: str | float) -> None:
+    with pytest.raises(ValueError, match="size"):
+        parse_size(text)
+
+
+def test_mcp_servers_merge_over_the_sources_and_paths_count_from_their_file(
+    project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "user.toml").write_text('[mcp.far]\nurl = "https://a.example/mcp"\ntimeout = "2m"\n')
+    (project / "podium.toml").write_text(
+        '[mcp.near]\ncommand = "bin/server"\ncwd = "data"\nargs = ["-v"]\n'
+        'env = { KEY = "${MY_KEY}" }\ntools = ["read"]\n'
+    )
+    servers = Settings.load(project / "deep", env(tmp_path)).mcp
+    assert servers["far"] == McpServer(url="https://a.example/mcp", timeout=120)
+    assert servers["near"] == McpServer(
+        command=f"{project}/bin/server",
+        cwd=f"{project}/data",
+        args=["-v"],
+        env={"KEY": "${MY_KEY}"},
+        tools=["read"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "hint"),
+    [
+        ('[mcp.a]\ncomand = "x"\n', "`comand` is not a setting", "Did you mean `command`?"),
+        ('[mcp.a]\ncommand = "x"\nzzz = 1\n', "`zzz` is not a setting", "Valid keys: command, args"),
+        ("[mcp.a]\nargs = []\n", "either a `command` or a `url`", "For example: [mcp.files]"),
+        ('[mcp.a]\ncommand = "x"\nurl = "y"\n', "either a `command` or a `url`", "For example"),
+        ('[mcp.a]\ncommand = "x"\nargs = "y"\n', "Expected `array`", "For example"),
+        ('[mcp.a]\ncommand = "x"\ntimeout = "soon"\n', "'soon' is not a duration", "For example"),
+        ('[mcp.a]\nurl = "x"\ntransport = "smoke"\n', "Invalid enum value", "For example"),
+        ('[mcp."a.b"]\ncommand = "x"\n', "letters, digits, - and _", ""),
+        ("mcp = 3\n", "`mcp` in", "For example: [mcp.files]"),
+        ("[mcp]\na = 3\n", "either a `command` or a `url`", "For example"),
+    ],
+)  # fmt: skip
+def test_a_wrong_mcp_server_is_refused(
+    text: str, told: str, hint: str, project: Path, tmp_path: Path
+) -> None:
+    (project / "podium.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(project, env(tmp_path))
+    assert told in str(caught.value)
+    assert str(project / "podium.toml") in str(caught.value)
+    assert hint in caught.value.hint
+
+
+def test_no_error_about_an_mcp_server_repeats_its_values(project: Path, tmp_path: Path) -> None:
+    text = '[mcp.a]\nurl = "x"\nheaders = { Authorization = "Bearer abc-very-secret" }\nargs = 3\n'
+    (project / "podium.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(project, env(tmp_path))
+    assert "abc-very-secret" not in str(caught.value) + caught.value.hint
+
+
+def test_secrets_of_mcp_servers_are_known() -> None:
+    server = McpServer(
+        url="x",
+        headers={
+            "Authorization": "Bearer ${FAR_PAT}",
+            "X-Api-Key": "literal-key",
+            "Accept": "application/json",
+        },
+        env={"GITHUB_TOKEN": "literal-token", "TOKEN": "${FAR_PAT}", "MODE": "production", "DIR": "${HOME}"},
+    )
+    found = Settings(mcp={"far": server}).secrets({"FAR_PAT": "value-of-pat", "HOME": "/some/where/at/home"})
+    assert set(found) == {"value-of-pat", "literal-key", "literal-token"}
 
 
 def test_keys_are_looked_for_under_their_own_names() -> None:

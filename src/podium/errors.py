@@ -11,6 +11,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 │   ├── StoreFullError           no space left: the run pauses                 (exit 4)
 │   ├── RunLockedError           another process drives this run: `holder`
 │   └── FencedError              this process lost the run to another one
+├── ExportError                  a collector did not take a trace
 ├── BudgetExhaustedError         a ceiling would be passed; never a step's outcome
 ├── ReplayDivergedError          a replay met a step that the log does not hold
 ├── ConcurrentBranchError        one branch used from two asyncio tasks
@@ -113,6 +114,10 @@ class RunCancelledError(RunInterrupted):
 
 class RunPausedError(RunInterrupted):
     """The run is being paused: nothing new may start, and it can be resumed later."""
+
+
+class ExportError(PodiumError):
+    """A trace could not be sent. The log it was made of is untouched."""
 
 
 class BudgetExhaustedError(PodiumError):

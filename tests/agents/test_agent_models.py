@@ -37,6 +37,14 @@ def test_the_strongest_choice_wins(agent: Agent, config: dict[str, Any], name: s
     assert MODELS.name_for(agent, config) == name
 
 
+def test_a_run_keeps_the_profiles_that_it_was_started_with() -> None:
+    begun = {"profiles": {"balanced": ["x:1", "y:2"], "fast": "z:3"}}
+    assert MODELS.names_for(PLAIN, begun) == ["x:1", "y:2"]
+    assert MODELS.names_for(Agent("Ida", profile="fast"), begun) == ["z:3"]
+    assert MODELS.names_for(PLAIN, {"profiles": {}}) == ["rehearsal"]
+    assert MODELS.names_for(PLAIN, {**begun, "model": "c"}) == ["c"]
+
+
 async def answer(call: Call) -> str:
     return "mine"
 
@@ -118,3 +126,44 @@ async def test_a_rehearsal_stays_one_whoever_answers_later(tmp_path: Path) -> No
         assert (await store.get(kept.run_id)).rehearsal
         anew = await podium.fork(first.run_id, "improvise", workflow=workflow, store=store, model=real)
         assert not (await anew.result()).rehearsal
+
+
+async def _pair(run: podium.Run, request: str) -> str:
+    await run.ask(podium.Agent("Ida", role="author"), "draft", prompt=request)
+    return await run.ask(podium.Agent("Otto", role="critic"), "grade", prompt=request)
+
+
+PAIR = podium.Workflow(_pair, "pair")
+
+
+async def test_a_model_for_a_role_that_nobody_has_is_told_at_the_end(tmp_path: Path) -> None:
+    chosen = {"critic": "rehearsal", "Ida": "rehearsal", "editr": "rehearsal"}
+    async with podium.open_store(f"{tmp_path}/s.sqlite") as store:
+        result = await podium.run(PAIR, "go", store=store, model="rehearsal", model_for=chosen)
+        [warning] = result.warnings
+        assert "no agent has the role editr" in warning
+        assert "Ida, Otto, author, critic" in warning
+        replayed = await podium.replay(result.run_id, workflow=PAIR, store=store)
+        assert replayed.warnings == result.warnings
+
+
+async def test_a_run_that_its_budget_cut_short_says_nothing_of_those_who_did_not_speak(
+    tmp_path: Path,
+) -> None:
+    async def careful(run: podium.Run, request: str) -> str:
+        try:
+            return await _pair(run, request)
+        except podium.BudgetExhaustedError:
+            return "half"
+
+    flow = podium.Workflow(careful, "careful")
+    async with podium.open_store(f"{tmp_path}/s.sqlite") as store:
+        first = await podium.run(
+            flow, "go", store=store, model="rehearsal", model_for={"critic": "rehearsal"},
+            budget=podium.Budget(calls=1),
+        )  # fmt: skip
+        assert (first.status, first.warnings) == ("partial", [])
+        more = podium.Budget(calls=9)
+        handle = await podium.resume(first.run_id, workflow=flow, store=store, budget=more)
+        second = await handle.result()
+        assert (second.status, second.warnings) == ("completed", [])

@@ -107,10 +107,10 @@ class Shell:
         for terminal in self._terminals:
             terminal.close()
 
-    def terminal(self, *words: str, columns: int = 100, **env: str) -> Terminal:
+    def terminal(self, *words: str, columns: int = 100, rows: int = 40, **env: str) -> Terminal:
         """Start on a pseudo-terminal."""
         terminal = Terminal(
-            [*COMMAND, *words], self.folder, {**self.env, "TERM": "xterm-256color", **env}, columns, 40
+            [*COMMAND, *words], self.folder, {**self.env, "TERM": "xterm-256color", **env}, columns, rows
         )
         self._terminals.append(terminal)
         return terminal

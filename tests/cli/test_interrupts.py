@@ -50,6 +50,18 @@ def test_a_second_signal_stops_at_once_and_with_json_there_is_still_one_object(p
     assert podium("runs", "--json").json["runs"][0]["status"] == "paused"
 
 
+def test_watching_ends_quietly_with_a_signal(podium: Shell) -> None:
+    podium.start("run", f"{FLOWS}:patient", str(podium.folder))
+    while not podium("runs", "--status", "running", "--json").json["runs"]:
+        pass
+    watcher = podium.start("events", "last", "--follow", "--json")
+    assert watcher.stdout is not None
+    assert watcher.stdout.readline()
+    watcher.send_signal(signal.SIGINT)
+    _, err = watcher.communicate(timeout=60)
+    assert (watcher.returncode, err) == (130, b"")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("flag", ["--json", "--quiet", "--concurrency=2"])
 def test_output_that_cannot_be_written_is_told_in_a_sentence(podium: Shell, flag: str) -> None:

@@ -53,6 +53,22 @@ def test_show_as_json_holds_result_and_steps(podium: Shell) -> None:
     assert data["options"] == {}
 
 
+def test_show_tells_what_each_agent_cost_on_each_model(podium: Shell) -> None:
+    run_id = podium.run("chain", "rain", "--model-for", f"author=python:{FLOWS}:reply")["run_id"]
+    [cost] = podium("show", run_id, "--json").json["costs"]
+    assert (cost["agent"], cost["calls"], cost["cost_usd"]) == ("writer", 2, 0.0)
+    assert cost["model"] == "python:flows.py:reply"
+    [row] = [line for line in podium("show", run_id).out.splitlines() if line.endswith("free")]
+    assert row.split()[:3] == ["writer", "python:flows.py:reply", "2"]
+    assert "tokens in" not in podium("show", podium.run("say", "x")["run_id"]).out
+
+
+def test_show_tells_what_a_workflows_own_steps_cost(podium: Shell) -> None:
+    run_id = podium.run("costly", str(podium.folder / "marks"))["run_id"]
+    [cost] = podium("show", run_id, "--json").json["costs"]
+    assert (cost["agent"], cost["model"], cost["cost_usd"]) == ("steps", None, 1.0)
+
+
 def test_show_output_prints_the_result_alone(podium: Shell) -> None:
     run_id = podium.run("say", "hello")["run_id"]
     assert podium("show", run_id, "--output").out == "# Heard\n\nhello\n"

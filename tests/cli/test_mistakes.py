@@ -39,6 +39,9 @@ MISTAKES = [
     (["run", CHAIN, "x", "--concurrency", "0"], "--concurrency must be", ""),
     (["run", CHAIN, "x", "--model", "rehersal"], "no model rehersal", "rehearsal"),
     (["run", CHAIN, "x", "--model", "python:none.py:f"], "none.py", ""),
+    (["run", CHAIN, "x", "--model", f"python:{FLOWS}"], "names no function", f"python:{FLOWS}:reply"),
+    (["run", CHAIN, "x", "--model", f"python:{FLOWS}:replay"], "no function replay", f"python:{FLOWS}:reply"),
+    (["run", CHAIN, "x", "--model", "fast"], "fast is a profile", "[profiles]"),
     (["run", CHAIN, "x", "--model-for", "author"], "ROLE=MODEL", ""),
     (["run", CHAIN, "x", "--approve", "plan"], "no gate plan", ""),
     (["run", f"{FLOWS}:gated", "x", "--approve", "plam"], "no gate plam", "plan"),
@@ -112,6 +115,25 @@ def test_a_file_that_is_no_workflow_is_told_as_such(podium: Shell, text: str, to
     said = podium("run", "broken.py:flow", "x", code=2)
     assert told in said.err
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["runs"], ["show"], ["events"], ["report"], ["artifacts"], ["replay"], ["resume"], ["cancel", "last"],
+     ["answer", "last", "x"], ["fork", "last", "--at", "x"]],
+    ids=lambda words: str(words[0]),
+)  # fmt: skip
+def test_a_store_that_is_not_there_is_refused_and_not_made(podium: Shell, words: list[str]) -> None:
+    said = podium(*words, "--store", "typo.sqlite", code=2)
+    assert f"There is no store {podium.folder / 'typo.sqlite'}" in said.err
+    assert list(podium.folder.iterdir()) == []
+
+
+def test_a_run_makes_the_store_that_it_names_and_the_default_one_may_be_empty(podium: Shell) -> None:
+    podium("run", CHAIN, "x", "--store", "new.sqlite", "--json")
+    assert len(podium("runs", "--store", "new.sqlite", "--json").json["runs"]) == 1
+    fresh = str(podium.folder / "data")
+    assert podium("runs", "--json", PODIUM_STORE="", XDG_DATA_HOME=fresh).json == {"runs": []}
 
 
 def test_a_store_that_is_no_store_is_refused(podium: Shell) -> None:

@@ -73,7 +73,17 @@ def test_doctor_finds_a_healthy_machine(podium: Shell) -> None:
     checks = {check["name"]: check for check in said.json["checks"]}
     assert said.json["ok"]
     assert {check["state"] for check in checks.values()} <= {"ok", "warn"}
-    assert set(checks) == {"python", "sqlite", "settings", "store", "disk", "lock", "keys", "models"}
+    assert set(checks) == {
+        "python",
+        "sqlite",
+        "settings",
+        "store",
+        "disk",
+        "lock",
+        "keys",
+        "extras",
+        "models",
+    }
     assert "wal" in checks["store"]["told"]
     assert "OPENAI_API_KEY" in checks["keys"]["told"]
     assert "sk-very-secret-value" not in said.out

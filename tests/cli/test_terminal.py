@@ -15,7 +15,9 @@ COLOUR = re.compile(rb"\x1b\[[0-9;]*[349][0-9;]*m")
 
 def patient(podium: Shell, *words: str, columns: int = 100, **env: str) -> Terminal:
     """A run that has done its first step and waits in its second."""
-    screen = podium.terminal("run", f"{FLOWS}:patient", str(podium.folder), *words, columns=columns, **env)
+    screen = podium.terminal(
+        "run", f"{FLOWS}:patient", str(podium.folder), *words, columns=columns, rows=40, **env
+    )
     screen.until("marked")
     screen.until("1 in flight")
     return screen

@@ -87,7 +87,6 @@ async def test_nothing_is_stored_when_the_start_is_refused(store: Store, file: P
         {"options": {"sice": 1}},
         {"approve": ["result"]},
         {"model": "nobody:knows"},
-        {"cache": True},
     ):
         with pytest.raises(UsageError):
             await podium.run(f"{file}:second", "go", store=store, **kwargs)  # pyright: ignore[reportArgumentType]

@@ -173,6 +173,7 @@ async def test_a_file_is_imported_once_until_it_changes(tmp_path: Path) -> None:
     [
         ("answer", "async def other(call): ...\n", "holds no function answer", "other"),
         ("answer", "x = 1\n", "holds no function answer", "async def"),
+        ("answer", "from asyncio import sleep\n", "holds no function answer", "no async function"),
         ("answer", "def answer(call): ...\n", "not an async function", "async def"),
         ("answer", "answer = 3\n", "not an async function", "async def"),
         ("answer", "async def answer(): ...\n", "one argument", "async def"),

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from podium.models.faults import ModelFault
-from podium.models.guard import FIRST_REST_S, LONGEST_REST_S, OPENS_AFTER, Breaker, Guards, Pace
+from podium.models.guard import APART_S, FIRST_REST_S, LONGEST_REST_S, OPENS_AFTER, Breaker, Guards, Pace
 
 
 class Clock:
@@ -158,5 +158,43 @@ def test_runs_of_a_process_share_the_guard_of_a_provider() -> None:
     guards = Guards()
     assert guards.of("openai", "", None, None) is guards.of("openai", "", None, None)
     assert guards.of("openai", "", None, None) is not guards.of("anthropic", "", None, None)
-    assert guards.of("openai", "", None, None).pace is None
-    assert guards.of("openai", "", 60, None).pace is not None
+    assert guards.of("openai", "here", None, None) is not guards.of("openai", "there", None, None)
+
+
+# ── a provider that asks to wait ──
+
+
+def test_a_provider_without_limits_is_never_waited_for() -> None:
+    pace = Pace(clock=Clock())
+    assert [pace.take(10**9) for _ in range(1000)] == [0.0] * 1000
+
+
+def test_while_a_provider_asks_to_wait_everybody_waits() -> None:
+    clock = Clock()
+    pace = Pace(clock=clock)
+    assert pace.hold(30) == pytest.approx(30)
+    assert pace.take(1) > 30
+    clock.now += 29
+    assert 0 < pace.held() < 2
+    clock.now += 1
+    assert (pace.held(), pace.take(1)) == (0, 0)
+
+
+def test_those_whom_a_provider_makes_wait_come_back_one_after_the_other() -> None:
+    pace = Pace(clock=Clock())
+    waits = [pace.hold(5), *(pace.held() for _ in range(4))]
+    assert [later - earlier for earlier, later in pairwise(waits)] == pytest.approx([APART_S] * 4)
+    slow = Pace(requests=60, clock=Clock())
+    waits = [slow.hold(5), *(slow.take(0) for _ in range(4))]
+    assert [later - earlier for earlier, later in pairwise(waits)] == pytest.approx([1.0] * 4)
+
+
+def test_a_shorter_wait_does_not_end_a_longer_one() -> None:
+    clock = Clock()
+    pace = Pace(clock=clock)
+    pace.hold(30)
+    pace.hold(1)
+    clock.now += 20
+    assert pace.held() > 0
+    clock.now += 10
+    assert pace.held() == 0

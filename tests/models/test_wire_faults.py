@@ -434,17 +434,16 @@ async def test_a_ceiling_of_calls_ends_the_attempts(wire: Wire, store: Store, tm
 
 
 async def test_a_wait_between_attempts_holds_no_slot(wire: Wire, store: Store, tmp_path: Path) -> None:
-    """With a single slot the second ask is answered while the first waits for its next attempt."""
+    """With a single slot another provider's ask is answered while the first waits for its next attempt."""
     wire.answer_with(Refuse(429, headers={"retry-after-ms": "300"}), Say("second"), Say("first"))
 
     @podium.workflow
     async def flow(run: podium.Run, request: str) -> list[str]:
-        both = await run.gather({name: run.ask(AGENT, "draft", prompt=name) for name in ("a", "b")})
+        agents = [podium.Agent(name, model=MODELS[name]) for name in ("openai", "anthropic")]
+        both = await run.gather({agent.name: run.ask(agent, "draft", prompt="x") for agent in agents})
         return [one.unwrap() for one in both.values()]
 
-    result = await podium.run(
-        flow, "x", model=MODELS["openai"], store=store, settings=settings_for(wire, tmp_path), concurrency=1
-    )
+    result = await podium.run(flow, "x", store=store, settings=settings_for(wire, tmp_path), concurrency=1)
     assert result.output == ["first", "second"]
     assert len(wire.requests) == 3
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
 import podium
@@ -19,7 +20,7 @@ from podium.engine.log import Store
 from podium.models.events import ModelAttempted
 from podium.models.guard import GUARDS, Breaker
 from podium.models.providers.transport import CappedStream, StoppedReadingError, Tally
-from tests.models.wire.answers import Flood, Raw, Refuse, Say
+from tests.models.wire.answers import Flood, Limit, Raw, Refuse, Say
 from tests.models.wire.asking import AGENT, MODELS, ask, settings_for
 from tests.models.wire.server import Wire
 
@@ -206,6 +207,123 @@ async def test_a_wait_for_the_pace_ends_with_the_run(wire: Wire, store: Store, t
     assert (result.status, len(wire.requests), result.usage.calls) == ("cancelled", 1, 1)
     rows = [row.to_event(handle.run_id) for row in await store.read(handle.run_id)]
     assert len([row for row in rows if isinstance(row.data, ModelAttempted)]) == 1
+
+
+def many(count: int) -> podium.Workflow:
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> int:
+        asked = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(count)}
+        return len([one.unwrap() for one in (await run.gather(asked)).values()])
+
+    return flow
+
+
+@pytest.mark.parametrize("provider", MODELS)
+async def test_one_refused_call_makes_the_others_wait_too(
+    provider: str, wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    """One at a time: the first of ten is refused. Without a word to the others, each of them would be as well
+    (twenty requests); so it is the only one."""
+    wire.answer_with(Limit(0.3))
+    settings = settings_for(wire, tmp_path)
+    result = await podium.run(
+        many(10), "x", model=MODELS[provider], store=store, settings=settings, concurrency=1
+    )
+    assert (result.output, len(wire.requests), result.usage.calls) == (10, 11, 11)
+
+
+async def test_only_calls_that_were_on_their_way_are_refused(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    """Four at a time: at most those four are refused, and nobody after them."""
+    wire.answer_with(Limit(0.5))
+    settings = settings_for(wire, tmp_path)
+    result = await podium.run(
+        many(20), "x", model=MODELS["openai"], store=store, settings=settings, concurrency=4
+    )
+    refused = len(wire.requests) - 20
+    assert result.output == 20
+    assert 1 <= refused <= 4
+
+
+async def test_runs_of_a_process_wait_together(wire: Wire, store: Store, tmp_path: Path) -> None:
+    wire.answer_with(Limit(0.5))
+    settings = settings_for(wire, tmp_path)
+    first = await podium.start(
+        many(1), "x", model=MODELS["openai"], store=store, settings=settings, concurrency=1
+    )
+    async for event in first.events():
+        if isinstance(event.data, ModelAttempted):
+            break
+    others = await podium.run(many(5), "x", model=MODELS["openai"], store=store, settings=settings)
+    assert ((await first.result()).output, others.output, others.usage.calls) == (1, 5, 5)
+    assert len(wire.requests) == 7
+
+
+async def test_another_provider_does_not_wait(wire: Wire, store: Store, tmp_path: Path) -> None:
+    """The refused one would wait for a minute."""
+    wire.answer_with(Refuse(429, headers={"retry-after": "60"}), Say())
+    settings = settings_for(wire, tmp_path)
+    handle = await podium.start(many(1), "x", model=MODELS["openai"], store=store, settings=settings)
+    async for event in handle.events():
+        if isinstance(event.data, ModelAttempted):
+            assert 60 <= event.data.retry_in_s < 70
+            break
+    told = await ask(store, settings, MODELS["anthropic"])
+    assert told.result.output == "A fine answer."
+    assert (await handle.cancel()).status == "cancelled"
+    assert len(wire.requests) == 2
+
+
+async def test_those_who_wait_for_a_provider_hold_neither_slot_nor_money(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    """One slot, and calls for two at most: while five wait for a minute, both are free for another model."""
+    wire.answer_with(Refuse(429, headers={"retry-after": "60"}), Say())
+    settings, free = settings_for(wire, tmp_path), asyncio.Event()
+    slow, quick = (podium.Agent(name, model=MODELS[name]) for name in ("openai", "anthropic"))
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> None:
+        async def other() -> None:
+            await free.wait()
+            await run.ask(quick, "draft", prompt="x")
+
+        asked = {str(number): run.ask(slow, "draft", prompt=str(number)) for number in range(5)}
+        await run.gather({**asked, "other": other()})
+
+    handle = await podium.start(
+        flow, "x", store=store, settings=settings, concurrency=1, budget=podium.Budget(calls=2)
+    )
+    async for event in handle.events():
+        if isinstance(event.data, ModelAttempted) and not event.data.ok:
+            free.set()
+        elif isinstance(event.data, ModelAttempted):
+            break
+    result = await handle.cancel()
+    assert (len(wire.requests), result.usage.calls) == (2, 2)
+
+
+async def test_a_refusal_without_a_time_makes_the_others_wait_as_long_as_the_refused_one(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    wire.answer_with(Limit(0.2, told=False))
+    settings = msgspec.structs.replace(settings_for(wire, tmp_path), retry_wait=0.3)
+    result = await podium.run(
+        many(5), "x", model=MODELS["openai"], store=store, settings=settings, concurrency=1
+    )
+    assert (result.output, len(wire.requests)) == (5, 6)
+
+
+async def test_a_call_that_has_no_money_left_is_not_waited_for(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    """A used-up quota is no matter of waiting: nobody else is held back by it."""
+    wire.answer_with(Refuse(429, "You exceeded your current quota.", code="insufficient_quota"), Say())
+    settings = settings_for(wire, tmp_path)
+    first = await ask(store, settings, MODELS["openai"])
+    second = await ask(store, settings, MODELS["openai"])
+    assert (first.result.status, second.result.status, len(wire.requests)) == ("failed", "completed", 2)
 
 
 async def test_a_trial_call_may_make_all_its_attempts(wire: Wire, store: Store, tmp_path: Path) -> None:

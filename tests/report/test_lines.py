@@ -54,7 +54,7 @@ def test_a_finished_step_shows_its_result_or_that_it_is_done() -> None:
     assert line.what == "score 86 · reason clear and doable · tags []"
     assert last_line(("a", StepStarted()), ("a", StepCompleted())).what == "done"
     assert last_line(("a", StepStarted()), ("a", StepCompleted(edited=True))).what == "done (edited)"
-    assert last_line(("a", StepStarted(kind="now")), ("a", StepCompleted())).weight == "trace"
+    assert last_line(("a", StepStarted(kind="clock")), ("a", StepCompleted())).weight == "trace"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import threading
 from contextlib import AsyncExitStack, closing
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from podium.engine.log import Row, RunUpdate
+from podium.engine.samples import Sample
 from podium.errors import PodiumError, StoreError, UsageError
 from podium.stores import open_store
 from podium.stores.sqlite.database import SCHEMA, connect, migrate, open_database
@@ -267,3 +269,24 @@ async def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path)
             assert await process.end() == 0
         assert await seqs_of(store) == [1, 2]
         assert (await store.acquire(run_id(1))).epoch == 2
+
+
+async def test_a_store_from_before_the_cache_keeps_its_runs_and_gets_one(tmp_path: Path) -> None:
+    path, old = tmp_path / "podium.sqlite", tmp_path / "schema"
+    old.mkdir()
+    shutil.copy(SCHEMA / "sqlite_0001_log.sql", old)
+    open_database(path, old).close()
+    with closing(sqlite3.connect(path)) as db:
+        values = "'run-000001', 'completed', '', 1, 0, 0, 0, 0, 0, 0, '', 0, 1, '', 'demo', 'old'"
+        db.execute(
+            "INSERT INTO run (run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
+            "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request) "
+            f"VALUES ({values})"
+        )
+        db.commit()
+    async with open_store(str(path)) as store:
+        assert (await store.get("run-000001")).request == "old"
+        assert await store.cache_shares() == []
+        store.keep_sample(Sample(id="a", key="k", number=1, model="m", data=b"x"), 1000)
+    async with open_store(str(path)) as store:
+        assert (await store.find_sample("k")) is not None

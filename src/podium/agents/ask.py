@@ -17,6 +17,7 @@ from podium.agents.calling import Calling
 from podium.agents.models import Models
 from podium.agents.prompts import Template
 from podium.agents.question import Question
+from podium.agents.taking import Taking
 from podium.agents.wire import redacted
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES, Effect
@@ -53,6 +54,9 @@ class Run(EngineRun):
     ) -> None:
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
+        self._taking = Taking(self.models.settings.cache_size) if config.get("cache") else None
+        self._asked: set[str] = set()
+        """Names and roles of all agents that were asked so far."""
 
     @property
     def settings(self) -> Settings:
@@ -89,9 +93,10 @@ class Run(EngineRun):
         prompt, the variables or the type change.
         """
         question = Question.of(agent, task, prompt, variables, returns)
+        self._asked |= {agent.name, agent.role}
         return await self.perform(
             task,
-            _Asking(self, question, check),
+            _Asking(self, question, self._taking, check),
             inputs=question.fingerprinted(),
             key=key,
             returns=returns,
@@ -100,27 +105,40 @@ class Run(EngineRun):
             by_fingerprint=True,
         )
 
+    def returned(self) -> None:
+        """A model that was meant for somebody who never spoke was most likely a slip of the pen. A run that
+        its budget cut short says nothing: whoever is missing may speak when it goes on."""
+        if self._core.exhausted is not None:
+            return
+        chosen: Mapping[str, str] = self.config.get("model_for") or {}
+        for name in chosen:
+            if name not in self._asked:
+                known = ", ".join(sorted(self._asked - {""})) or "none"
+                self.warn(f"--model-for {name}: no agent has the role {name}. Asked in this run: {known}.")
+
 
 class _Asking:
     """The effect of an ask: it runs only when the log does not hold the answer."""
 
-    __slots__ = ("_check", "_question", "_run")
+    __slots__ = ("_check", "_question", "_run", "_taking")
 
-    def __init__(self, run: Run, question: Question, check: Check | None) -> None:
+    def __init__(self, run: Run, question: Question, taking: Taking | None, check: Check | None) -> None:
         self._run = run
         self._question = question
+        self._taking = taking
         self._check = check
 
     async def __call__(self, effect: Effect) -> Any:
         edited: Mapping[str, str] = self._run.config.get("overrides", {}).get(effect.path, {})
-        calling = Calling(effect, self._run.models, self._names(edited), self._question.agent)
+        calling = Calling(effect, self._run.models, self._names(edited), self._question.agent, self._taking)
         prompt = redacted(effect, edited.get("prompt") or self._question.render())
         call = self._call(effect, prompt)
         effect.emit(_asked(effect, call, calling.model))
         while True:
-            reply = await calling.answer(call, partial(self._deltas, effect, call))
+            reply = await calling.answer(call, partial(self._deltas, effect, call), self._fits)
             found = self._found(reply)
             if not isinstance(found, Mismatch):
+                calling.keep(reply)
                 return found
             if call.attempt > MAX_REPAIRS:
                 raise _invalid(call, calling.model, reply.text, found.error)
@@ -136,6 +154,10 @@ class _Asking:
             return reply.text
         found = find(reply.text, returns, whole=reply.finish != "length", check=self._check)
         return found if isinstance(found, Mismatch) else msgspec.Raw(found)
+
+    def _fits(self, text: str) -> bool:
+        """Whether a cached text is an answer: the type's own checks may have changed since it was kept."""
+        return self._question.returns is str or isinstance(find(text, self._question.returns), bytes)
 
     def _names(self, edited: Mapping[str, str]) -> list[str]:
         if edited.get("model"):

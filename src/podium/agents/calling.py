@@ -12,6 +12,7 @@ from typing import cast
 
 from podium.agents.agent import Agent
 from podium.agents.models import Models
+from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
 from podium.engine.effect import Attempt, Effect
 from podium.engine.events import Charge
@@ -32,8 +33,14 @@ Deltas = Callable[[], OnDelta | None]
 class Calling:
     """The calls of one ask. It stays with the model that it has turned to."""
 
-    def __init__(self, effect: Effect, models: Models, names: list[str], agent: Agent) -> None:
+    def __init__(
+        self, effect: Effect, models: Models, names: list[str], agent: Agent, taking: Taking | None = None
+    ) -> None:
         self._effect = effect
+        self._taking = taking
+        """What the run takes from the cache; `None`: it was not asked to."""
+        self._place: Place | None = None
+        """Where the last reply belongs in the cache."""
         self._models = models
         self._names = list(names)
         self._timeout = agent.timeout
@@ -43,9 +50,15 @@ class Calling:
         self.model = self._open()
         """The model that answers now."""
 
-    async def answer(self, call: Call, deltas: Deltas) -> Reply:
-        """The reply of the first model that gives one."""
+    async def answer(self, call: Call, deltas: Deltas, fits: Fits) -> Reply:
+        """The reply of the first model that gives one, or that has given one to another run and it `fits`.
+        The cache is asked before anything is reserved: what it serves needs no budget and no slot."""
         while True:
+            found = await self._taking.take(self._effect, self.model, call, fits) if self._taking else None
+            if isinstance(found, Reply):
+                self._place = None
+                return found
+            self._place = found
             try:
                 reply = await self._patiently(call, deltas)
             except (ModelFailedError, StepTimeoutError) as error:
@@ -55,6 +68,11 @@ class Calling:
                 self.model = self._open()
             else:
                 return self._accepted(call, reply)
+
+    def keep(self, reply: Reply) -> None:
+        """The last reply is what was wanted: others may have it too."""
+        if self._taking is not None and self._place is not None:
+            self._taking.keep(self._effect, self.model, self._place, reply)
 
     def _accepted(self, call: Call, reply: Reply) -> Reply:
         """A model that does not want to answer will not want to when it is asked again."""
@@ -124,10 +142,14 @@ class Calling:
                 guard.breaker.left()
 
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
-        """One request, as soon as the provider's pace allows it."""
+        """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
+        when it is our turn, because another call may have been refused meanwhile."""
         effect, worst = self._effect, self.model.worst_case(call)
         tokens = estimate(call, "").input_tokens + call.max_tokens
         while True:
+            if pace is not None and (wait := pace.held()) > 0:
+                await effect.backoff(wait)
+                continue
             async with effect.attempt(worst) as attempt:
                 wait = 0.0 if pace is None else pace.take(tokens)
                 if wait <= 0:
@@ -168,11 +190,15 @@ class Calling:
 
     def _wait(self, fault: ModelFault, nth: int) -> float:
         """Seconds until the next attempt: as long as the provider asks, else longer each time."""
-        if not fault.retry or nth >= self._retry.attempts:
+        if not fault.retry:
             return 0.0
-        if fault.wait_s is None:
-            return self._retry.wait(nth)
-        return min(fault.wait_s, LONGEST_WAIT_S) * random.uniform(1.0, 1.1)
+        asked = fault.wait_s is not None
+        wait = self._retry.wait(nth) if fault.wait_s is None else min(fault.wait_s, LONGEST_WAIT_S)
+        wait *= random.uniform(1.0, 1.1) if asked else 1.0
+        guard = _guard_of(self.model)
+        if guard is not None and (asked or fault.kind == "limited"):
+            wait = guard.pace.hold(wait)  # the other calls wait as well, also when this one gives up
+        return wait if nth < self._retry.attempts else 0.0
 
     def _failed(self, call: Call, fault: ModelFault, nth: int) -> ModelFailedError:
         tries = f" (attempt {nth} of {self._retry.attempts})" if nth > 1 else ""

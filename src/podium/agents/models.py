@@ -9,6 +9,7 @@ from podium.agents.agent import Agent
 from podium.engine.log import Store
 from podium.errors import ModelUnavailableError
 from podium.models.model import Model
+from podium.models.profiles import models_of
 from podium.models.registry import DEFAULT, open_model
 from podium.models.replay import ReplayModel
 from podium.settings import Settings
@@ -17,8 +18,9 @@ from podium.settings import Settings
 class Models:
     """The models of one run, each opened once and only when it is needed.
 
-    A run's `config` holds names: `{"model": NAME, "model_for": {ROLE or AGENT: NAME}}`. From strong to
-    weak: `model_for`, `model`, the agent's own model, its profile, the rehearsal.
+    A run's `config` holds names: `{"model": NAME, "model_for": {ROLE or AGENT: NAME}, "profiles": {…}}`.
+    From strong to weak: `model_for`, `model`, the agent's own model, its profile, the rehearsal. Profiles are
+    those that the run was started with; only a run without any takes the settings' own.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class Models:
         """The same, followed by those that take over when it gives up: only a profile has such."""
         chosen: Mapping[str, str] = config.get("model_for") or {}
         named = chosen.get(agent.name) or chosen.get(agent.role) or config.get("model") or agent.model
-        return [named] if named else self._profile(agent.profile)
+        return [named] if named else self._profile(agent.profile, config)
 
     def for_agent(self, agent: Agent, config: Mapping[str, Any]) -> Model:
         return self.open(self.name_for(agent, config))
@@ -55,7 +57,7 @@ class Models:
     def main(self, config: Mapping[str, Any]) -> Model:
         """The model that stands for the whole run in lists and results: of a profile, the first that can be
         opened now."""
-        names = [config["model"]] if config.get("model") else self._profile("balanced")
+        names = [config["model"]] if config.get("model") else self._profile("balanced", config)
         for name in names[:-1]:
             try:
                 return self.open(name)
@@ -91,6 +93,5 @@ class Models:
             if close is not None:
                 await close()
 
-    def _profile(self, profile: str) -> list[str]:
-        models = self._profiles.get(profile) or DEFAULT
-        return [models] if isinstance(models, str) else list(models)
+    def _profile(self, profile: str, config: Mapping[str, Any]) -> list[str]:
+        return models_of(profile, config.get("profiles", self._profiles)) or [DEFAULT]

@@ -39,6 +39,8 @@ class Wire:
             model=reply.model or self._model.name,
             finish=reply.finish,
             mode=reply.mode,
+            cache_read_tokens=used.cache_read_tokens if used else 0,
+            cache_write_tokens=used.cache_write_tokens if used else 0,
         )
 
     def faulted(self, fault: ModelFault, retry_in_s: float) -> None:

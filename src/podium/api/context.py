@@ -19,6 +19,7 @@ from podium.models.model import Model
 from podium.models.registry import is_hosted, open_model
 from podium.settings import Settings
 from podium.stores import open_store
+from podium.tracing.destination import Destination, destination_of
 
 ModelChoice = str | Model | ModelFunction
 """A model by name, an open one, or an async function `(call) -> str | dict`."""
@@ -32,6 +33,8 @@ class Context:
         self.store = store
         self.owns_store = owns_store
         self.redact = _redactor(settings)
+        self.traces: Destination | None = None
+        """Where the trace of a run goes while it is driven; `None`: nowhere."""
 
     def models(self, opened: Mapping[str, Model]) -> Models:
         return Models(store=self.store, opened=opened, settings=self.settings)
@@ -53,6 +56,7 @@ class Context:
 
     async def prepare(self, config: dict[str, Any], budget: Budget, opened: Mapping[str, Model]) -> Models:
         """Open the models that a run names before it starts, so that a mistake starts nothing."""
+        self.traces = destination_of(self.settings)
         models = self.models(opened)
         used = await models.prepare(config)
         config["models"] = [model.name for model in used]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
+from typing import Any
 
 from podium.engine.core import Delta
 from podium.engine.events import Event
@@ -15,6 +16,9 @@ from podium.stores import open_store
 
 DELTA_BUFFER = 1000
 """Pieces of text that a slow viewer may lag behind before the oldest are dropped."""
+
+COMPANION_S = 5.0
+"""How long a result waits for those who watch; they need milliseconds."""
 
 
 class RunHandle:
@@ -36,6 +40,7 @@ class RunHandle:
         self._close = close
         """Gives back what only this stretch needed: connections to models."""
         self._users = 1
+        self._companions: list[asyncio.Task[None]] = []
         self._task = asyncio.get_running_loop().create_task(self._drive(lease))
 
     async def _drive(self, lease: Lease) -> RunResult:
@@ -52,6 +57,11 @@ class RunHandle:
         if self._users == 0 and self._owns_store:
             await self._store.close()
 
+    def accompany(self, companion: Coroutine[Any, Any, None]) -> None:
+        """Let something watch this stretch to its end. It does local work only; `result` waits for that, so
+        that it is whole when the loop ends with the run."""
+        self._companions.append(asyncio.get_running_loop().create_task(companion))
+
     @property
     def done(self) -> bool:
         """Whether this stretch has ended."""
@@ -59,7 +69,10 @@ class RunHandle:
 
     async def result(self) -> RunResult:
         """Wait until the run has ended, or waits for a person, or was stopped."""
-        return await asyncio.shield(self._task)
+        result = await asyncio.shield(self._task)
+        if self._companions:
+            await asyncio.wait(self._companions, timeout=COMPANION_S)
+        return result
 
     async def abandon(self) -> None:
         """Stop at once and leave a run that can be resumed; whatever comes of it is nobody's any more."""

@@ -24,6 +24,7 @@ from podium.engine.runner import Driver, check_resumable, history_of, shown_mode
 from podium.engine.workflow import Workflow
 from podium.errors import RunLockedError, UsageError
 from podium.models.model import Model
+from podium.models.profiles import resolved
 from podium.settings import Settings
 from podium.workflows import find_workflow
 
@@ -40,7 +41,7 @@ async def start(
     store: Store | str | None = None,
     budget: Budget | None = None,
     concurrency: int | None = None,
-    cache: bool = False,
+    cache: bool | None = None,
     approve: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
@@ -77,7 +78,7 @@ async def start(
             concurrency=config["concurrency"],
             created=_as_logged(ctx, created),
         )
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+        return _under_way(ctx, driver, lease, models)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -92,7 +93,7 @@ async def run(
     store: Store | str | None = None,
     budget: Budget | None = None,
     concurrency: int | None = None,
-    cache: bool = False,
+    cache: bool | None = None,
     approve: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
@@ -141,7 +142,7 @@ async def resume(
         except BaseException:
             await ctx.store.release(lease)
             raise
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+        return _under_way(ctx, driver, lease, models)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -189,7 +190,7 @@ async def fork(
             ctx.store, lease.run_id, found, make_run=ctx.make_run(models), redact=ctx.redact,
             concurrency=config.get("concurrency", 0),
         )  # fmt: skip
-        return RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+        return _under_way(ctx, driver, lease, models)
     except BaseException:
         await _abandon(ctx)
         raise
@@ -203,6 +204,16 @@ async def _acquired(store: Store, run_id: str, take_over: bool) -> tuple[Lease, 
         if not take_over:
             raise
         return await store.acquire(run_id, take_over=True), True
+
+
+def _under_way(ctx: Context, driver: Driver, lease: Lease, models: Models) -> RunHandle:
+    """From here on the run is driven, and traced if that is wanted."""
+    handle = RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+    if ctx.traces is not None:
+        from podium.tracing.follow import follow  # noqa: PLC0415 - nothing of it is loaded when it is off
+
+        handle.accompany(follow(handle.events(), ctx.store, handle.run_id, lease.last_seq, ctx.traces))
+    return handle
 
 
 async def _resumed(
@@ -240,17 +251,19 @@ def _config(
     ctx: Context,
     model: ModelChoice | None,
     model_for: Mapping[str, str] | None,
-    cache: bool,
+    cache: bool | None,
     gates: list[str],
     concurrency: int | None,
 ) -> tuple[dict[str, Model], dict[str, Any]]:
     settings = ctx.settings
     config: dict[str, Any] = {"concurrency": settings.concurrency if concurrency is None else concurrency}
     opened = _choose_model(ctx, config, model or settings.model or None)
+    if "model" not in config:
+        config |= resolved(settings)
     if model_for:
         config["model_for"] = _named(ctx, model_for)
-    if cache or settings.cache:
-        raise UsageError("The cache across runs is not part of this version yet.", hint="Leave it off.")
+    if settings.cache if cache is None else cache:
+        config["cache"] = True
     if gates:
         config["approve"] = gates
     return opened, config

@@ -46,7 +46,9 @@ def print_header(state: RunState) -> None:
     named: list[str] = state.config.get("models") or [state.config.get("model") or ""]
     models = one_line(", ".join(dict.fromkeys(map(model_name, named))))
     made_up = "(answers are made up)" if state.config.get("rehearsal") else ""
-    say_prose(console, ("  ".join(part for part in (models, made_up, ceilings(state)) if part), "dim"))
+    chosen = "" if state.config.get("model") else one_line(state.config.get("choice", ""))
+    told = (models, made_up, f"({chosen})" if chosen else "", ceilings(state))
+    say_prose(console, ("  ".join(part for part in told if part), "dim"))
     say_line(console)
 
 
@@ -66,7 +68,7 @@ def print_card(result: RunResult, state: RunState, shown: Presentation, commands
 
 def print_status(console: Console, result: RunResult) -> None:
     """What became of it, why, and what it took."""
-    figures = [clock(result.duration_s), *spending(result.usage)]
+    figures = [clock(result.duration_s), *spending(result.usage), *saving(result.saved)]
     figures += [f"quality {result.quality:g}"] if result.quality is not None else []
     say_prose(console, badge(result.status, console), _reason(result), "  ", ("  ".join(figures), "dim"))
 
@@ -138,8 +140,9 @@ def print_pairs(console: Console, made: list[tuple[str, str]], steps: list[tuple
 
 def print_result(console: Console, output: Any, shown_by: Presentation, whole: str) -> None:
     """What there is to read when it is short, its beginning otherwise; then what it came to in figures."""
-    if output is not None:
-        _print_text(console, _readable(output, shown_by), whole)
+    text = "" if output is None else _readable(output, shown_by)
+    if text:
+        _print_text(console, text, whole)
     if summary := shown_by.summary():
         say_line(console)
         say_prose(console, (one_line(summary), "dim"))
@@ -174,6 +177,12 @@ def spending(usage: Charge) -> list[str]:
     parts += [count(usage.tokens, "token")] if usage.tokens else []
     parts += [f"{count(usage.unpriced_calls, 'call')} of unknown price"] if usage.unpriced_calls else []
     return parts
+
+
+def saving(saved: Charge) -> list[str]:
+    """What came from the cache, and what that was worth."""
+    worth = f" (saved {money(saved.usd)})" if saved.usd else ""
+    return [f"{amount(saved.calls)} from the cache{worth}"] if saved.calls else []
 
 
 def ceilings(state: RunState) -> str:

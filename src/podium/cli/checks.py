@@ -18,10 +18,13 @@ from podium.engine.codec import encode
 from podium.engine.events import RunCreated
 from podium.engine.log import Row, RunRow, Store
 from podium.errors import PodiumError, RunLockedError
-from podium.models.registry import DEFAULT, open_model
+from podium.models.offers import offers
+from podium.models.profiles import PROFILES, Choice, behind, choose, install, models_of, why
+from podium.models.registry import DEFAULT, is_hosted, open_model
 from podium.report.words import size
 from podium.settings import Settings, provider_keys
 from podium.stores import open_store
+from podium.tracing.destination import INSTALL, collector_named, destination_of, installed, shown_address
 
 SLOW_FSYNC_MS = 20.0
 LITTLE_DISK = 200_000_000
@@ -47,7 +50,7 @@ async def check_all(store: str | None) -> list[Check]:
     checks += [_settings(settings), await _store(settings)]
     if checks[-1].state != "fail":  # without a store there is nothing to lock
         checks += [*_disk(settings), await _lock(settings)]
-    return [*checks, _keys(), _models(settings)]
+    return [*checks, _keys(), _extras(settings), _models(settings), *_tracing(settings)]
 
 
 def _python() -> Check:
@@ -148,17 +151,57 @@ def _keys() -> Check:
     return Check("keys", "ok", f"set: {', '.join(found)}")
 
 
+def _extras(settings: Settings) -> Check:
+    """Which providers' clients are installed; a key without its client is worth a warning."""
+    found = offers(settings)
+    there = dict.fromkeys(offer.provider.extra for offer in found if offer.installed)
+    told = f"installed: {', '.join(there)}" if there else "none is installed; hosted models need one each"
+    idle = [offer for offer in found if offer.key and not offer.installed]
+    if idle:
+        keys = ", ".join(dict.fromkeys(offer.key for offer in idle))
+        fix = install(",".join(dict.fromkeys(offer.provider.extra for offer in idle)))
+        return Check("extras", "warn", f"{told}; without its client: {keys}", fix)
+    return Check("extras", "ok", told)
+
+
+def _tracing(settings: Settings) -> list[Check]:
+    """Only where somebody wants traces; nothing is sent."""
+    try:
+        found = destination_of(settings)
+    except PodiumError as error:
+        return [Check("tracing", "fail", str(error), error.hint)]
+    if found is not None:
+        content = "with" if found.content else "without"
+        told = f"to {shown_address(found.endpoint)}, {content} prompts and replies"
+        return [Check("tracing", "ok", told)]
+    if settings.otel is None and collector_named() and not installed():
+        return [Check("tracing", "warn", "a collector is named, but OpenTelemetry is not installed", INSTALL)]
+    return []
+
+
 def _models(settings: Settings) -> Check:
-    """The models that the settings name can really be opened; `replay:` needs its run and is left out."""
-    named = [("model", settings.model or DEFAULT)]
-    for profile, models in settings.profiles.items():
-        named += [(profile, name) for name in ([models] if isinstance(models, str) else models)]
-    told = ", ".join(f"{place} {name}" for place, name in named)
+    """The models that a run would use can really be opened. `replay:` needs its run and is left out; nothing
+    is sent, so a wrong key is not found here."""
+    choice = choose()
+    profiles = behind(settings, choice)
+    named = [("model", settings.model)] if settings.model else []
+    for profile in dict.fromkeys((*PROFILES, *profiles)):
+        named += [(profile, name) for name in models_of(profile, profiles) or [DEFAULT]]
+    told = _told(settings, choice, named)
     for place, name in named:
         try:
             if not name.startswith("replay:"):
                 open_model(name, settings=settings)
         except PodiumError as error:
             where = "`model`" if place == "model" else f"the profile {place}"
-            return Check("models", "warn", f"{where}: {error}", error.hint)
-    return Check("models", "ok", told)
+            return Check("models", "warn", f"{told}; {where}: {error}", error.hint)
+    hosted = any(is_hosted(name) for _, name in named)
+    unproven = "Opened, but nobody was asked: try `podium models test balanced`." if hosted else ""
+    return Check("models", "ok", told, unproven)
+
+
+def _told(settings: Settings, choice: Choice, named: list[tuple[str, str]]) -> str:
+    shown = [("every agent", settings.model)] if settings.model else named
+    told = ", ".join(f"{place} {name}" for place, name in shown)
+    reason = "" if settings.model else why(settings, choice)
+    return f"{told} ({reason})" if reason else told

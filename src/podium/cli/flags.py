@@ -19,7 +19,7 @@ BUDGET = Group("Budget", sort_key=5)
 OUTPUT = Group("Output", sort_key=6)
 
 
-def _seconds(kind: type[Any], tokens: list[Token]) -> float:
+def seconds_of(kind: type[Any], tokens: list[Token]) -> float:
     try:
         return parse_duration(tokens[0].value)
     except ValueError as error:
@@ -67,7 +67,7 @@ class BudgetFlags:
     time_limit: Annotated[
         float | None,
         Parameter(
-            group=BUDGET, metavar="TIME", converter=_seconds, help="Longest time to work: 90s, 15m, 2h."
+            group=BUDGET, metavar="TIME", converter=seconds_of, help="Longest time to work: 90s, 15m, 2h."
         ),
     ] = None
 

@@ -65,6 +65,8 @@ def _spend(state: RunState, width: int) -> str:
         parts.append(count(usage.tokens, "token"))
     if usage.unpriced_calls:
         parts.append(count(usage.unpriced_calls, "unpriced call"))
+    if state.saved.calls:
+        parts.append(f"{amount(state.saved.calls)} from the cache")
     while len(parts) > 1 and len("  ".join(parts)) + 2 > width:
         parts.pop()
     return "  " + "  ".join(parts)

@@ -106,6 +106,8 @@ class Lines(Silence):
         self.shown.apply(event)
         if self._asks and event.type == "run.waiting":
             return
+        if not self._everything and self.shown.quiets(event):
+            return  # before its line is made: most events of a large run are quiet ones
         line = line_of(event, self.state, self.shown)
         if self._everything or line.weight != "trace":
             self.console.print(row_of(line, event.path, event.time, self.console), soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from podium.engine.log import RunRow, Store
@@ -14,9 +15,14 @@ from podium.stores import open_store
 
 
 @asynccontextmanager
-async def opened(store: str | None = None, **flags: Any) -> AsyncGenerator[tuple[Settings, Store]]:
-    """The settings and the store that they name. A store that does not open is wrong input."""
+async def opened(
+    store: str | None = None, *, create: bool = False, **flags: Any
+) -> AsyncGenerator[tuple[Settings, Store]]:
+    """The settings and the store that they name. A store that does not open is wrong input; so is one that
+    was named for this command and is not there, unless the command is to begin it (`create`)."""
     settings = Settings.load(store=store, **flags)
+    if store is not None and not create:
+        _check_there(settings.store)
     try:
         opened_store = await open_store(settings.store)
     except StoreError as error:
@@ -25,6 +31,13 @@ async def opened(store: str | None = None, **flags: Any) -> AsyncGenerator[tuple
         yield settings, opened_store
     finally:
         await opened_store.close()
+
+
+def _check_there(url: str) -> None:
+    """A misspelt path is told, not turned into an empty database."""
+    path = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:///") and not path.exists():
+        raise UsageError(f"There is no store {path}.", hint="Check --store; `podium run` makes a new one.")
 
 
 async def find_run(store: Store, reference: str) -> RunRow:

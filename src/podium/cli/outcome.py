@@ -47,6 +47,7 @@ async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:
         model=row.model,
         rehearsal=row.rehearsal,
         usage=state.usage,
+        saved=state.saved,
         duration_s=max(state.driven_s, row.driven_s),
         artifacts=list(state.artifacts.values()),
         questions=state.questions if row.status in ("waiting", "running", "paused") else {},

@@ -76,4 +76,6 @@ def _as_data(step: StepState, asked: ModelAsked | None, result: Any) -> dict[str
         "error": step.error or None,
         "duration_s": step.duration_s,
         "cost_usd": round(step.charge.usd, 9),
+        "cached_calls": step.saved.calls,
+        "saved_usd": round(step.saved.usd, 9),
     }

@@ -120,6 +120,7 @@ def _told(step: StepState) -> str:
         step.status if step.status != "completed" else "",
         duration(step.duration_s) if step.duration_s is not None else "",
         money(step.charge.usd) if step.charge.usd else "",
+        "cached" if step.saved.calls else "",
         f"retried {step.retries}×" if step.retries else "",
         "inherited" if step.inherited else "",
         "edited" if step.edited else "",

@@ -113,6 +113,8 @@ class Core:
         """Calls that are reserved, waiting or on the wire now."""
         self.rehearsed = memo.rehearsed
         """Something in the run was answered by a model that makes its answers up."""
+        self.saved = memo.saved
+        """What the run did not have to spend, because a cache held the answer."""
         self.warnings: list[str] = []
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()

@@ -67,6 +67,13 @@ class ChargedData(EventData, frozen=True, omit_defaults=True, kw_only=True):
     """The provider did not say what it cost; the whole reservation was counted."""
 
 
+class SavedData(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """An event that tells what was *not* spent, because the answer was there already."""
+
+    saved: Charge = NOTHING
+    """What it would have cost; `calls` counts the calls that were not made."""
+
+
 class UnknownData(EventData, frozen=True, omit_defaults=True, kw_only=True):
     """An event whose type this version does not know."""
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from podium.engine.events import NOTHING, Charge, Event, decode_event
+from podium.engine.samples import Samples
 
 
 class Row(NamedTuple):
@@ -94,8 +95,8 @@ class Message(NamedTuple):
     data: Any
 
 
-class Store(Protocol):
-    """A home for logs. One instance belongs to one event loop."""
+class Store(Samples, Protocol):
+    """A home for logs, and for the cache beside them. One instance belongs to one event loop."""
 
     live: int
     """How many effects are under way in this process; the engine counts, the store reads it to choose

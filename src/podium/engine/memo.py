@@ -24,6 +24,7 @@ from podium.engine.events import (
     RunEnded,
     RunFailed,
     RunWaiting,
+    SavedData,
     StepCompleted,
     StepFailed,
 )
@@ -71,6 +72,8 @@ class Memo:
         """Something in here was answered by a model that makes its answers up."""
         self.charges: list[tuple[str, Charge]] = []
         """What was spent, and where; an open lease of a process that died is spent too."""
+        self.saved = NOTHING
+        """What was not spent, because a cache held the answer."""
         self.forfeited: dict[str, Charge] = {}
         """Leases that died with their process, by scope."""
         self.forfeited_now: dict[str, Charge] = {}
@@ -203,6 +206,8 @@ class Memo:
             self._out.update("/".join(parts[:depth]) for depth in range(len(parts)))
         if isinstance(data, ChargedData):
             self._charge(row.path, data)
+        elif isinstance(data, SavedData) and not data.inherited:
+            self.saved += data.saved
 
     def _add_run(self, row: Row) -> None:
         if row.type == "run.warned":

@@ -52,7 +52,9 @@ async def replay(
 
     async def walk() -> Any:
         CURRENT.set(core.root_branch(asyncio.current_task()))
-        return await workflow.fn(run, created.request, **workflow.typed(created.options))
+        value = await workflow.fn(run, created.request, **workflow.typed(created.options))
+        run.returned()
+        return value
 
     task = asyncio.get_running_loop().create_task(walk())
     await asyncio.gather(task, return_exceptions=True)  # whatever it raises is looked at below
@@ -66,6 +68,7 @@ async def replay(
         stop_reason=core.clean(ending.reason),
         warnings=list(core.warnings),
         usage=core.ledger.spent,
+        saved=core.saved,
         duration_s=memo.driven_s,
         artifacts=list(core.artifacts.values()),
         model=shown_model(config),

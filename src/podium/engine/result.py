@@ -28,6 +28,8 @@ class RunResult(msgspec.Struct, kw_only=True):
     model: str = ""
     rehearsal: bool = False
     usage: Charge = NOTHING
+    saved: Charge = NOTHING
+    """What was not spent, because the cache held the answer; `calls` are those that were not made."""
     duration_s: float = 0.0
     """Time that the run was driven, in all its lives."""
     artifacts: list[ArtifactCreated] = []
@@ -59,6 +61,7 @@ class RunResult(msgspec.Struct, kw_only=True):
                 "output_tokens": self.usage.output_tokens,
                 "cost_usd": round(self.usage.usd, 9),
                 "unpriced_calls": self.usage.unpriced_calls,
+                **self._told_saving(),
             },
             "duration_s": round(self.duration_s, 3),
             "artifacts": [
@@ -66,6 +69,12 @@ class RunResult(msgspec.Struct, kw_only=True):
                 for made in self.artifacts
             ],
         }
+
+    def _told_saving(self) -> dict[str, Any]:
+        """Only where there is something to tell: a run without a cache keeps the plain shape."""
+        if not self.saved.calls:
+            return {}
+        return {"cached_calls": self.saved.calls, "saved_usd": round(self.saved.usd, 9)}
 
     def to_json(self) -> bytes:
         """One JSON object, in the shape that the command line and the server show."""

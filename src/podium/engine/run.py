@@ -240,6 +240,9 @@ class Run:
         tell(self._core, warned)
         self._core.warnings.append(warned.message)
 
+    def returned(self) -> None:
+        """The workflow has returned: the last moment to warn of something. The layers above do."""
+
     async def artifact(self, name: str, data: bytes | str, media_type: str = "text/plain") -> ArtifactCreated:
         """Keep a file that the run has made."""
         return await keep(self._core, name, data, media_type)

@@ -244,7 +244,9 @@ class Driver:
         CURRENT.set(core.root_branch(asyncio.current_task()))
         try:
             options = self.workflow.typed(self._created.options)
-            return await self.workflow.fn(run, self._created.request, **options)
+            value = await self.workflow.fn(run, self._created.request, **options)
+            run.returned()
+            return value
         except SystemExit as error:
             raise ExitError(error.code) from error
 
@@ -322,6 +324,7 @@ class Driver:
             stop_reason=ending.reason,
             warnings=list(core.warnings),
             usage=core.ledger.spent,
+            saved=core.saved,
             duration_s=core.clock.now(),
             artifacts=list(core.artifacts.values()),
             model=shown_model(self._config),

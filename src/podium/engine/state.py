@@ -29,6 +29,7 @@ from podium.engine.events import (
     RunStarted,
     RunWaiting,
     RunWarned,
+    SavedData,
     StepCompleted,
     StepFailed,
     StepRetried,
@@ -49,6 +50,8 @@ class StepState(msgspec.Struct):
     ended: datetime | None = None
     started_seq: int = 0
     charge: Charge = NOTHING
+    saved: Charge = NOTHING
+    """What it did not spend, because a cache held the answer."""
     retries: int = 0
     runs: int = 0
     """How often it was started, in all lives of the run."""
@@ -82,6 +85,8 @@ class RunState:
         self.updated: datetime | None = None
         self.last_seq = 0
         self.usage = NOTHING
+        self.saved = NOTHING
+        """What was not spent, because a cache held the answer."""
         self.forfeited = NOTHING
         """What calls of a process that died may have cost; it counts against the run's budget."""
         self.driven_s = 0.0
@@ -123,6 +128,8 @@ class RunState:
         data = event.data
         if isinstance(data, ChargedData) and not data.inherited:
             self._charge(event.path, data.charge)
+        elif isinstance(data, SavedData) and not data.inherited:
+            self._save(event.path, data.saved)
         if event.type.startswith("step."):
             self._apply_step(event)
         elif event.type.startswith("run."):
@@ -139,6 +146,12 @@ class RunState:
         step = self.steps.get(path)
         if step is not None:
             step.charge += charge
+
+    def _save(self, path: str, saved: Charge) -> None:
+        self.saved += saved
+        step = self.steps.get(path)
+        if step is not None:
+            step.saved += saved
 
     def _apply_step(self, event: Event) -> None:
         data = event.data

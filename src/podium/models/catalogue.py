@@ -133,8 +133,18 @@ def _check_address(address: str, provider: str) -> None:
         raise ModelUnavailableError(f"The address of {provider} is no http or https URL: {address}.")
 
 
+def is_installed(provider: Provider) -> bool:
+    """Whether its client is there; imports nothing of it."""
+    return all(_found(package) for package in ("pydantic_ai", "genai_prices", provider.package))
+
+
+def has_price_tables() -> bool:
+    """Whether prices can be looked up; every provider's extra brings the tables of all."""
+    return _found("genai_prices")
+
+
 def _check_installed(provider: Provider, name: str) -> None:
-    if not all(_found(package) for package in ("pydantic_ai", "genai_prices", provider.package)):
+    if not is_installed(provider):
         raise ModelUnavailableError(
             f"The model {name} needs one more package: pip install 'podium[{provider.extra}]'"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from podium.engine.events import ChargedData, EventData
+from podium.engine.events import ChargedData, EventData, SavedData
 
 
 class ModelAsked(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -40,6 +40,10 @@ class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True)
     retry_in_s: float = 0.0
     """How long the ask waits before the next attempt; 0: there is none."""
     latency_ms: float = 0.0
+    cache_read_tokens: int = 0
+    """Input that the provider had read before: part of the input, and cheaper."""
+    cache_write_tokens: int = 0
+    """Input that the provider keeps for next time: part of the input, and a little dearer with some."""
     rehearsal: bool = False
     """The answer was made up by the rehearsal model."""
 
@@ -55,13 +59,39 @@ class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):
     """The reply; a very long one is cut."""
 
 
-class ModelCached(EventData, frozen=True, omit_defaults=True, kw_only=True):
+class ModelCached(SavedData, frozen=True, omit_defaults=True, kw_only=True):
     """The reply came from the cache: no call was made."""
 
     type: ClassVar[str] = "model.cached"
     model: str
+    attempt: int = 1
+    """`call.attempt`: 1, and one more for each repair."""
     key: str = ""
-    """The cache entry."""
+    """The hash of the question."""
+    sample: str = ""
+    """Which answer to it."""
+    number: int
+    """Its place among the answers to this question that the cache holds."""
+    age_s: float = 0.0
+    """How long ago it was given."""
+
+
+class ModelKept(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A reply went into the cache, for other runs. This run has had it, and is not served it again."""
+
+    type: ClassVar[str] = "model.kept"
+    model: str
+    key: str
+    sample: str
+
+
+class ModelUncached(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """The cache held an answer that is of no use: it is damaged, or fits its type no more. It was removed,
+    and the question is asked as if it had not been there. Or the cache could not be read at all."""
+
+    type: ClassVar[str] = "model.uncached"
+    model: str
+    reason: str
 
 
 class ModelFellBack(EventData, frozen=True, omit_defaults=True, kw_only=True):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hashlib
 import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -55,6 +56,19 @@ class FunctionModel:
     def worst_case(self, call: Call) -> Charge:
         return worst_case(call, self.price)
 
+    def cache_mark(self, call: Call) -> list[str] | None:
+        """A function sees more of a call than its words, and its answer changes when its file does. One that
+        cannot be opened again by its name (a lambda, a closure, an object) is never cached: nothing tells
+        it from another one."""
+        file, _, name = self.name.removeprefix("python:").rpartition(":")
+        if not file or not name:
+            return None
+        try:
+            source = hashlib.blake2b(Path(file).read_bytes(), digest_size=16).hexdigest()
+        except OSError:
+            return None  # the file has gone: nobody can say what the function is
+        return [source, call.workflow, call.agent, call.role, call.task, str(call.attempt)]
+
     def _failed(self, call: Call, error: BaseException) -> ModelFailedError:
         kind = type(error).__name__
         return ModelFailedError(call.path, kind, f"{kind}: {error}" if str(error) else kind, model=self.name)
@@ -77,8 +91,10 @@ class FunctionModel:
 
 def load_function(name: str) -> FunctionModel:
     """Open `python:FILE.py:function`; the file counts from the current folder."""
-    file, colon, function = name.removeprefix("python:").rpartition(":")
-    if not colon or not file or not function:
+    file, _, function = name.removeprefix("python:").rpartition(":")
+    if not file and function.endswith(".py"):
+        file, function = function, ""
+    if not file.endswith(".py"):
         raise ModelUnavailableError(
             f"The model {name} names no function in a file.", hint=f"{_FORM} {_AGAIN}"
         )
@@ -86,11 +102,26 @@ def load_function(name: str) -> FunctionModel:
     if not path.is_file():
         raise ModelUnavailableError(f"There is no file {path} for the model {name}.", hint=_FORM)
     module = _import(path, name)
-    if not hasattr(module, function):
-        names = [key for key, value in vars(module).items() if inspect.iscoroutinefunction(value)]
-        hint = f"Async functions in it: {', '.join(names)}." if names else f"It holds none. {_SHAPE}"
-        raise ModelUnavailableError(f"{path} holds no function {function}.", hint=hint)
+    if not function or not hasattr(module, function):
+        which = (
+            f"{path} holds no function {function}."
+            if function
+            else f"The model {name} names no function of its file."
+        )
+        raise ModelUnavailableError(which, hint=_functions_of(module, file))
     return FunctionModel(getattr(module, function), f"python:{path}:{function}")
+
+
+def _functions_of(module: ModuleType, file: str) -> str:
+    """What could have been meant, ready to be pasted."""
+    own = [
+        key
+        for key, value in vars(module).items()
+        if inspect.iscoroutinefunction(value) and value.__module__ == module.__name__
+    ]
+    if not own:
+        return f"It holds no async function. {_SHAPE}"
+    return f"Name one of its async functions: {', '.join(f'python:{file}:{key}' for key in own)}."
 
 
 def name_of(fn: Any) -> str:

@@ -14,6 +14,8 @@ Clock = Callable[[], float]
 
 OPENS_AFTER = 3
 """Calls in a row that gave up, each after all its attempts."""
+APART_S = 0.02
+"""How far apart calls begin that had to wait because their provider asked for it."""
 FIRST_REST_S = 30.0
 LONGEST_REST_S = 300.0
 
@@ -93,8 +95,8 @@ class Bucket:
 
 
 class Pace:
-    """Requests and tokens per minute. Those who have to wait are told times one after the other, so that
-    they do not all come back at once."""
+    """Requests and tokens per minute, and the provider's own word when it is asked too fast. Those who have
+    to wait are told times one after the other, so that they do not all come back at once."""
 
     def __init__(
         self, requests: int | None = None, tokens: int | None = None, clock: Clock = time.monotonic
@@ -104,21 +106,40 @@ class Pace:
         self._tokens = Bucket(tokens, clock) if tokens else None
         self._spacing = 60 / requests if requests else 0.0
         self._promised = 0.0
+        self._held_until = 0.0
+
+    def hold(self, seconds: float) -> float:
+        """The provider has refused a call because there were too many: nobody calls it for so long. Returns
+        how long the one who was refused has to wait."""
+        self._held_until = max(self._held_until, self._clock() + seconds)
+        return self.held()
+
+    def held(self) -> float:
+        """Seconds after which to ask again because the provider wants to be left alone; 0: it does not.
+        Each who asks is told a time of their own."""
+        now = self._clock()
+        left = self._held_until - now
+        return self._promise(now, left, max(self._spacing, APART_S)) if left > 0 else 0.0
 
     def take(self, tokens: int) -> float:
         """0: go, it is counted. Otherwise nothing is counted, and seconds after which to ask again."""
+        held = self.held()
+        if held > 0:
+            return held
         wait = max(
             self._requests.wait(1) if self._requests else 0.0,
             self._tokens.wait(tokens) if self._tokens else 0.0,
         )
         if wait > 0:
-            now = self._clock()
-            self._promised = max(self._promised + self._spacing, now + wait)
-            return self._promised - now
+            return self._promise(self._clock(), wait, self._spacing)
         if self._requests:
             self._requests.take(1)
         self.correct(tokens)
         return 0.0
+
+    def _promise(self, now: float, wait: float, spacing: float) -> float:
+        self._promised = max(self._promised + spacing, now + wait)
+        return self._promised - now
 
     def correct(self, tokens: int) -> None:
         """More (or, negative, fewer) tokens were used than was counted."""
@@ -137,7 +158,7 @@ class Guard:
         clock: Clock = time.monotonic,
     ) -> None:
         self.breaker = Breaker(provider, clock)
-        self.pace = Pace(requests, tokens, clock) if requests or tokens else None
+        self.pace = Pace(requests, tokens, clock)
 
 
 class Guards:

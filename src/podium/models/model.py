@@ -49,6 +49,10 @@ class Usage(msgspec.Struct, frozen=True):
     output_tokens: int = 0
     usd: float | None = None
     """What it cost, where that is known more exactly than from the tokens: cached input is cheaper."""
+    cache_read_tokens: int = 0
+    """Input that the provider remembered; part of `input_tokens`."""
+    cache_write_tokens: int = 0
+    """Input that the provider was asked to remember; part of `input_tokens`."""
 
 
 class Reply(msgspec.Struct, frozen=True):

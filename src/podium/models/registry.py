@@ -13,12 +13,13 @@ from podium.errors import ModelUnavailableError
 from podium.models.catalogue import COMPATIBLE, PROVIDERS, access_to
 from podium.models.function import load_function
 from podium.models.model import Model
+from podium.models.profiles import PROFILES
 from podium.models.rehearsal import Rehearsal
 from podium.models.replay import ReplayModel
 from podium.settings import Settings, nearest
 
 DEFAULT = "rehearsal"
-"""What answers when nobody names a model: it needs no key and costs nothing."""
+"""What answers when nobody names a model and no provider has a key here: it needs none and costs nothing."""
 
 OFFLINE = ("rehearsal", "python:FILE.py:function", "replay:RUN_ID")
 """The forms of the names that need nothing."""
@@ -74,6 +75,11 @@ def _open_replay(name: str, run_id: str, store: Store | None) -> Model:
 def _unknown(name: str, kind: str, rest: str) -> ModelUnavailableError:
     if kind.endswith(".py"):
         return ModelUnavailableError(f"There is no model {name}.", hint=f"Did you mean python:{name}?")
+    if name in PROFILES:
+        return ModelUnavailableError(
+            f"{name} is a profile, not a model.",
+            hint=f"Agents ask for profiles; [profiles] in podium.toml says which model {name} is.",
+        )
     if kind in PROVIDERS:
         form = COMPATIBLE if kind == "openai-compatible" else f"{kind}:MODEL"
         return ModelUnavailableError(f"The name {name} names no model.", hint=f"Write it as {form}.")

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from podium.engine.codec import encode
-from podium.engine.events import NOTHING, Charge, ChargedData, Event, RunAnswered, RunWaiting
+from podium.engine.events import Charge, Event, RunAnswered, RunWaiting
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted
+from podium.report.costs import Cost, costs_of, summed
 from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import model_name, one_line
 
@@ -27,6 +28,8 @@ class StepFacts(msgspec.Struct, frozen=True):
     """When it began, from the run's beginning on."""
     duration_s: float | None
     usage: Charge
+    saved: Charge
+    """What it did not spend, because the cache held the answer."""
     retries: int
     error: str
     inherited: bool
@@ -65,11 +68,14 @@ class Facts(msgspec.Struct, kw_only=True):
     hint: str
     warnings: list[str]
     usage: Charge
+    saved: Charge
     budget: dict[str, Any]
     options: dict[str, Any]
     steps: list[StepFacts]
     by_agent: dict[str, Charge]
     by_model: dict[str, Charge]
+    costs: list[Cost]
+    """The same, for each agent with each model."""
     answers: list[Answered]
     open_questions: list[str]
     artifacts: list[dict[str, Any]]
@@ -84,7 +90,8 @@ def facts_of(
     the store knows better (a run whose driver died is paused); `shown` has seen all events."""
     state = RunState.of(events)
     output = state.output if output is None else output
-    spent = _spending(events, state)
+    costs = costs_of(events, state)
+    models = summed((cost.model, cost.usage) for cost in costs if cost.model)
     alive = (status or state.status) in ("running", "waiting")
     return Facts(
         run_id=state.run_id,
@@ -94,7 +101,7 @@ def facts_of(
         stop_reason=state.stop_reason,
         created=state.created,
         duration_s=state.driven_s,
-        models=_models(spent[1], state),
+        models=_models(models, state),
         rehearsal=bool(state.config.get("rehearsal")) or _rehearsed(events),
         output=output,
         deliverable=shown.deliverable(output),
@@ -105,11 +112,13 @@ def facts_of(
         hint=state.hint,
         warnings=state.warnings,
         usage=state.usage,
+        saved=state.saved,
         budget=state.budget.to_dict(),
         options=state.options,
-        steps=[_step(step, state.created, alive) for step in state.steps.values() if step.kind != "now"],
-        by_agent=spent[0],
-        by_model=spent[1],
+        steps=[_step(step, state.created, alive) for step in state.steps.values() if step.kind != "clock"],
+        by_agent=summed((cost.agent, cost.usage) for cost in costs),
+        by_model=models,
+        costs=costs,
         answers=_answers(events),
         open_questions=[asked.question for asked in state.questions.values()],
         artifacts=_artifacts(state, shown.leading(output)),
@@ -150,28 +159,12 @@ def _step(step: StepState, began: datetime | None, alive: bool) -> StepFacts:
         offset_s=max(offset, 0.0),
         duration_s=step.duration_s,
         usage=step.charge,
+        saved=step.saved,
         retries=step.retries,
         error=step.error,
         inherited=step.inherited,
         edited=step.edited,
     )
-
-
-def _spending(events: Sequence[Event], state: RunState) -> tuple[dict[str, Charge], dict[str, Charge]]:
-    """What each agent and each model cost; inherited calls were paid by another run."""
-    agents: dict[str, Charge] = {}
-    models: dict[str, Charge] = {}
-    for event in events:
-        data = event.data
-        if not isinstance(data, ChargedData) or data.inherited or data.charge == NOTHING:
-            continue
-        step = state.steps.get(event.path)
-        who = one_line(str(step.about.get("agent", ""))) if step else ""
-        agents[who or "steps"] = agents.get(who or "steps", NOTHING) + data.charge
-        if isinstance(data, ModelAttempted):
-            model = model_name(data.model)
-            models[model] = models.get(model, NOTHING) + data.charge
-    return agents, models
 
 
 def _answers(events: Sequence[Event]) -> list[Answered]:

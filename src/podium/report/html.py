@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from podium.report.costs import price_word
 from podium.report.facts import Facts, StepFacts
 from podium.report.presentation import Section
 from podium.report.prose import prose
@@ -37,7 +38,7 @@ def to_html(facts: Facts, sections: Sequence[Section] = ()) -> str:
         facts=facts,
         title=shorten(one_line(facts.request), 120),
         request=shorten(safe(facts.request), LONGEST_REQUEST),
-        answer=None if facts.deliverable is None else prose(facts.deliverable),
+        answer=prose(facts.deliverable) if facts.deliverable else None,
         data=safe(pretty(facts.output)) if has_data else "",
         sections=[(section.title, _rendered(section)) for section in sections],
         styles=[Markup(_source(section)) for section in sections if section.style],
@@ -102,7 +103,8 @@ def _environment(package: str) -> Environment:
     )
     filters: dict[str, Any] = {
         "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
-        "safe_text": safe, "one_line": one_line, "foldable": foldable, "prose": prose,
+        "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
+        "prose": prose,
     }  # fmt: skip
     environment.filters.update(filters)
     return environment

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from podium.report.costs import Cost, price_word
 from podium.report.facts import Facts, StepFacts
 from podium.report.presentation import Section
-from podium.report.words import count, duration, money, one_line, pretty, safe, size
+from podium.report.words import amount, count, duration, money, one_line, pretty, safe, size
 
 MOST_ROWS = 200
 """Rows of a table; nobody reads more in Markdown, and the JSON report holds all."""
@@ -24,9 +25,9 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
     if facts.status != "completed":
         reason = f" ({facts.stop_reason})" if facts.stop_reason not in ("", facts.status) else ""
         parts.append(f"**{facts.status}{reason}** {safe(facts.error)}".strip())
-    if facts.deliverable is not None:
+    if facts.deliverable:
         parts.append(safe(facts.deliverable).strip())
-    elif facts.output is not None:
+    elif facts.deliverable is None and facts.output is not None:
         parts.append(f"```json\n{safe(pretty(facts.output))}\n```")
     parts += _bullets("Warnings", facts.warnings)
     parts += _bullets("Missing", facts.missing)
@@ -35,6 +36,8 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
     parts += _bullets("Artifacts", _artifacts(facts))
     if facts.steps:
         parts.append("## Steps\n\n" + _table(facts.steps))
+    if facts.costs:
+        parts.append("## What it cost\n\n" + _costs(facts.costs))
     parts.append("---\n\n" + footer(facts))
     return "\n\n".join(parts) + "\n"
 
@@ -47,12 +50,21 @@ def footer(facts: Facts) -> str:
         count(facts.usage.calls, "call"),
         money(facts.usage.usd),
         f"{count(facts.usage.unpriced_calls, 'call')} of unknown price" if facts.usage.unpriced_calls else "",
+        saved(facts),
         duration(facts.duration_s),
         f"quality {facts.quality:g}" if facts.quality is not None else "",
         count(len(facts.warnings), "warning"),
         f"forked from {facts.forked_from}" if facts.forked_from else "",
     ]
     return " · ".join(part for part in told if part)
+
+
+def saved(facts: Facts) -> str:
+    """What came from the cache, and what that was worth."""
+    if not facts.saved.calls:
+        return ""
+    worth = f" (saved {money(facts.saved.usd)})" if facts.saved.usd else ""
+    return f"{count(facts.saved.calls, 'call')} from the cache{worth}"
 
 
 def _bullets(title: str, items: list[str]) -> list[str]:
@@ -79,11 +91,20 @@ def _table(steps: list[StepFacts]) -> str:
     rows = ["| step | who | status | time | cost | retries |", "|---|---|---|--:|--:|--:|"]
     for step in steps[:MOST_ROWS]:
         took = "" if step.duration_s is None else duration(step.duration_s)
-        cost = money(step.usage.usd) if step.usage.usd else ""
+        cost = money(step.usage.usd) if step.usage.usd else "cached" if step.saved.calls else ""
         cells = (step.path, step.agent, step.status, took, cost, str(step.retries or ""))
         rows.append("| " + " | ".join(cell(text, 120) for text in cells) + " |")
     if len(steps) > MOST_ROWS:
         rows.append(f"\n… {count(len(steps) - MOST_ROWS, 'more step')}.")
+    return "\n".join(rows)
+
+
+def _costs(costs: list[Cost]) -> str:
+    rows = ["| who | model | calls | tokens in | tokens out | cost |", "|---|---|--:|--:|--:|--:|"]
+    for cost in costs:
+        used = cost.usage
+        figures = (str(used.calls), amount(used.input_tokens), amount(used.output_tokens), price_word(used))
+        rows.append("| " + " | ".join(cell(text, 120) for text in (cost.agent, cost.model, *figures)) + " |")
     return "\n".join(rows)
 
 

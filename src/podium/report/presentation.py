@@ -62,7 +62,8 @@ class Presentation:
         return ""
 
     def deliverable(self, output: Any) -> str | None:
-        """The part of the output that a person wants to read first, as Markdown."""
+        """The part of the output that a person wants to read first, as Markdown; empty: there is nothing to
+        read, `None`: the output is shown as data."""
         return output if isinstance(output, str) else None
 
     def leading(self, output: Any) -> list[str]:

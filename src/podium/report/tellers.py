@@ -28,7 +28,15 @@ from podium.engine.events import (
     UnknownData,
 )
 from podium.engine.state import RunState, StepState
-from podium.models.events import ModelAsked, ModelAttempted, ModelCached, ModelFellBack, ModelRepaired
+from podium.models.events import (
+    ModelAsked,
+    ModelAttempted,
+    ModelCached,
+    ModelFellBack,
+    ModelKept,
+    ModelRepaired,
+    ModelUncached,
+)
 from podium.report.lines import TELLERS, Line, Weight, tells
 from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import amount, brief, duration, model_name, money, one_line, outline, size
@@ -154,7 +162,7 @@ def _step_completed(event: Event, state: RunState) -> Line | None:
     result = "" if data.blob else _preview(bytes(data.result))
     what = ": ".join(part for part in (str(step.about.get("agent", "")), result) if part)
     edited = " (edited)" if data.edited else ""
-    weight: Weight = "trace" if step.kind == "now" else "routine"
+    weight: Weight = "trace" if step.kind == "clock" else "routine"
     return Line((what or "done") + edited, weight, _figures(step), "✓")
 
 
@@ -219,7 +227,8 @@ def _attempted(event: Event, state: RunState) -> Line | None:
         return None
     cost = (money(data.charge.usd),) if data.charge.usd else ()
     again = (f"again in {duration(data.retry_in_s)}",) if data.retry_in_s else ()
-    notes = (*cost, duration(data.latency_ms / 1000), *again)
+    read = (f"{amount(data.cache_read_tokens)} tokens remembered",) if data.cache_read_tokens else ()
+    notes = (*cost, duration(data.latency_ms / 1000), *again, *read)
     model = model_name(data.model)
     if data.ok:
         return Line(f"{model} answered", "trace", notes)
@@ -237,7 +246,22 @@ def _repaired(event: Event, state: RunState) -> Line | None:
 
 @tells("model.cached")
 def _cached(event: Event, state: RunState) -> Line | None:
-    return Line("from the cache", "trace") if isinstance(event.data, ModelCached) else None
+    data = event.data
+    if not isinstance(data, ModelCached):
+        return None
+    saves = (f"saves {money(data.saved.usd)}",) if data.saved.usd else ()
+    old = (f"{duration(data.age_s)} old",) if data.age_s else ()
+    return Line(f"{model_name(data.model)} from the cache, answer {data.number}", "trace", saves + old)
+
+
+@tells("model.kept")
+def _kept(event: Event, state: RunState) -> Line | None:
+    return Line("kept in the cache", "trace") if isinstance(event.data, ModelKept) else None
+
+
+@tells("model.uncached")
+def _uncached(event: Event, state: RunState) -> Line | None:
+    return Line(one_line(event.data.reason), "trace") if isinstance(event.data, ModelUncached) else None
 
 
 @tells("model.fell_back")
@@ -259,8 +283,9 @@ def _preview(result: bytes) -> str:
 
 def _figures(step: StepState) -> tuple[str, ...]:
     cost = (money(step.charge.usd),) if step.charge.usd else ()
+    cached = ("cached",) if step.saved.calls else ()
     took = (duration(step.duration_s),) if step.duration_s is not None and step.duration_s >= 0.05 else ()
-    return cost + took
+    return cost + cached + took
 
 
 def _spent(state: RunState) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""A folder that can be read and not left: every step down is taken from an open handle, links are not followed.
+"""A folder that can be read and not left.
 
-Paths are walked with `openat` and `O_NOFOLLOW`, one name at a time. What was checked is what is read: a link that
-is put into place between a check and its use leads nowhere.
+Paths are walked with `openat` and `O_NOFOLLOW`, one name at a time. What was checked is what is read: a link
+that is put into place between a check and its use leads nowhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from podium.tools.tool import ToolError
 
 MAX_FILE_BYTES = 10_000_000
 MAX_DEPTH = 24
+MAX_PATH = 500
 MAX_SEEN = 50_000
 """Entries that one walk looks at."""
 
@@ -63,8 +64,8 @@ class Folder:
             yield from _below(handle, "/".join(parts), MAX_DEPTH if deep else 1, [MAX_SEEN])
 
     def _parts(self, path: str) -> list[str]:
-        if "\0" in path or "\\" in path:
-            raise ToolError("A path is made of names with / between them.")
+        if "\0" in path or "\\" in path or len(path) > MAX_PATH:
+            raise ToolError("A path is made of names with / between them, and not endless.")
         if path.startswith(("/", "~")):
             raise ToolError(f"{path} is not below the folder: paths are relative to it.")
         parts = [part for part in PurePosixPath(path).parts if part != "."]
@@ -72,9 +73,7 @@ class Folder:
             raise ToolError(f"{path} is refused: `..` leads out of the folder.")
         for part in parts:
             if is_refused(part):
-                raise ToolError(
-                    f"{path} is refused: hidden files and files that may hold secrets are not read."
-                )
+                raise ToolError(f"{path} is refused: hidden files, and files that may hold secrets.")
         return parts
 
     @contextmanager
@@ -118,13 +117,16 @@ def _is_link(name: str, handle: int) -> bool:
 
 def _read(handle: int, name: str, told: str) -> bytes:
     file = _open(name, _FILE, handle, told)
-    with os.fdopen(file, "rb", closefd=True) as opened:
+    try:
         mode = os.fstat(file).st_mode
         if stat.S_ISDIR(mode):
             raise ToolError(f"{told} is a folder.")
         if not stat.S_ISREG(mode):
             raise ToolError(f"{told} is refused: it is not a regular file.")
-        data = opened.read(MAX_FILE_BYTES + 1)
+        with os.fdopen(file, "rb", closefd=False) as opened:
+            data = opened.read(MAX_FILE_BYTES + 1)
+    finally:
+        os.close(file)
     if len(data) > MAX_FILE_BYTES:
         raise ToolError(f"{told} is too large: over {MAX_FILE_BYTES:,} bytes.")
     return data
@@ -132,22 +134,20 @@ def _read(handle: int, name: str, told: str) -> bytes:
 
 def _below(handle: int, prefix: str, depth: int, left: list[int]) -> Iterator[Entry]:
     with os.scandir(handle) as scan:
-        entries = sorted(
-            (entry for entry in scan if not is_refused(entry.name)), key=lambda entry: entry.name
-        )
-    for entry in entries:
+        names = sorted(entry.name for entry in scan if not is_refused(entry.name))
+    for name in names:
         left[0] -= 1
         if left[0] < 0:
             return
-        path = f"{prefix}/{entry.name}" if prefix else entry.name
+        path = f"{prefix}/{name}" if prefix else name
         try:
-            found = os.stat(entry.name, dir_fd=handle, follow_symlinks=False)
+            found = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if stat.S_ISREG(found.st_mode):
                 yield Entry(path, is_folder=False, size=found.st_size)
             elif stat.S_ISDIR(found.st_mode):
                 yield Entry(path, is_folder=True)
                 if depth > 1:
-                    deeper = os.open(entry.name, _DIR, dir_fd=handle)
+                    deeper = os.open(name, _DIR, dir_fd=handle)
                     try:
                         yield from _below(deeper, path, depth - 1, left)
                     finally:

@@ -1,7 +1,7 @@
-"""Looking through texts line by line; also a program of its own, for the patterns of a model (see `patterns`).
+"""Looking through texts line by line; also a program of its own (see `patterns`).
 
-As a program it reads JSON with pattern, texts and limit from standard input. It imports only the standard library,
-so that it starts in a moment.
+As a program it reads JSON with pattern, texts and limit from standard input. It imports only the standard
+library, so that it starts in a moment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The contract of a tool: what a model is told of it, and what comes back. Plain data, so steps can log it."""
+"""The contract of a tool: what a model is told of it, and what comes back; plain data that a step can log."""
 
 from __future__ import annotations
 

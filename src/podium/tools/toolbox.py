@@ -1,4 +1,4 @@
-"""All tools of one run behind two calls: what is there, and use it. A tool's failure is data, never an error."""
+"""All tools of one run behind two calls: what is there, and use it. A tool's failure is data."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from podium.settings import McpServer, Settings, nearest
+from podium.tools.aside import aside
 from podium.tools.files import file_tools
 from podium.tools.tool import Tool, ToolError, ToolResult, ToolSpec, bounded, failed
+
+if TYPE_CHECKING:
+    from podium.tools.fetch import Fetcher
+    from podium.tools.mcp.connection import Connection
+
+MISSING = "{what} need an extra that is not installed: pip install 'podium[{extra}]'."
 
 
 class Toolbox:
@@ -24,12 +31,15 @@ class Toolbox:
         web: bool = False,
         settings: Settings | None = None,
         concurrency: int = 4,
+        fetcher: Fetcher | None = None,
     ) -> None:
         self.troubles: list[str] = []
-        """What could not be reached or offered, one sentence each; filled by `specs`."""
-        own: list[Tool] = file_tools(folder) if folder is not None else []
-        self._own = {tool.spec.name: tool for tool in own}
+        """What could not be reached or offered, one sentence each; told by the last `specs`."""
+        self._servers, self._web, self._settings, self._fetcher = dict(mcp), web, settings, fetcher
+        self._own = {tool.spec.name: tool for tool in (file_tools(folder) if folder is not None else [])}
+        self._connections: dict[str, Connection] = {}
         self._slots = asyncio.Semaphore(concurrency)
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -40,17 +50,16 @@ class Toolbox:
         await self.close()
 
     async def specs(self) -> list[ToolSpec]:
-        """Every tool that can be used now. MCP servers are connected here or by their first call."""
-        return [tool.spec for tool in self._own.values()]
+        """Every tool that can be used now. MCP servers are connected here, or by the first call to one."""
+        self.troubles = []
+        told = [self._own_specs(), *(self._server_specs(name) for name in self._servers)]
+        return [spec for specs in await asyncio.gather(*told) for spec in specs]
 
     async def call(self, name: str, args: Mapping[str, Any]) -> ToolResult:
         """Use a tool. Whatever goes wrong with it is told in the result; only a cancel passes through."""
-        tool = self._own.get(name)
-        if tool is None:
-            return failed(self._unknown(name))
         async with self._slots:
             try:
-                result = await tool.call(dict(args))
+                result = await self._call(name, dict(args))
             except ToolError as error:
                 return failed(str(error))
             except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not fatal
@@ -58,8 +67,64 @@ class Toolbox:
         return ToolResult(ok=result.ok, text=bounded(result.text), error=bounded(result.error, 1_000))
 
     async def close(self) -> None:
-        """Disconnect everything; no process is left behind."""
+        """Disconnect everything; no process is left behind. Calls after it are refused."""
+        self._closed = True
+        connections, self._connections = list(self._connections.values()), {}
+        if connections:
+            await asyncio.gather(*(connection.close() for connection in connections))
 
-    def _unknown(self, name: str) -> str:
-        meant = nearest(name, list(self._own))
-        return f"There is no tool {name!r}." + (f" Did you mean {meant!r}?" if meant else "")
+    async def _call(self, name: str, args: dict[str, Any]) -> ToolResult:
+        server = name.partition(".")[0]
+        if "." in name and server in self._servers:
+            return await (await self._connection(server)).call(name, args)
+        own = await self._own_tools()
+        if name not in own:
+            meant = nearest(name, [*own, *(f"{server}." for server in self._servers)])
+            raise ToolError(f"There is no tool {name!r}." + (f" Did you mean {meant!r}?" if meant else ""))
+        return await own[name].call(args)
+
+    async def _own_specs(self) -> list[ToolSpec]:
+        try:
+            return [tool.spec for tool in (await self._own_tools()).values()]
+        except ToolError as error:
+            self.troubles.append(str(error))
+            return [tool.spec for tool in self._own.values()]
+
+    async def _server_specs(self, name: str) -> list[ToolSpec]:
+        try:
+            return await (await self._connection(name)).specs()
+        except ToolError as error:
+            self.troubles.append(str(error))
+            return []
+
+    async def _own_tools(self) -> dict[str, Tool]:
+        """The tools of the folder and of the web, which are loaded when they are first needed."""
+        if self._web:
+            tools = await aside(_load_web, self._settings, self._fetcher)
+            self._own |= {tool.spec.name: tool for tool in tools}
+            self._web = False
+        return self._own
+
+    async def _connection(self, name: str) -> Connection:
+        connection = await aside(_load_connection) if name not in self._connections else None
+        if self._closed:
+            raise ToolError("The tools are closed.")
+        if connection is not None and name not in self._connections:
+            self._connections[name] = connection(name, self._servers[name])
+        return self._connections[name]
+
+
+def _load_web(settings: Settings | None, fetcher: Fetcher | None) -> list[Tool]:
+    try:
+        from podium.tools.web import web_tools  # noqa: PLC0415 - an extra, slow to import
+    except ModuleNotFoundError as error:
+        raise ToolError(MISSING.format(what="The tools for the web", extra="web")) from error
+    return web_tools(settings, fetcher)
+
+
+def _load_connection() -> type[Connection]:
+    try:
+        from podium.tools.mcp.connection import Connection  # noqa: PLC0415 - an extra, slow to import
+    except ModuleNotFoundError as error:
+        raise ToolError(MISSING.format(what="MCP servers", extra="mcp")) from error
+    return Connection

@@ -1,7 +1,7 @@
 """Models for trees: one answers whatever the tree asks, the others go wrong in a chosen way.
 
-What a node does follows from its title: `wide 3x2` is split into 3 steps that are `wide 3x1`, and so on; `fails`
-fails; `again` asks for a new plan once.
+What a node does follows from its title: `wide 3x2` is split into 3 steps that are `wide 3x1`, and so on;
+`mixed` has a step that fails and one that is planned `again`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,14 @@ async def no_planner(call: Any) -> dict[str, Any]:
 
 async def patient(call: Any) -> dict[str, Any]:
     """Executors wait until there is a file `go` in the folder that `PATIENT` names."""
-    while call.task == "execute" and not (Path(os.environ["PATIENT"]) / "go").exists():
-        await asyncio.sleep(0.02)
+    if call.task == "execute":
+        await asyncio.to_thread(_wait_for, Path(os.environ["PATIENT"]) / "go")
     return await answer(call)
+
+
+def _wait_for(file: Path) -> None:
+    while not file.exists():
+        time.sleep(0.02)
 
 
 def _plan(title: str, call: Any) -> dict[str, Any]:

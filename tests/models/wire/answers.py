@@ -15,6 +15,10 @@ class Say:
     text: str = "A fine answer."
     input_tokens: int = 12
     output_tokens: int = 5
+    remembered: int = 0
+    """How many of the input tokens the provider had remembered."""
+    to_remember: int = 0
+    """How many of them it was asked to remember, and does from now on."""
     usage: bool = True
     """Whether the answer tells what it used."""
     finish: str = "stop"
@@ -42,7 +46,22 @@ class Refuse:
 
     def body(self) -> bytes:
         error: dict[str, Any] = {"type": self.code, "code": self.code, "message": self.message}
-        return json.dumps({"type": "error", "error": error}).encode()
+        # the message stands where each of the providers looks for it
+        return json.dumps({"type": "error", "message": self.message, "error": error}).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Refuse whatever comes within so many seconds after the first request that met this; then answer."""
+
+    seconds: float
+    told: bool = True
+    """Whether the refusal says how long to wait."""
+    then: Say = field(default_factory=Say)
+
+    def refusal(self) -> Refuse:
+        headers = {"retry-after-ms": str(round(self.seconds * 1000))} if self.told else {}
+        return Refuse(429, "Too many requests.", headers, "rate_limit_exceeded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +95,4 @@ class Flood:
     piece: int = 16_384
 
 
-Answer = Say | Refuse | Raw | Hang | Drop | Flood
+Answer = Say | Refuse | Limit | Raw | Hang | Drop | Flood

@@ -71,8 +71,15 @@ class Chat:
 
     @staticmethod
     def ends(say: Say, request: Json) -> Iterator[bytes]:
-        yield Chat._chunk(request, {}, Chat._finish(say, request))
-        if say.usage and request.get("stream_options", {}).get("include_usage"):
+        asked = request.get("stream_options", {}).get("include_usage")
+        # Mistral and Groq tell it unasked, with the last piece, each in a place of its own
+        unasked = (
+            {}
+            if asked or not say.usage
+            else {"usage": Chat._usage(say), "x_groq": {"usage": Chat._usage(say)}}
+        )
+        yield Chat._chunk(request, {}, Chat._finish(say, request), **unasked)
+        if say.usage and asked:
             yield frame(
                 Chat._head(request)
                 | {"object": "chat.completion.chunk", "choices": [], "usage": Chat._usage(say)}
@@ -80,9 +87,10 @@ class Chat:
         yield b"data: [DONE]\n\n"
 
     @staticmethod
-    def _chunk(request: Json, delta: Json, finish: str | None = None) -> bytes:
+    def _chunk(request: Json, delta: Json, finish: str | None = None, **more: Json) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return frame(Chat._head(request) | {"object": "chat.completion.chunk", "choices": [choice]})
+        whole = Chat._head(request) | {"object": "chat.completion.chunk", "choices": [choice]} | more
+        return frame(whole)
 
     @staticmethod
     def _head(request: Json) -> Json:
@@ -105,6 +113,7 @@ class Chat:
             "prompt_tokens": say.input_tokens,
             "completion_tokens": say.output_tokens,
             "total_tokens": say.input_tokens + say.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": say.remembered},
         }
 
 
@@ -188,11 +197,13 @@ class Responses:
     def _response(say: Say, request: Json, output: list[Json]) -> Json:
         usage = {
             "input_tokens": say.input_tokens,
-            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "input_tokens_details": {
+                "cached_tokens": say.remembered, "cache_write_tokens": say.to_remember,
+            },
             "output_tokens": say.output_tokens,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": say.input_tokens + say.output_tokens,
-        }
+        }  # fmt: skip
         cut = say.finish == "length"
         return {
             "id": "resp_1", "object": "response", "created_at": MADE, "model": request["model"],
@@ -224,7 +235,7 @@ class Messages:
         tool = Messages._tool(request)
         message: Json = Messages._message(request) | {
             "content": [], "stop_reason": None, "stop_sequence": None,
-            "usage": {"input_tokens": say.input_tokens, "output_tokens": 1} if say.usage else None,
+            "usage": Messages._usage(say),
         }  # fmt: skip
         yield frame({"type": "message_start", "message": message}, "message_start")
         block: Json = {"type": "text", "text": ""}
@@ -264,9 +275,15 @@ class Messages:
 
     @staticmethod
     def _usage(say: Say) -> Json | None:
+        """Here the input does not hold what was or is to be remembered."""
         if not say.usage:
             return None
-        return {"input_tokens": say.input_tokens, "output_tokens": say.output_tokens}
+        return {
+            "input_tokens": say.input_tokens - say.remembered - say.to_remember,
+            "cache_read_input_tokens": say.remembered,
+            "cache_creation_input_tokens": say.to_remember,
+            "output_tokens": say.output_tokens,
+        }
 
 
 FORMATS: dict[str, type[Format]] = {

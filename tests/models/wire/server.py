@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from tests.models.wire.answers import Answer, Drop, Flood, Hang, Raw, Refuse, Say
+from tests.models.wire.answers import Answer, Drop, Flood, Hang, Limit, Raw, Refuse, Say
 from tests.models.wire.formats import FORMATS, Format
 
 
@@ -39,6 +39,8 @@ class Wire:
     """Set when a request has come."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a client has hung up on an answer that was not over."""
+    limited_since: float = 0.0
+    """When the first request met a limit, on the loop's clock."""
     connections: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     def answer_with(self, *answers: Answer) -> None:
@@ -72,6 +74,8 @@ class Wire:
         match answer:
             case Drop():
                 return False
+            case Limit():
+                return await self._answer(seen, self._limited(answer), reader, writer)
             case Refuse():
                 _head(writer, answer.status, "application/json", len(answer.body()), answer.headers)
                 writer.write(answer.body())
@@ -126,6 +130,11 @@ class Wire:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
+
+    def _limited(self, limit: Limit) -> Answer:
+        now = asyncio.get_running_loop().time()
+        self.limited_since = self.limited_since or now
+        return limit.refusal() if now < self.limited_since + limit.seconds else limit.then
 
     async def _until_gone(self, reader: asyncio.StreamReader) -> bool:
         await reader.read(1)

@@ -15,6 +15,7 @@ from podium.cli.outcome import result_of
 from podium.cli.terminal import out, print_json, say
 from podium.engine.events import ArtifactCreated
 from podium.engine.log import Store
+from podium.engine.state import RunState
 from podium.errors import UsageError
 from podium.report.words import one_line, safe, size
 from podium.settings import nearest
@@ -37,7 +38,7 @@ async def artifacts(
     """List what a run made; with a name print it, with -o save it."""
     async with opened(store) as (_, opened_store):
         found = await find_run(opened_store, run)
-        result, _ = await result_of(opened_store, found)
+        result, state = await result_of(opened_store, found)
         made = result.artifacts if name is None else [_chosen(result.artifacts, name)]
         if output is not None:
             contents = [(_file_name(item.name), await opened_store.get_blob(item.blob)) for item in made]
@@ -47,7 +48,7 @@ async def artifacts(
         elif name is not None:
             await _print(opened_store, made[0])
         else:
-            _list(made)
+            _list(state)
     return 0
 
 
@@ -62,17 +63,16 @@ def _chosen(made: list[ArtifactCreated], wanted: str) -> ArtifactCreated:
     raise UsageError(f"The run has no artifact {wanted}.", hint=hint)
 
 
-def _list(made: list[ArtifactCreated]) -> None:
+def _list(state: RunState) -> None:
+    """One line each; where it was made tells those of the same name apart."""
+    made = state.artifacts
     if not made:
         say("This run made no artifacts.")
-    width = max((len(one_line(artifact.name)) for artifact in made), default=0)
-    for artifact in made:
-        name = one_line(artifact.name).ljust(width)
-        say_line(
-            out(),
-            name,
-            (f"  {size(artifact.bytes):>9}  {one_line(artifact.media_type)}  {artifact.id}", "dim"),
-        )
+    width = max((len(one_line(artifact.name)) for artifact in made.values()), default=0)
+    for path, artifact in made.items():
+        told = [f"{size(artifact.bytes):>9}", one_line(artifact.media_type), artifact.id]
+        told.append(one_line(path.rpartition("/")[0]))
+        say_line(out(), one_line(artifact.name).ljust(width), (f"  {'  '.join(told)}".rstrip(), "dim"))
 
 
 async def _print(store: Store, artifact: ArtifactCreated) -> None:

@@ -16,7 +16,7 @@ SETTINGS = """\
 # Settings of this project. Stronger ones: flags, then PODIUM_* variables (PODIUM_MODEL, PODIUM_MAX_USD, ...).
 
 # The model for every agent. "rehearsal" is offline and free: it shows the choreography with made-up answers.
-# Your own: "python:FILE.py:function".
+# Your own: "python:FILE.py:function". Without this line, each agent gets the model of its profile.
 model = "rehearsal"
 
 # Where runs are kept; relative to this file. Without it: your data folder, shared by all projects.
@@ -33,8 +33,10 @@ model = "rehearsal"
 
 # Serve identical calls from a cache across runs.
 # cache = false
+# cache_size = "500MB"
 
-# Which models stand behind the profiles that agents ask for.
+# Which models stand behind the profiles that agents ask for. Without `model` above, what is not named here
+# comes from the first provider whose key is set; `podium models` shows it.
 # [profiles]
 # fast = "rehearsal"
 # balanced = "rehearsal"
@@ -49,6 +51,12 @@ model = "rehearsal"
 # [providers.anthropic]
 # requests_per_minute = 50
 # tokens_per_minute = 40_000
+# prompt_cache = false  # do not ask it to remember long instructions
+
+# MCP servers whose tools agents may use; ${VARIABLE} is filled in when the server is used.
+# [mcp.files]
+# command = "npx"
+# args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
 """
 
 WORKFLOW = '''\

@@ -45,7 +45,7 @@ class RunFlags:
         int | None, Parameter(metavar="N", converter=whole_number, help="Most model calls at once.")
     ] = None
     cache: Annotated[
-        bool | None, Parameter(show_default=False, help="Serve identical calls from the cache.")
+        bool | None, Parameter(show_default=False, help="Serve identical model calls from a cache.")
     ] = None
     store: StoreUrl = None
 
@@ -132,7 +132,7 @@ async def _run(
     approve = [gate.strip() for gate in str(given.pop("approve")).split(",") if gate.strip()]
     shared = {option.name for option in workflow.options} & COMMON
     options |= {name: given[name] for name in shared if given.get(name) is not None}
-    async with opened(**given) as (settings, store):
+    async with opened(**given, create=True) as (settings, store):
         handle = await start(
             workflow,
             text,
@@ -172,12 +172,12 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
     kind = get_args(option.type)[0] if get_origin(option.type) is Annotated else option.type
     kind = str if kind is Any else kind
     converter = whole_number if kind is int else None
-    told = None if option.default not in (None, False, (), [], {}) else False
-    about = {"help": option.help} if option.help else {}
-    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told, **about)
+    told = None if option.default not in (None, False, "", (), [], {}) else False
+    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told)
+    annotation = Annotated[kind, parameter]
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if option.required else option.default,
-        annotation=Annotated[kind, parameter],
+        annotation=Annotated[annotation, Parameter(help=option.help)] if option.help else annotation,
     )

@@ -18,6 +18,7 @@ from podium.cli.card import (
     say_line,
 )
 from podium.cli.commands.runs import summary_of
+from podium.cli.cost_table import cost_data, print_costs
 from podium.cli.flags import OUTPUT, AsJson, RunId, StoreUrl
 from podium.cli.next_steps import next_steps
 from podium.cli.opening import Commands, find_run, opened
@@ -25,11 +26,16 @@ from podium.cli.outcome import ALIVE, result_of, watched
 from podium.cli.step_card import find_step, print_step
 from podium.cli.step_tree import MANY, print_drawing, print_steps
 from podium.cli.terminal import out, print_json
+from podium.engine.events import EVENT_TYPES, ChargedData
 from podium.engine.log import RunRow
 from podium.engine.result import RunResult
 from podium.engine.state import RunState, StepState
+from podium.report.costs import Cost, costs_of
 from podium.report.presentation import Presentation
 from podium.report.words import brief
+
+CHARGED = tuple(name for name, data in EVENT_TYPES.items() if issubclass(data, ChargedData))
+"""Events that tell what was spent."""
 
 
 async def show(
@@ -56,12 +62,14 @@ async def show(
         if step is not None:
             await print_step(opened_store, find_step(state, step), events, as_json=json)
             return 0
+        charged = [row.to_event(found.run_id) for row in await opened_store.read(found.run_id, types=CHARGED)]
+    costs = costs_of(charged, state)
     if json:
-        print_json(_as_data(found, result, state))
+        print_json(_as_data(found, result, state, costs))
     elif output:
         print_output(result.output, shown)
     else:
-        _print(found, result, state, shown, Commands(settings), all_steps=all_steps)
+        _print(found, result, state, shown, costs, Commands(settings), all_steps=all_steps)
     return 0
 
 
@@ -70,6 +78,7 @@ def _print(
     result: RunResult,
     state: RunState,
     shown: Presentation,
+    costs: list[Cost],
     commands: Commands,
     *,
     all_steps: bool,
@@ -93,13 +102,14 @@ def _print(
         print_drawing(console, drawing, every)
     else:
         print_steps(console, state, everything=all_steps, command=every)
+    print_costs(console, costs, commands("show", row.run_id, "--json"))
     print_result(console, result.output, shown, commands("show", row.run_id, "--output"))
     steps = next_steps(state, row.status, commands)
     made = made_of(result, shown, commands)
     print_pairs(console, made, [step for step in steps if step[1] != "details"])
 
 
-def _as_data(row: RunRow, result: RunResult, state: RunState) -> dict[str, Any]:
+def _as_data(row: RunRow, result: RunResult, state: RunState, costs: list[Cost]) -> dict[str, Any]:
     """The result, and everything else that `show` tells."""
     return {
         **result.to_dict(),
@@ -117,6 +127,7 @@ def _as_data(row: RunRow, result: RunResult, state: RunState) -> dict[str, Any]:
             {"path": path, "question": asked.question, "choices": asked.choices, "details": asked.details}
             for path, asked in result.questions.items()
         ],
+        "costs": [cost_data(cost) for cost in costs],
         "steps": [_step_data(step) for step in state.steps.values()],
     }
 

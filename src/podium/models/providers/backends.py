@@ -13,7 +13,7 @@ from pydantic_ai.models import Model as Backend
 
 from podium.errors import ModelUnavailableError
 from podium.models.catalogue import Access
-from podium.models.providers.transport import CONNECT_S, READ_S, http_client, timeouts
+from podium.models.providers.transport import CONNECT_S, READ_S, count_sent, http_client, timeouts
 
 NO_KEY = "no-key"
 """What is sent where a client insists on a key and the server does not."""
@@ -26,8 +26,6 @@ class Opened(NamedTuple):
 
     backend: Backend
     close: Callable[[], Awaitable[Any]]
-    counted: bool = True
-    """Its requests go through our HTTP client."""
 
 
 def open_backend(access: Access) -> Opened:
@@ -145,24 +143,30 @@ def _groq(access: Access) -> Opened:
 
 
 def _bedrock(access: Access) -> Opened:
-    """Its client is synchronous and speaks no httpx: requests are not counted and answers not capped, but it
-    is told to make a single attempt. Keys and region come from where AWS's own tools look for them."""
+    """Its client is synchronous and speaks no httpx: answers are not capped, but requests are counted by its
+    own hook, and it is told to make a single attempt. Keys and region come from where AWS's own tools
+    look for them."""
     boto3 = import_module("boto3")
     if not access.key and boto3.Session().get_credentials() is None:
         raise ModelUnavailableError(
             f"The model {access.name} needs credentials of AWS, for example in AWS_BEARER_TOKEN_BEDROCK."
         )
+    if boto3.Session().region_name is None:
+        raise ModelUnavailableError(
+            f"The model {access.name} needs a region of AWS.", hint="export AWS_DEFAULT_REGION=…"
+        )
     config = import_module("botocore.config").Config(
         connect_timeout=CONNECT_S, read_timeout=READ_S, retries={"total_max_attempts": 1}
     )
     client = boto3.client("bedrock-runtime", config=config, endpoint_url=access.address or None)
+    client.meta.events.register("before-send", count_sent)
     provider = import_module("pydantic_ai.providers.bedrock").BedrockProvider(bedrock_client=client)
     model = import_module("pydantic_ai.models.bedrock").BedrockConverseModel(access.model, provider=provider)
 
     async def close() -> None:
         client.close()
 
-    return Opened(model, close, counted=False)
+    return Opened(model, close)
 
 
 _OPENERS: dict[str, Callable[[Access], Opened]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from podium.models.guard import Guard
 from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, input_bytes
 from podium.models.prices import Rates
 from podium.models.providers.backends import Opened
+from podium.models.providers.hints import LONG, hints, prefix_bytes
 from podium.models.providers.output import MODES, WRAPPED, Mode, best_mode, ordered, parameters
 from podium.models.providers.reading import clean, fault_of, refusal_of, text_of, usage_of
 from podium.models.providers.transport import TALLY, Tally, stopped
@@ -45,15 +47,28 @@ class HostedModel:
 
     rehearsal: bool = False
 
-    def __init__(self, name: str, opened: Opened, rates: Rates, guard: Guard, *, mode: Mode = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        opened: Opened,
+        rates: Rates,
+        guard: Guard,
+        *,
+        mode: Mode = "",
+        hinted: bool = True,
+        mark: Sequence[str] = (),
+    ) -> None:
         self.name = name
         self.guard = guard
         self._backend = opened.backend
+        self._provider = name.partition(":")[0]
         self._rates = rates
         self._mode: Mode = mode
         """The way of asking for data that the settings want; empty: the best one."""
+        self._hinted = hinted
+        """The provider is asked to remember what stays the same."""
+        self._mark = [*mark, mode]
         self._close = opened.close
-        self._counted = opened.counted
         self._profile = opened.backend.profile
         self._tempered = _takes_temperature(opened.backend)
 
@@ -69,7 +84,12 @@ class HostedModel:
         """Schemas are rewritten for some providers, so they count twice."""
         schema = 0 if call.schema is None else len(encode(call.schema)) + _TOOL_FRAME
         tokens = Usage(input_bytes(call) + schema + _FRAME, call.max_tokens)
-        return charge(self._rates.at(tokens.input_tokens), tokens)
+        hinted = self._hinted and prefix_bytes(call) >= LONG
+        return charge(self._rates.at(tokens.input_tokens, remembered=hinted), tokens)
+
+    def cache_mark(self, call: Call) -> list[str]:
+        """Its replies depend on where it is asked, and on how it is asked for data, as the settings say."""
+        return self._mark
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
         """Some clients refuse a schema that their strict mode cannot hold before anything is sent: then the
@@ -103,8 +123,7 @@ class HostedModel:
         except ModelFault:
             raise
         except Exception as error:
-            counted = tally if self._counted else Tally(1)
-            raise fault_of(error, counted, self._backend.base_url or "") from error
+            raise fault_of(error, tally, self._backend.base_url or "") from error
         finally:
             TALLY.reset(token)
 
@@ -117,6 +136,8 @@ class HostedModel:
         settings = ModelSettings(max_tokens=call.max_tokens)
         if self._tempered:
             settings["temperature"] = call.temperature
+        if self._hinted:
+            settings |= hints(self._provider, call)
         if on_delta is None:
             return await model_request(
                 self._backend, [message], model_settings=settings, model_request_parameters=asked

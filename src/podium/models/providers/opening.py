@@ -31,6 +31,8 @@ def open_hosted(access: Access, prices: Mapping[str, OwnPrice]) -> HostedModel:
         _rates(access, prices),
         GUARDS.of(provider, access.address, options.requests_per_minute, options.tokens_per_minute),
         mode=options.output,
+        hinted=options.prompt_cache,
+        mark=(access.address,),
     )
 
 

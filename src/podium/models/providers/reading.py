@@ -46,7 +46,12 @@ def usage_of(response: ModelResponse) -> Usage | None:
     usage = response.usage
     if usage.unmeasured_requests or not (usage.input_tokens or usage.output_tokens):
         return None
-    return Usage(usage.input_tokens, usage.output_tokens)
+    return Usage(
+        usage.input_tokens,
+        usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+    )
 
 
 def refusal_of(response: ModelResponse) -> str:

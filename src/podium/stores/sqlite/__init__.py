@@ -7,8 +7,10 @@ watch     who is told when something new is there: tails and inboxes
 
 batch     what is queued, as plain data
 writer    the thread that writes batches
+bulk      one statement for many rows
 writing   a batch as a handful of statements in one transaction
 jobs      the rare writes
+samples   the cache that runs share
 reading   every query
 lock      which processes are alive
 database  opening the file, migrations

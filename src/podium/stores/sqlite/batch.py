@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from podium.engine.log import Row, RunRow, RunUpdate
+from podium.engine.samples import Sample
 from podium.errors import PodiumError
 
 Key = tuple[int, int]
@@ -117,10 +118,35 @@ class Job(Errand):
         self.call = call
 
 
+class Notes:
+    """What the cache learns. Nobody waits for it; what cannot be written is lost, and no more."""
+
+    __slots__ = ("dropped", "kept", "most_bytes", "used")
+
+    def __init__(self) -> None:
+        self.kept: list[Sample] = []
+        self.used: list[tuple[Sample, int]] = []
+        """Answers that were served, and when."""
+        self.dropped: list[str] = []
+        self.most_bytes: int | None = None
+        """Set when the size of the cache is to be looked at."""
+
+    def __bool__(self) -> bool:
+        return bool(self.kept or self.used or self.dropped)
+
+    def absorb(self, later: Notes) -> None:
+        self.kept += later.kept
+        self.used += later.used
+        self.dropped += later.dropped
+        self.most_bytes = self.most_bytes if later.most_bytes is None else later.most_bytes
+
+
 class Batch:
     """One transaction to be."""
 
-    __slots__ = ("acquisitions", "blobs", "creations", "jobs", "liberations", "rows", "updates", "waiters")
+    __slots__ = (
+        "acquisitions", "blobs", "creations", "jobs", "liberations", "notes", "rows", "updates", "waiters",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
@@ -130,10 +156,11 @@ class Batch:
         self.liberations: list[Liberation] = []
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[Job] = []
+        self.notes = Notes()
         self.waiters: list[tuple[asyncio.Future[Any], SqliteLease, Any]] = []
 
     def __bool__(self) -> bool:
-        return bool(self.rows or self.updates or self.blobs or self.waiters) or self.has_errands
+        return bool(self.rows or self.updates or self.blobs or self.waiters or self.notes) or self.has_errands
 
     @property
     def has_errands(self) -> bool:
@@ -141,7 +168,7 @@ class Batch:
 
     @property
     def only_rows(self) -> bool:
-        return not (self.updates or self.blobs or self.has_errands)
+        return not (self.updates or self.blobs or self.notes or self.has_errands)
 
     @property
     def errands(self) -> Iterable[Errand]:
@@ -168,6 +195,7 @@ class Batch:
         self.liberations += later.liberations
         self.acquisitions += later.acquisitions
         self.jobs += later.jobs
+        self.notes.absorb(later.notes)
         self.waiters += later.waiters
 
     def drop(self, keys: set[Key]) -> None:
@@ -186,9 +214,9 @@ class Batch:
     def parts(self) -> list[Batch]:
         """The same, one batch for every lease and every errand: so that what one of them cannot write
         does not keep the others from writing."""
-        parts: dict[Key | Errand | None, Batch] = {}
+        parts: dict[Key | Errand | Notes | None, Batch] = {}
 
-        def part(owner: Key | Errand | None) -> Batch:
+        def part(owner: Key | Errand | Notes | None) -> Batch:
             return parts.setdefault(owner, Batch())
 
         keys = _row_keys(self.rows)
@@ -209,6 +237,8 @@ class Batch:
             part(acquisition).acquisitions.append(acquisition)
         for job in self.jobs:
             part(job).jobs.append(job)
+        if self.notes:
+            part(self.notes).notes = self.notes
         return list(parts.values())
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from podium.engine.log import Row, RunUpdate
 from podium.errors import FencedError, PodiumError, StoreError
-from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, SqliteLease, merge
+from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, Notes, SqliteLease, merge
 from podium.stores.sqlite.watch import Watch
 from podium.stores.sqlite.writer import Report, Writer
 from podium.stores.sqlite.writing import write
@@ -130,6 +130,12 @@ class Commits:
             self._schedule()
         return waiter
 
+    def notes(self) -> Notes:
+        """What the cache learns with the next commit; to be added to."""
+        if self._sweep_timer is None and not self._closed:
+            self._arm()
+        return self._batch.notes
+
     # ── on the spot ──
 
     def _commit_here(self) -> bool:
@@ -138,6 +144,7 @@ class Commits:
         if (
             len(batch.rows) > _SMALL
             or batch.blobs
+            or batch.notes
             or self._pace.median > _QUICK_S
             or self._stretch == _STRETCH
         ):

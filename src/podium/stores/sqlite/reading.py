@@ -15,10 +15,11 @@ from typing import Any
 from podium.engine.codec import decode
 from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow
+from podium.engine.samples import CacheShare, Sample
 from podium.errors import StoreError, UnknownRunError
-from podium.stores.sqlite import lock
+from podium.stores.sqlite import lock, samples
+from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.failures import explain, unknown
-from podium.stores.sqlite.writing import Bulk
 
 SLICE = 1000
 _SEQ = 0xFFFFFFFF
@@ -146,6 +147,14 @@ class Reader:
         if not found:
             raise StoreError(f"The store has no blob {digest}.")
         return found[0][0]
+
+    # ── the cache ──
+
+    def sample(self, key: str, skip: Collection[str]) -> Sample | None:
+        return samples.find(self._db, self._path, key, skip)
+
+    def shares(self) -> list[CacheShare]:
+        return samples.shares(self._db, self._path)
 
     # ── inbox ──
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.log import Message, Row, RunRow, RunUpdate
+from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.errors import StoreError
-from podium.stores.sqlite import database
+from podium.stores.sqlite import database, samples
 from podium.stores.sqlite.batch import Blob, Creation, Job, SqliteLease
 from podium.stores.sqlite.driving import Driving
 from podium.stores.sqlite.failures import explain
@@ -27,6 +28,8 @@ class SqliteStore(Driving):
     def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
         super().__init__(path, writer, near, reader)
         self._path = path
+        self._kept = 0
+        """Answers that were put into the cache."""
 
     @classmethod
     async def open(cls, path: str | Path) -> SqliteStore:
@@ -123,6 +126,30 @@ class SqliteStore(Driving):
 
     async def get_blob(self, digest: str) -> bytes:
         return self._reader.blob(digest)
+
+    # ── the cache ──
+
+    async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
+        return self._reader.sample(key, skip)
+
+    def keep_sample(self, sample: Sample, most_bytes: int) -> None:
+        notes = self.notes()
+        notes.kept.append(sample)
+        if self._kept % samples.TRIM_EVERY == 0:
+            notes.most_bytes = most_bytes
+        self._kept += 1
+
+    def use_sample(self, sample: Sample, now_us: int) -> None:
+        self.notes().used.append((sample, now_us))
+
+    def drop_sample(self, sample_id: str) -> None:
+        self.notes().dropped.append(sample_id)
+
+    async def cache_shares(self) -> list[CacheShare]:
+        return self._reader.shares()
+
+    async def clear_cache(self, *, before_us: int | None = None, model: str = "") -> Cleared:
+        return await self._do(samples.clear, before_us, model)
 
     # ── inbox ──
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 import msgspec
 
 from podium.report.lines import Line
 from podium.report.words import count, one_line
-from podium.workflows.tree.folding import ENDED, NodeState, TreeState
+from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.node_state import ENDED, NodeState
 from podium.workflows.tree.tellers import spent, standing
 
 
@@ -21,29 +21,37 @@ class _Row(msgspec.Struct):
 
 
 def draw(tree: TreeState, most: int, *, alive: bool = True) -> list[Line]:
-    """At most `most` lines. Nodes are opened from the root down as long as there is room; where a tree does
-    not fit as a whole, finished nodes beside each other share one line."""
+    """At most `most` lines. A tree that fits is drawn whole. Of a larger one that still grows, finished nodes
+    beside each other share a line, and what is at work is opened from the root down while there is room; one
+    that is finished is opened level by level."""
     root = tree.root
     if root is None or most < 1:
         return []
-    fold = root.below.nodes + _waiting_steps(root) > most
+    fold = alive and root.below.nodes + _waiting_steps(root) > most
     rows = [_Row(_line(root, alive), root)]
-    waiting = deque(rows)
-    while waiting:
-        row = waiting.popleft()
-        if row.node is None:
-            continue
-        below = _below(tree, row.node, alive=alive, fold=fold)
-        room = most - len(rows)
-        if len(below) > room:
-            below = _cut(below, room, row.node.depth + 1)
-        if not below:
-            row.line = _closed(row.node, row.line)
-            continue
-        at = next(nth for nth, one in enumerate(rows) if one is row) + 1
-        rows[at:at] = below
-        waiting.extend(below)
+    level = list(rows)
+    while level:
+        opened: list[_Row] = []
+        below = [
+            (row, _below(tree, row.node, alive=alive, fold=fold)) for row in level if row.node is not None
+        ]
+        fits = len(rows) + sum(len(found) for _, found in below) <= most
+        for row, found in below:
+            room = most - len(rows) if fits or alive or len(rows) == 1 else 0
+            opened += _open(rows, row, found, room)
+        level = opened
     return [row.line for row in rows]
+
+
+def _open(rows: list[_Row], row: _Row, found: list[_Row], room: int) -> list[_Row]:
+    """Put what is below a row under it, as far as there is room."""
+    shown = found if len(found) <= room else _cut(found, room)
+    if shown:
+        at = next(nth for nth, one in enumerate(rows) if one is row) + 1
+        rows[at:at] = shown
+    elif row.node is not None:
+        row.line = _closed(row.node, row.line)
+    return shown
 
 
 def _below(tree: TreeState, node: NodeState, *, alive: bool, fold: bool) -> list[_Row]:
@@ -70,18 +78,18 @@ def _folded(nodes: list[NodeState], indent: int) -> Line:
     return Line(what, mark="✓", indent=indent)
 
 
-def _cut(rows: list[_Row], room: int, indent: int) -> list[_Row]:
-    """As many as there is room for, and how many there are besides; open nodes before closed ones."""
+def _cut(rows: list[_Row], room: int) -> list[_Row]:
+    """As many as there is room for, and how many there are besides; what is at work or went wrong first."""
     if room < 2:
         return []
-    order = sorted(range(len(rows)), key=lambda nth: (_is_ended(rows[nth]), nth))
+    order = sorted(range(len(rows)), key=lambda nth: (_is_dull(rows[nth]), nth))
     kept = sorted(order[: room - 1])
-    rest = Line(f"… {len(rows) - len(kept)} more", mark=" ", indent=indent)
+    rest = Line(f"… {len(rows) - len(kept)} more", mark=" ", indent=rows[0].line.indent)
     return [*(rows[nth] for nth in kept), _Row(rest)]
 
 
-def _is_ended(row: _Row) -> bool:
-    return row.node is None or row.node.status in ENDED
+def _is_dull(row: _Row) -> bool:
+    return row.node is None or (row.node.status in ENDED and not _needs_a_look(row.node))
 
 
 def _waiting_steps(node: NodeState) -> int:
@@ -89,7 +97,7 @@ def _waiting_steps(node: NodeState) -> int:
     plan = node.plan
     if plan is None or node.status in ENDED:
         return 0
-    return sum(step not in plan.statuses for step in plan.steps)
+    return sum(step not in plan.statuses and step not in plan.nodes for step in plan.steps)
 
 
 def _line(node: NodeState, alive: bool) -> Line:

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from podium.agents.ask import Run
 from podium.engine.branch import Failed, Ok
+from podium.engine.effect import Effect
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, StepFailedError, UsageError
 from podium.tools.toolbox import Toolbox
@@ -155,10 +156,11 @@ async def _plan(grown: Tree, node: Node, notes: Notes, before: Attempt | None) -
     run = grown.run
     telling.status(grown, node, "planning", "planner")
 
-    async def time_left() -> float | None:
+    async def time_left(effect: Effect) -> float | None:
         return None if run.budget.seconds is None else max(0.0, run.budget.seconds - run.driven_s)
 
-    left = await run.step("time_left", time_left)  # recorded: a resume must not ask again because of it
+    # Recorded, because a resume must not ask again only because there is less time.
+    left = await run.perform("time_left", time_left, inputs=None, returns=float | None, kind="clock")
     planner = roles.ROOT_PLANNER if node.is_root else roles.PLANNER
     decision = await run.ask(
         planner, "plan", returns=PlannerOutput, check=PlanCheck(grown.limits, before),

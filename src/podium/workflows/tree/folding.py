@@ -22,116 +22,7 @@ from podium.engine.events import (
     StepStarted,
 )
 from podium.workflows.tree import events
-
-ENDED = frozenset({"completed", "failed", "blocked"})
-
-
-class BandState(msgspec.Struct):
-    """Steps that run side by side."""
-
-    index: int
-    goal: str
-    step_ids: list[str]
-
-
-class PlanState(msgspec.Struct):
-    """One plan of a node, and what became of its steps."""
-
-    version: int
-    summary: str
-    bands: list[BandState] = []
-    steps: dict[str, events.StepCreated] = {}
-    statuses: dict[str, str] = {}
-    """By step id, of those that were begun: `executing, completed, failed, blocked, reused`."""
-    nodes: dict[str, str] = {}
-    """By step id: the node that it was given to, or that an earlier plan had given it to."""
-
-
-class ToolUse(msgspec.Struct):
-    """One call of a tool."""
-
-    tool: str
-    purpose: str
-    ok: bool | None = None
-    """`None`: it is under way."""
-    summary: str = ""
-    error: str = ""
-
-
-class Made(msgspec.Struct):
-    """An artifact that a node left behind."""
-
-    id: str
-    type: str
-    label: str
-
-
-class Subtree(msgspec.Struct):
-    """A node and everything below it, kept up to date as events come in."""
-
-    nodes: int = 0
-    ended: int = 0
-    failed: int = 0
-    blocked: int = 0
-    charge: Charge = NOTHING
-
-
-class NodeState(msgspec.Struct):
-    """One node as the log tells it."""
-
-    id: str
-    parent_id: str | None
-    title: str
-    reason: str
-    criteria: list[str]
-    depth: int
-    band: int | None
-    step_id: str = ""
-    status: str = "created"
-    message: str = ""
-    """What its last status told besides: `band:0`, `guard:maxDepth`, `budget:calls`."""
-    guards: list[str] = []
-    executed: bool = False
-    """It did its task itself, whatever was planned before."""
-    plans: list[PlanState] = []
-    children: list[str] = []
-    tools: list[ToolUse] = []
-    artifacts: list[Made] = []
-    replan_reasons: list[str] = []
-    outcome: str = ""
-    met: bool | None = None
-    notes: str = ""
-    summary: str = ""
-    gaps: list[str] = []
-    error: str = ""
-    retryable: bool = False
-    inherited: bool = False
-    """Its end was copied from the run that this one was forked from."""
-    began_s: float | None = None
-    ended_s: float | None = None
-    """Seconds of driven time since the run began: the time that a run lay still does not count."""
-    worked_s: float = 0.0
-    """Time of its own calls, its children's excluded."""
-    charge: Charge = NOTHING
-    """Of its own calls."""
-    below: Subtree = msgspec.field(default_factory=Subtree)
-
-    @property
-    def plan(self) -> PlanState | None:
-        """The plan that counts."""
-        return self.plans[-1] if self.plans else None
-
-    @property
-    def decision(self) -> str:
-        """`planned`, `executed`, `guarded` (it had to execute), or nothing yet."""
-        if not self.executed:
-            return "planned" if self.plans else ""
-        return "guarded" if any(guard != "maxReplansPerNode" for guard in self.guards) else "executed"
-
-    @property
-    def took_s(self) -> float | None:
-        """From its first to its last event."""
-        return None if self.began_s is None or self.ended_s is None else self.ended_s - self.began_s
+from podium.workflows.tree.node_state import ENDED, BandState, Made, NodeState, PlanState, ToolUse
 
 
 class _Synthesis(msgspec.Struct):
@@ -202,8 +93,19 @@ class TreeState:
         if isinstance(event.data, RunResumed):
             self._still_s += (event.time - self._last).total_seconds()
             self._running.clear()
+            self._reopen()
         self._last = event.time
         return (event.time - self._first).total_seconds() - self._still_s
+
+    def _reopen(self) -> None:
+        """A run that is taken up again goes on with what was stopped, and with all above it. It does not tell
+        once more what it had begun to do there."""
+        stopped = [node for node in self.nodes.values() if node.status == "blocked" or node is self.root]
+        for node in {one.id: one for begun in stopped for one in self.lineage(begun)}.values():
+            if node.status in ENDED:
+                node.error = node.outcome = ""
+                parent = node.current_band is not None and not node.executed
+                self._move(node, "waiting" if parent else node.last_open, None, inherited=False)
 
     def _create(self, data: events.NodeCreated) -> None:
         if data.node_id in self.nodes:
@@ -240,8 +142,10 @@ class TreeState:
                 _note(node, data)
 
     def _set_status(self, node: NodeState, data: events.NodeStatus, now: float) -> None:
-        node.message = data.message
+        if data.status == "blocked":
+            node.stopped = data.message
         kind, _, detail = data.message.partition(":")
+        node.current_band = int(detail) if kind == "band" and detail.isdigit() else node.current_band
         if kind == "guard" and detail not in node.guards:
             node.guards.append(detail)
         node.executed = data.status == "executing" or (node.executed and data.status != "delegating")
@@ -249,11 +153,12 @@ class TreeState:
             node.error = ""
         self._move(node, data.status, now, inherited=bool(data.inherited))
 
-    def _move(self, node: NodeState, status: str, now: float, *, inherited: bool) -> None:
+    def _move(self, node: NodeState, status: str, now: float | None, *, inherited: bool) -> None:
         """Change a status, and count it in all subtrees that it is part of."""
         before, node.status = node.status, status
         node.inherited = inherited
         node.ended_s = now if status in ENDED else None
+        node.last_open = node.last_open if status in ENDED else status
         for one in self.lineage(node):
             below = one.below
             below.ended += (status in ENDED) - (before in ENDED)

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from podium.engine.events import Charge
-from podium.workflows.tree.folding import ENDED, NodeState, PlanState, TreeState
+from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.node_state import ENDED, NodeState, PlanState
 from podium.workflows.tree.tellers import GUARDS, standing
 
 
@@ -93,18 +94,25 @@ def _step(tree: TreeState, node: NodeState, plan: PlanState, step_id: str, alive
 
 
 def gaps_of(tree: TreeState, node: NodeState) -> list[str]:
-    """What is missing below a node: what its aggregator named, and steps that came to nothing."""
+    """What is missing below a node: what its aggregator named, and steps without a result that it did not."""
+    plan = node.plan
+    if plan is None or node.executed:
+        return node.gaps
     found = list(node.gaps)
-    plan = node.plan if not node.executed else None
-    for step_id, step in plan.steps.items() if plan is not None else ():
-        child = tree.nodes.get(plan.nodes.get(step_id, "")) if plan is not None else None
-        if child is None and node.status in ENDED:
-            found.append(f"{step.title}: not started")
-        elif child is not None and child.status == "failed":
-            found.append(f"{child.title}: failed, {child.error}")
-        elif child is not None and child.status == "blocked":
-            found.append(f"{child.title}: {standing(child)[1]}")
+    for step_id, step in plan.steps.items():
+        child = tree.nodes.get(plan.nodes.get(step_id, ""))
+        why = _why_missing(child, over=node.status in ENDED)
+        if why and not any(step.title in gap for gap in node.gaps):
+            found.append(f"{step.title}: {why}")
     return found
+
+
+def _why_missing(child: NodeState | None, *, over: bool) -> str:
+    if child is None:
+        return "not started" if over else ""
+    if child.status == "failed":
+        return f"failed, {child.error}"
+    return standing(child)[1] if child.status == "blocked" else ""
 
 
 def _decided(node: NodeState) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from podium.report.words import one_line
-from podium.workflows.tree.folding import NodeState, TreeState
+from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.node_state import NodeState
 from podium.workflows.tree.tellers import standing
 
-WIDTH, ROW, GAP = 1000.0, 26, 2
+WIDTH, ROW, GAP = 1000.0, 30, 2
 MOST_CELLS = 400
 """A level with more is left out with all below it: nobody could tell its cells apart."""
-CELL_OF_A_LETTER = 7.0
+CELL_OF_A_LETTER = 8.4
 
 
 def overview(tree: TreeState, *, alive: bool = False) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from typing import Any
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses
 from podium.models.values import LABEL
+from podium.models.words import keywords
 
 _TASK = re.compile(r"^# Task\s+(.+?)\s*(?=^Why: |^It is done|^No criteria)", re.DOTALL | re.MULTILINE)
 _DEPTH = re.compile(r"Depth in the tree: (\d+) of at most (\d+)")
@@ -37,6 +38,29 @@ TITLES = {
     "checks": "Say how {topic} would be checked", "background": "Read up on {topic}",
 }  # fmt: skip
 
+POINTS = {
+    "goals": ("{a} comes first: say when it is good enough", "{b} is wanted, but not at the cost of {a}",
+              "nothing is promised about {c}"),
+    "options": ("the plain way: only {a}, and that well", "the rich way: {a} together with {b}",
+                "the safe way: {a}, with {c} held back"),
+    "costs": ("{a} takes the largest share", "{b} can wait, and costs more if it does",
+              "keep a tenth back for {c}"),
+    "risks": ("{a} falls through: have a second choice", "{b} and {c} get in each other's way",
+              "nobody feels responsible for {b}"),
+    "facts": ("what is known of {a}, with its source", "where sources on {b} disagree",
+              "what nobody has written down about {c}"),
+    "audience": ("readers who meet {a} for the first time", "readers who know {b} and want more",
+                 "readers who only came for {c}"),
+    "examples": ("a small case of {a}", "a case in which {b} goes wrong",
+                 "a case that shows {c} at its best"),
+    "criteria": ("{a} counts twice", "{b} counts once", "{c} only breaks a tie"),
+    "today": ("{a} works, and should stay", "{b} works by habit only", "{c} is missing"),
+    "approach": ("begin with {a}", "then {b}, as soon as {a} stands", "leave {c} for last"),
+    "checks": ("{a} can be counted", "{b} can be tried out in an hour", "{c} needs a second opinion"),
+}  # fmt: skip
+KNOWN, UNCLEAR = "Say what is known and from where", "Say what is still unclear"
+_PLAIN = ("what speaks for {a}", "what {b} asks in return", "when {c} would be the wrong choice")
+
 
 @rehearses("tree", "plan")
 def rehearse_plan(call: Call) -> dict[str, Any]:
@@ -59,7 +83,9 @@ def rehearse_execution(call: Call) -> dict[str, Any]:
     task = _task(call)
     wanted = _section(call.prompt, "Deliverable")
     read = [f"{title} ({state})" for _, title, state in _CHILD.findall(_section(call.prompt, "What you can"))]
-    files = re.findall(r"^## list_files .*?<<<list_files\n(.*?)\n>>>", call.prompt, re.DOTALL | re.MULTILINE)
+    files = re.findall(
+        r"^## list_files .*?\(Material[^\n]*\n(.*?)\nEND ", call.prompt, re.DOTALL | re.MULTILINE
+    )
     actions: list[dict[str, Any]] = [{"kind": "analysis", "note": f"What “{task}” asks for."}]
     if "`list_files`" in call.prompt and "# What your tool calls returned" not in call.prompt:
         actions.append(
@@ -67,14 +93,12 @@ def rehearse_execution(call: Call) -> dict[str, Any]:
         )
     artifacts: list[dict[str, Any]] = []
     if "document" in wanted:
-        text = _leaf_document(task, read, files)
+        text = _leaf_document(task, points_on(task), read, files)
         artifacts.append({"type": "document", "label": "report", "title": task, "documentMarkdown": text})
     if "JSON" in wanted:
-        points = [f"point {n} on {task}" for n in (1, 2, 3)]
-        artifacts.append({"type": "json", "label": "data", "jsonPayload": {"task": task, "points": points}})
-    return _answer(f"{LABEL} {task}: three points, with what they stand on.", artifacts) | {
-        "actions": actions
-    }
+        payload = {"task": task, "points": points_on(task)}
+        artifacts.append({"type": "json", "label": "data", "jsonPayload": payload})
+    return _answer(f"{LABEL} {task}: {points_on(task)[0]}.", artifacts) | {"actions": actions}
 
 
 @rehearses("tree", "aggregate")
@@ -84,10 +108,7 @@ def rehearse_aggregation(call: Call) -> dict[str, Any]:
     gaps = [f"{title} returned nothing" for _, title, state in children if state != "completed"]
     done = [title for _, title, state in children if state == "completed"]
     lines = [f"# {task}", f"{LABEL} This is where the aggregator would write the answer to the whole task."]
-    lines += [
-        f"## {title}\n\nFrom this part: what “{title}” came to, and what follows for the rest."
-        for title in done
-    ]
+    lines += [f"## {title}\n\n{_first_points(call.prompt, title)}" for title in done]
     lines += ["## What is missing\n\n" + "\n".join(f"- {gap}" for gap in gaps)] if gaps else []
     document = {
         "type": "document", "label": "synthesis", "title": task, "isPrimary": True,
@@ -119,8 +140,7 @@ def _root_bands(task: str) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def _inner_bands(task: str) -> list[tuple[str, list[tuple[str, str]]]]:
     subject = task[0].lower() + task[1:]
-    parts = [("1a-sources", f"Say what is known and from where: {subject}"),
-             ("1b-doubts", f"Say what is still unclear: {subject}")]  # fmt: skip
+    parts = [("1a-sources", f"{KNOWN}: {subject}"), ("1b-doubts", f"{UNCLEAR}: {subject}")]
     return [("See both sides", parts)]
 
 
@@ -212,15 +232,41 @@ def _answer(summary: str, artifacts: list[dict[str, Any]], *, met: bool = True) 
     }  # fmt: skip
 
 
-def _leaf_document(task: str, read: list[str], files: list[str]) -> str:
+def points_on(task: str) -> list[str]:
+    """Three points that could only belong to this task: its aspect's, about its own words."""
+    lead, _, rest = task.rpartition(": ")
+    aspect, topic = aspect_of(rest[:1].upper() + rest[1:])
+    aspect = {KNOWN: "facts", UNCLEAR: "risks"}.get(lead, aspect)
+    words = [*keywords(topic), "effort", "care"]
+    return [form.format(a=words[0], b=words[1], c=words[2]) for form in POINTS.get(aspect, _PLAIN)]
+
+
+def aspect_of(title: str) -> tuple[str, str]:
+    """Which aspect a step's title belongs to, and what it is about."""
+    for name, form in TITLES.items():
+        before, _, after = form.partition("{topic}")
+        if title.startswith(before) and title.endswith(after):
+            return name, title.removeprefix(before).removesuffix(after)
+    quoted = re.search("“(.+)”", title)
+    return "", quoted[1] if quoted else title.removeprefix("Look into ")
+
+
+def _leaf_document(task: str, points: list[str], read: list[str], files: list[str]) -> str:
     lines = [f"# {task}", f"{LABEL} An executor would write this part."]
-    points = ("what is certain", "what depends on the rest", "what to do next")
-    lines.append("\n".join(f"{n}. {point.capitalize()} about “{task}”." for n, point in enumerate(points, 1)))
+    lines.append("\n".join(f"{n}. {point[0].upper()}{point[1:]}." for n, point in enumerate(points, 1)))
     if read:
         lines.append("It builds on: " + "; ".join(read) + ".")
     if files:
         lines.append("Files that were there:\n\n```\n" + files[0][:500] + "\n```")
     return "\n\n".join(lines)
+
+
+def _first_points(prompt: str, title: str) -> str:
+    """What a child's document begins with."""
+    end = r"(?=^## [^\n]+ \(doc-|^# Answer)"
+    found = re.search(rf"^## {re.escape(title)} \(doc-.*?{end}", prompt, re.DOTALL | re.MULTILINE)
+    points = re.findall(r"^(?:\d\.|-) (.+)$", found[0], re.MULTILINE) if found else []
+    return "\n".join(f"- {point}" for point in points[:2]) or "Nothing of this part could be read."
 
 
 def _note(text: str) -> dict[str, str]:

@@ -64,9 +64,9 @@ class TreePresentation(Presentation):
         return " · ".join(told)
 
     def deliverable(self, output: Any) -> str | None:
-        """The synthesis document; a run that has none has an output to look at all the same."""
+        """The synthesis document; a tree that was stopped before it had one has nothing to read."""
         document = _part(output, "document")
-        return document if isinstance(document, str) and document.strip() else None
+        return document if isinstance(document, str) else None
 
     def leading(self, output: Any) -> list[str]:
         """The document itself: the root's, or the one that was made where no aggregator could be paid."""

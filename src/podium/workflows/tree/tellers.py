@@ -11,7 +11,8 @@ from podium.engine.events import Event, EventData, RunWarned
 from podium.report.lines import Line, Weight
 from podium.report.words import count, duration, money, one_line
 from podium.workflows.tree import events
-from podium.workflows.tree.folding import NodeState, TreeState
+from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.node_state import NodeState
 
 GUARDS = {
     "maxDepth": "the tree may not grow deeper here",
@@ -48,7 +49,7 @@ def standing(node: NodeState, *, alive: bool = True) -> tuple[str, str, Weight]:
         return OUTCOMES.get(node.outcome, ("✓", node.outcome, "result"))
     sign, word, weight = STATUSES.get(node.status, ("·", node.status, "routine"))
     if node.status == "blocked":
-        word = "out of budget" if node.message.startswith("budget:") else node.message or word
+        word = "out of budget" if node.stopped.startswith("budget:") else node.stopped or word
     elif node.status != "failed" and not alive:
         return INTERRUPTED
     elif node.status == "waiting" and node.plan is not None:
@@ -58,8 +59,7 @@ def standing(node: NodeState, *, alive: bool = True) -> tuple[str, str, Weight]:
 
 def band_number(node: NodeState) -> int:
     """The band that a node waits for, counted from 1."""
-    _, _, index = node.message.partition(":")
-    return int(index) + 1 if index.isdigit() else 1
+    return 1 if node.current_band is None else node.current_band + 1
 
 
 def spent(node: NodeState) -> tuple[str, ...]:
@@ -138,6 +138,8 @@ def _band(node: NodeState) -> Line | None:
 
 
 def _executing(data: events.NodeStatus, node: NodeState) -> Line | None:
+    if data.message == "guard:maxDepth":  # what the person asked for, at every leaf of a deep tree
+        return Line(f"does it itself: {_guard(data.message)}", indent=node.depth)
     if data.message.startswith("guard:"):
         return Line(f"does it itself: {_guard(data.message)}", "warning", mark="!", indent=node.depth)
     return Line("does it itself", indent=node.depth)

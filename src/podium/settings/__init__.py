@@ -7,10 +7,8 @@ silently ignored costs money.
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,14 +18,17 @@ import msgspec
 import platformdirs
 
 from podium.errors import SettingsError
+from podium.settings.servers import EXAMPLE, McpServer, read_servers
+from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duration, parse_size
+
+__all__ = [
+    "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
+    "McpServer", "OtelOptions", "OwnPrice", "ProviderOptions", "Settings", "debug_wanted", "default_store",
+    "nearest", "parse_duration", "parse_size", "provider_keys", "settings_files", "store_url", "user_file",
+    "variable",
+]  # fmt: skip
 
 FILE_NAME = "podium.toml"
-
-SECRET_NAMES = re.compile(
-    r"(_API_KEY|_APIKEY|_ACCESS_KEY|_SECRET_KEY|_TOKEN|_SECRET|_PASSWORD|_PASSWD|_CREDENTIALS)$"
-    r"|^(AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|AWS_BEARER_TOKEN_BEDROCK|PGPASSWORD)$"
-)
-"""Names of variables whose values must never reach a log, a prompt or a report."""
 
 PROVIDER_KEYS = (
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY",
@@ -52,6 +53,11 @@ class OwnPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """US dollars per million tokens of input."""
     output: Amount
     """US dollars per million tokens of output."""
+    cache_read: Amount | None = None
+    """US dollars per million tokens of input that the provider remembered; not given: as `input`."""
+    cache_write: Amount | None = None
+    """US dollars per million tokens of input that the provider was asked to remember; not given: as
+    `input`."""
 
 
 class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,32 +70,18 @@ class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Input and output together, as the provider counts them: the longest reply, until it is there."""
     output: Literal["", "native", "tool", "prompted"] = ""
     """How structured replies are asked for; empty: the best way that the model supports."""
+    prompt_cache: bool = True
+    """Ask the provider to remember what stays the same between calls, where it has a way to be asked."""
 
 
-class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A server whose tools agents may use: `[mcp.NAME]`, with either a `command` or a `url`.
+class OtelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Traces of runs for OpenTelemetry: `[otel]`, or just `otel = true`."""
 
-    `${VARIABLE}` in `args`, `env`, `url` and `headers` is read from the environment when the server is used,
-    so that keys need not stand in the file.
-    """
-
-    command: str = ""
-    """A program that speaks MCP on its standard input and output."""
-    args: list[str] = []
-    env: dict[str, str] = {}
-    """Variables for the program, beside the few that it gets anyway (PATH, HOME, the language)."""
-    cwd: str = ""
-    """Where the program starts; counts from the folder of the file that names it."""
-    url: str = ""
-    """The address of a server that is running already."""
-    headers: dict[str, str] = {}
-    """Sent with each request to `url`."""
-    transport: Literal["http", "sse"] = "http"
-    """How `url` is spoken to: streamable HTTP, or the older server-sent events."""
-    tools: list[str] | None = None
-    """The only tools of it that may be used; not given: all."""
-    timeout: float = 60.0
-    """Seconds for connecting, and for each call; written like `time_limit`."""
+    enabled: bool = True
+    endpoint: str = ""
+    """Address of a collector that speaks OTLP over HTTP; empty: as the OTEL_* variables say."""
+    content: bool = False
+    """Send prompts, replies and messages of errors too."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +106,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How many model calls of one run may be under way at once."""
     cache: bool = False
     """Serve identical model calls from a cache across runs."""
+    cache_size: Annotated[int, msgspec.Meta(ge=0)] = 500_000_000
+    """Bytes that the cache may hold, written as `500MB` or `2GB`; what was not used for the longest time
+    goes first."""
     prices: dict[str, OwnPrice] = {}
     """Own prices, by the model's full name."""
     providers: dict[str, ProviderOptions] = {}
@@ -122,6 +117,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """MCP servers, by the name that stands before the dot in the names of their tools."""
     retry_wait: float = 1.0
     """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
+    otel: bool | OtelOptions | None = None
+    """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
     files: tuple[str, ...] = ()
     """The settings files that were read, the strongest first. Not a key."""
     sources: dict[str, str] = {}
@@ -155,6 +152,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Values that must be redacted wherever they appear, the longest first."""
         environ = os.environ if env is None else env
         found = {value.strip() for name, value in environ.items() if SECRET_NAMES.search(name.upper())}
+        for server in self.mcp.values():
+            found |= set(server.secrets(environ))
         return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)
 
 
@@ -171,6 +170,7 @@ TABLES = ("profiles", "prices", "providers", "mcp")
 """Keys that are tables: their entries are merged over all sources. No variable of their own sets them."""
 
 _DURATIONS = ("time_limit", "retry_wait")
+_SIZES = ("cache_size",)
 
 _EXPECTED = {
     "store": "a path or a URL such as sqlite:///podium.sqlite",
@@ -182,10 +182,13 @@ _EXPECTED = {
     "time_limit": "a duration such as 90s, 15m or 2h",
     "concurrency": "a whole number from 1 to 10,000",
     "cache": "true or false",
+    "cache_size": "a size such as 500MB or 2GB",
     "prices": "a table of models with `input` and `output` in US dollars per million tokens",
-    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output`",
+    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output` "
+    "and `prompt_cache`",
     "mcp": "a table of servers, each with a `command` or a `url`",
     "retry_wait": "a duration such as 500ms or 2s",
+    "otel": "true, false, or a table with `endpoint` and `content`",
 }
 
 
@@ -225,26 +228,6 @@ def store_url(value: str, base: Path) -> str:
         return value
     path = Path(value.removeprefix("sqlite:///")).expanduser()
     return f"sqlite:///{path if path.is_absolute() else (base / path).absolute()}"
-
-
-def parse_duration(text: str | float) -> float:
-    """Seconds of `90s`, `15m`, `2h`, `1h30m`, or a plain number; `ValueError` for anything else."""
-    if isinstance(text, str):
-        units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-        parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhd]?)", text.strip().lower())
-        if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower():
-            raise ValueError(f"{text!r} is not a duration")
-        if len(parts) > 1 and not all(unit for _, unit in parts):
-            raise ValueError(f"{text!r} is not a duration")
-        text = sum(float(number) * units[unit or "s"] for number, unit in parts)
-    if isinstance(text, bool) or not math.isfinite(text) or text <= 0:
-        raise ValueError("a duration must be more than 0")
-    return float(text)
-
-
-def nearest(word: str, valid: list[str] | tuple[str, ...]) -> str:
-    """The valid word that somebody most likely meant; empty when none is close."""
-    return next(iter(difflib.get_close_matches(word, valid, n=1, cutoff=0.6)), "")
 
 
 def debug_wanted() -> bool:
@@ -318,7 +301,9 @@ def _convert(key: str, value: Any, source: str, base: Path, *, from_text: bool =
         if key in _DURATIONS:
             return parse_duration(value)
         if key == "mcp":
-            return _mcp_servers(value, source, base)
+            return read_servers(value, source, base)
+        if key in _SIZES:
+            return parse_size(value)
         given = _plain(value) if from_text else value
         converted: Any = msgspec.convert(given, KEYS[key], strict=not from_text)
         if key == "max_usd" and not math.isfinite(converted):
@@ -342,41 +327,6 @@ def _anchored(key: str, value: Any, base: Path) -> Any:
     return value
 
 
-def _mcp_servers(value: Any, source: str, base: Path) -> dict[str, McpServer]:
-    """Each server checked by itself. No message repeats a value: keys may stand in `env` and `headers`."""
-    if not isinstance(value, dict):
-        raise TypeError("not a table")
-    servers = cast("dict[str, Any]", value)
-    return {name: _mcp_server(name, given, source, base) for name, given in servers.items()}
-
-
-def _mcp_server(name: str, given: Any, source: str, base: Path) -> McpServer:
-    where = f"[mcp.{name}] in {source}" if source else f"The MCP server {name}"
-    if isinstance(given, McpServer):
-        return given
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
-        raise SettingsError(f"{where}: the name of a server is made of letters, digits, - and _, at most 32.")
-    fields = McpServer.__struct_fields__
-    table = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-    for key in table:
-        if key not in fields:
-            meant = nearest(key, fields)
-            hint = f"Did you mean `{meant}`?" if meant else f"Valid keys: {', '.join(fields)}."
-            raise SettingsError(f"{where}: `{key}` is not a setting.", hint=hint)
-    if bool(table.get("command")) == bool(table.get("url")):
-        raise SettingsError(f"{where} must have either a `command` or a `url`.", hint=_hint("mcp"))
-    try:
-        timed = {"timeout": parse_duration(table["timeout"])} if "timeout" in table else {}
-        server = msgspec.convert(table | timed, McpServer)
-    except (msgspec.ValidationError, ValueError, TypeError) as error:
-        raise SettingsError(f"{where} is wrong: {error}.", hint=_hint("mcp")) from error
-    return msgspec.structs.replace(
-        server,
-        command=str((base / server.command).absolute()) if "/" in server.command else server.command,
-        cwd=str((base / Path(server.cwd).expanduser()).absolute()) if server.cwd else "",
-    )
-
-
 def _plain(text: str) -> str:
     words = {"yes": "true", "on": "true", "no": "false", "off": "false"}
     return words.get(text.strip().lower(), text.strip())
@@ -387,7 +337,8 @@ def _hint(key: str) -> str:
         "store": 'store = "podium.sqlite"',
         "profiles": '[profiles]\nfast = "rehearsal"',
         "prices": '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10',
+        "otel": '[otel]\nendpoint = "http://localhost:4318"',
+        "mcp": EXAMPLE,
         "providers": "[providers.openai]\nrequests_per_minute = 500",
-        "mcp": '[mcp.files]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-filesystem", "."]',
     }
     return "" if key not in examples else f"For example: {examples[key]}"

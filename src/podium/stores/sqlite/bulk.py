@@ -1,0 +1,50 @@
+"""One statement for many rows: see `writing` for why."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+class Bulk:
+    """One statement for many rows of parameters, `{values}` in its text.
+
+    There are a few fixed sizes, so that SQLite's prepared statements are used again; a smaller number of
+    rows is filled up with NULLs, which the statement must leave out.
+    """
+
+    def __init__(self, width: int, sql: str) -> None:
+        self.width = width
+        self.most = _SIZES[-1] * width
+        self._sql = sql
+        self._texts: dict[int, str] = {}
+        self._fits: dict[int, tuple[str, list[None]]] = {}
+
+    def execute(self, db: sqlite3.Connection, parameters: list[Any]) -> int:
+        """Run it over all parameters; returns how many rows were written."""
+        if len(parameters) <= self.most:
+            return self._run(db, parameters).rowcount
+        return sum(self._run(db, some).rowcount for some in self._slices(parameters))
+
+    def query(self, db: sqlite3.Connection, parameters: list[Any]) -> list[Any]:
+        """The single value of each statement that it takes."""
+        return [self._run(db, some).fetchone()[0] for some in self._slices(parameters)]
+
+    def _run(self, db: sqlite3.Connection, parameters: list[Any]) -> sqlite3.Cursor:
+        count = len(parameters) // self.width
+        text, filler = self._fits.get(count) or self._fit(count)
+        return db.execute(text, parameters + filler)
+
+    def _fit(self, count: int) -> tuple[str, list[None]]:
+        """The statement for so many rows, and what fills it up; made when first needed."""
+        size = next(size for size in _SIZES if size >= count)
+        if size not in self._texts:
+            row = f"({', '.join('?' * self.width)})"
+            self._texts[size] = self._sql.format(values=", ".join([row] * size))
+        fit = self._texts[size], [None] * (self.width * (size - count))
+        return self._fits.setdefault(count, fit)
+
+    def _slices(self, parameters: list[Any]) -> list[list[Any]]:
+        return [parameters[start : start + self.most] for start in range(0, len(parameters), self.most)]

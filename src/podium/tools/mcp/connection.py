@@ -1,0 +1,121 @@
+"""One MCP server of the settings: connected on first use, and connected anew when it has died."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Tool
+
+from podium.settings import McpServer, nearest
+from podium.tools.mcp.content import text_of
+from podium.tools.mcp.naming import Named, name_tools
+from podium.tools.mcp.session import Session
+from podium.tools.mcp.variables import conceal
+from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, ToolSpec, failed, succeeded
+from podium.tools.untrusted import untrusted
+
+MAX_PAGES = 50
+
+
+class Connection:
+    """A server of the settings, for as long as its toolbox is open."""
+
+    def __init__(self, name: str, server: McpServer) -> None:
+        self.name, self._server = name, server
+        self._session: Session | None = None
+        self._connecting = asyncio.Lock()
+
+    async def specs(self) -> list[ToolSpec]:
+        """Its tools, or a `ToolError` that says why it cannot be used."""
+        session = await self._connected()
+        return [named.spec for named in session.tools.values()]
+
+    async def call(self, name: str, args: dict[str, Any]) -> ToolResult:
+        """Use a tool by its full name. A call that fails is not repeated: it may have had its effect."""
+        session = await self._connected()
+        if (named := session.tools.get(name)) is None:
+            meant = nearest(name, list(session.tools))
+            raise ToolError(f"There is no tool {name!r}." + (f" Did you mean {meant!r}?" if meant else ""))
+        try:
+            async with asyncio.timeout(self._server.timeout):
+                result = await (await session.client()).call_tool(named.original, args)
+        except TimeoutError as error:
+            raise ToolError(f"{name} took longer than {self._server.timeout:g} s.") from error
+        except MCPError as error:
+            raise ToolError(await self._told(session, name, error)) from error
+        except Exception:
+            session.lost = True
+            raise
+        text = text_of(result)
+        return (
+            failed(f"{name} failed: {text}")
+            if result.is_error
+            else succeeded(untrusted(text, name, MAX_TEXT))
+        )
+
+    async def close(self) -> None:
+        """Disconnect; the server's program ends."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _connected(self) -> Session:
+        """The session, made anew once if there is none or the last one died."""
+        async with self._connecting:
+            if self._session is not None and self._session.is_dead:
+                await self.close()
+            if self._session is None:
+                self._session = session = Session(self._server)
+                try:
+                    async with asyncio.timeout(self._server.timeout):
+                        session.tools = await _list(self.name, self._server, await session.client())
+                except BaseException as error:
+                    await self.close()
+                    if not isinstance(error, Exception):
+                        raise
+                    reason = await _why(error, self._server, session)
+                    raise ToolError(f"The MCP server {self.name} {reason}.") from error
+            return self._session
+
+    async def _told(self, session: Session, name: str, error: MCPError) -> str:
+        if error.code == CONNECTION_CLOSED:
+            session.lost = True
+            said = await session.said.last()
+            last = f" It said last: {said}" if said else ""
+            return conceal(f"The MCP server {self.name} ended during the call.{last}", self._server)
+        if error.code == REQUEST_TIMEOUT:
+            return f"{name} took longer than {self._server.timeout:g} s."
+        return f"{name} failed: {error.message}"
+
+
+async def _list(name: str, server: McpServer, client: Client) -> dict[str, Named]:
+    found, cursor = list[Tool](), None
+    for _ in range(MAX_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        if (cursor := page.next_cursor) is None:
+            break
+    return name_tools(name, server, found)
+
+
+async def _why(error: Exception, server: McpServer, session: Session) -> str:
+    """Why a server cannot be used, without any of its values."""
+    if isinstance(error, TimeoutError):
+        reason = f"did not answer within {server.timeout:g} s"
+    elif isinstance(error, ToolError):
+        reason = f"cannot be used: {error}"
+    else:
+        reason = f"could not be reached: {_innermost(error)}"
+    said = await session.said.last()
+    last = f" (it said: {said})" if said else ""
+    return conceal(reason + last, server)
+
+
+def _innermost(error: BaseException) -> str:
+    """What really happened; task groups wrap it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return " ".join(str(error).split())[:300] or type(error).__name__

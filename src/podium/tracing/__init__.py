@@ -1,0 +1,2 @@
+"""Traces of runs for OpenTelemetry: a fold over the log, so that a run need not know of it
+and can be traced at any time."""

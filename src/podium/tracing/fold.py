@@ -1,0 +1,259 @@
+"""From events to spans. The same log gives the same spans, while the run goes or a year later.
+
+The run is the root; branches, steps and calls lie below it as their paths say. A step that a crash or a pause
+cut off and a later life took up again is two spans. The root and the branches are told when the run is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from podium.engine.events import (
+    TERMINAL,
+    BudgetExhausted,
+    Event,
+    RunAnswered,
+    RunCompleted,
+    RunCreated,
+    RunEnded,
+    RunFailed,
+    RunForked,
+    RunPartial,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
+    RunWarned,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+)
+from podium.tracing.span import Attributes, Moment, Span, span_id_of, trace_id_of
+from podium.tracing.step import OpenStep, about_step
+from podium.tracing.words import as_text, cost, message
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROOT = "run"
+
+
+class Trace:
+    """The spans of one run. Feed it the whole log from the first event on."""
+
+    def __init__(self, run_id: str, *, content: bool = False) -> None:
+        self._run_id = run_id
+        self._content = content
+        """Whether prompts, replies and messages of errors may leave the store."""
+        self._root: Span | None = None
+        self._branches: dict[str, Span] = {}
+        self._steps: dict[str, OpenStep] = {}
+        self._starts: dict[str, int] = {}
+        """How often each step was started."""
+        self._waits: dict[str, Span] = {}
+        self._last_ns = 0
+
+    def apply(self, event: Event) -> list[Span]:
+        """The spans that this event ends."""
+        if event.data.inherited is True:
+            return []  # done, and told, by the run that this one was forked from
+        now = (event.time - _EPOCH) // timedelta(microseconds=1) * 1000
+        ended = self._step_event(event, now) if event.path else self._run_event(event, now)
+        if event.path:
+            self._touch(event.path, now)
+        self._last_ns = now
+        return ended
+
+    def rest(self, status: str) -> list[Span]:
+        """What is still open, for a run that is not over: with the end that the log has so far."""
+        if self._root is None:
+            return []
+        self._root.attributes["podium.run.status"] = status
+        return [*self._cut_off(status), *self._close(self._last_ns)]
+
+    # ── steps ──
+
+    def _step_event(self, event: Event, now: int) -> list[Span]:
+        path, step = event.path, self._steps.get(event.path)
+        match event.data:
+            case StepStarted():
+                ended = self._interrupted(path, "interrupted") if step else []
+                self._steps[path] = self._start(path, event.data, now)
+                return ended
+            case StepCompleted() | StepFailed():
+                step = step or self._start(path, StepStarted(), now)
+                self._steps.pop(path, None)
+                return step.end(event.data, now)
+            case RunWaiting():
+                about: Attributes = {"podium.path": path, "podium.step.kind": "wait"}
+                self._waits[path] = self._span(f"wait {path.rpartition('/')[2]}", path, now, about, "wait")
+            case RunAnswered():
+                return self._answered(path, now)
+            case _ if step is not None:
+                step.tell(event.data, now)
+            case _:
+                pass
+        return []
+
+    def _start(self, path: str, started: StepStarted, now: int) -> OpenStep:
+        nth = self._starts[path] = self._starts.get(path, 0) + 1
+        name, about = about_step(path, started)
+        if nth > 1:
+            about["podium.start"] = nth
+        span = self._span(name, path, now, about, nth)
+        return OpenStep(self._run_id, path, nth, span, started, self._content)
+
+    def _interrupted(self, path: str, why: str) -> list[Span]:
+        return self._steps.pop(path).interrupt(why, self._last_ns)
+
+    def _cut_off(self, why: str) -> list[Span]:
+        """Everything under way ended with the last sign of life."""
+        return [span for path in list(self._steps) for span in self._interrupted(path, why)]
+
+    def _answered(self, path: str, now: int) -> list[Span]:
+        span = self._waits.pop(path, None)
+        if span is None:
+            return []
+        span.end_ns = now
+        return [span]
+
+    # ── the run ──
+
+    def _run_event(self, event: Event, now: int) -> list[Span]:
+        ended: list[Span] = []
+        match event.data:
+            case RunCreated():
+                self._root = self._begun(event.data, now)
+            case RunForked():
+                source = event.data.source
+                self._links().append((trace_id_of(source), span_id_of(source, _ROOT)))
+            case RunStarted():
+                self._moment(event.type, now)
+            case RunResumed():
+                self._moment(event.type, now, {"podium.after": event.data.after})
+                ended = self._cut_off("interrupted")
+                self._forgive()
+            case RunPaused():
+                self._moment(event.type, now, {"podium.reason": event.data.reason})
+                ended = self._cut_off("paused")
+            case RunWarned():
+                self._moment(event.type, now, {"podium.message": event.data.message} if self._content else {})
+            case BudgetExhausted():
+                self._moment(event.type, now, {"podium.budget": event.data.kind})
+            case RunEnded() if event.type in TERMINAL:
+                self._judge(event.type.removeprefix("run."), event.data)
+                self._last_ns = now
+                ended = [*self._cut_off(event.type.removeprefix("run.")), *self._close(now)]
+            case _:
+                pass
+        return ended
+
+    def _begun(self, created: RunCreated, now: int) -> Span:
+        name = created.workflow.rpartition(":")[2]
+        told: Attributes = {
+            "gen_ai.operation.name": "invoke_workflow",
+            "gen_ai.workflow.name": name,
+            "gen_ai.conversation.id": self._run_id,
+            "podium.run.id": self._run_id,
+            "podium.version": created.podium,
+        }
+        if self._content:
+            told["gen_ai.input.messages"] = message("user", as_text(created.request))
+        return Span(
+            name=f"invoke_workflow {name}",
+            trace_id=trace_id_of(self._run_id),
+            span_id=span_id_of(self._run_id, _ROOT),
+            start_ns=now,
+            attributes=told,
+        )
+
+    def _judge(self, status: str, data: RunEnded) -> None:
+        if self._root is None:
+            return
+        told = self._root.attributes
+        told |= {"podium.run.status": status, "podium.driven_s": data.driven_s}
+        told |= cost(data.usage.usd, unpriced=bool(data.usage.unpriced_calls))
+        told |= {
+            "podium.usage.calls": data.usage.calls,
+            "podium.usage.input_tokens": data.usage.input_tokens,
+            "podium.usage.output_tokens": data.usage.output_tokens,
+        }
+        match data:
+            case RunFailed():
+                self._root.fail(data.error_type, data.error if self._content else "")
+            case RunPartial():
+                told["podium.stop_reason"] = data.stop_reason
+            case _:
+                pass
+        if self._content and isinstance(data, (RunCompleted, RunPartial)) and data.output is not None:
+            told["gen_ai.output.messages"] = message("assistant", as_text(data.output), "stop")
+
+    def _forgive(self) -> None:
+        """A run that had failed or ended early goes on."""
+        if self._root is not None:
+            self._root.failed, self._root.description = False, ""
+            for name in ("error.type", "podium.stop_reason", "gen_ai.output.messages"):
+                self._root.attributes.pop(name, None)
+
+    def _close(self, now: int) -> list[Span]:
+        """The root, the branches and unanswered questions, as they are now: should the run go on after all,
+        they are told again under the same ids."""
+        if self._root is None:
+            return []
+        self._root.end_ns = now
+        for span in self._waits.values():
+            span.end_ns = now
+        return [_copied(span) for span in (*self._waits.values(), *self._branches.values(), self._root)]
+
+    # ── places ──
+
+    def _span(self, name: str, path: str, now: int, told: Attributes, *place: str | int) -> Span:
+        parent = path.rpartition("/")[0]
+        return Span(
+            name=name,
+            trace_id=trace_id_of(self._run_id),
+            span_id=span_id_of(self._run_id, path, *place),
+            parent_id=self._branch_id(parent),
+            start_ns=now,
+            attributes=told | {"gen_ai.conversation.id": self._run_id},
+        )
+
+    def _branch_id(self, path: str) -> str:
+        return span_id_of(self._run_id, path, "branch") if path else span_id_of(self._run_id, _ROOT)
+
+    def _touch(self, path: str, now: int) -> None:
+        """The branches above a path last at least until now."""
+        parent = path.rpartition("/")[0]
+        while parent:
+            span = self._branches.get(parent)
+            if span is None:
+                name = f"branch {parent.rpartition('/')[2]}"
+                span = self._span(name, parent, now, {"podium.path": parent}, "branch")
+                self._branches[parent] = span
+            span.end_ns = now
+            parent = parent.rpartition("/")[0]
+
+    def _moment(self, name: str, now: int, told: Attributes | None = None) -> None:
+        if self._root is not None:
+            self._root.moments.append(Moment(name, now, told or {}))
+
+    def _links(self) -> list[tuple[str, str]]:
+        return self._root.links if self._root is not None else []
+
+
+def spans_of(run_id: str, events: Iterable[Event], *, status: str = "", content: bool = False) -> list[Span]:
+    """All spans of a log; `status` is the run's, for one that is not over."""
+    trace, spans, over = Trace(run_id, content=content), list[Span](), False
+    for event in events:
+        spans += trace.apply(event)
+        over = event.type in TERMINAL or (over and event.type != "run.resumed")
+    if not over:
+        spans += trace.rest(status)
+    return list({span.span_id: span for span in spans}.values())
+
+
+def _copied(span: Span) -> Span:
+    return msgspec.structs.replace(
+        span, attributes=dict(span.attributes), moments=list(span.moments), links=list(span.links)
+    )

@@ -1,0 +1,1 @@
+"""Traces, seen by a collector on loopback."""
