@@ -41,6 +41,7 @@ LAZY = {
     ("cli/commands/trace.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.web"): "an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.mcp.connection"): "an extra, and slow to import",
+    ("models/window.py", "podium.models.prices"): "the tables are read only for models that are in them",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
     ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from podium.engine.codec import encode
-from podium.engine.events import Charge, Event, RunAnswered, RunWaiting
+from podium.engine.events import NOTHING, Charge, Event, RunAnswered, RunWaiting
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted
 from podium.report.costs import Cost, costs_of, summed
@@ -46,41 +46,41 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, kw_only=True):
-    """Everything that a report of any run tells."""
+    """Everything that a report of any run tells. What has a default may be unknown to whoever makes one."""
 
     run_id: str
     workflow: str
     request: str
     status: str
-    stop_reason: str
-    created: datetime | None
+    stop_reason: str = ""
+    created: datetime | None = None
     duration_s: float
     models: list[str]
     rehearsal: bool
-    output: Any
+    output: Any = None
     deliverable: str | None
     """The part of the output to read first, as Markdown; `None`: the output is data."""
     summary: str
     """What it came to in figures, where the workflow tells."""
-    quality: float | None
-    missing: list[str]
-    error: str
-    hint: str
+    quality: float | None = None
+    missing: list[str] = []
+    error: str = ""
+    hint: str = ""
     warnings: list[str]
     usage: Charge
-    saved: Charge
-    budget: dict[str, Any]
-    options: dict[str, Any]
-    steps: list[StepFacts]
-    by_agent: dict[str, Charge]
-    by_model: dict[str, Charge]
-    costs: list[Cost]
+    saved: Charge = NOTHING
+    budget: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    steps: list[StepFacts] = []
+    by_agent: dict[str, Charge] = {}
+    by_model: dict[str, Charge] = {}
+    costs: list[Cost] = []
     """The same, for each agent with each model."""
-    answers: list[Answered]
-    open_questions: list[str]
-    artifacts: list[dict[str, Any]]
-    forked_from: str
-    resumes: int
+    answers: list[Answered] = []
+    open_questions: list[str] = []
+    artifacts: list[dict[str, Any]] = []
+    forked_from: str = ""
+    resumes: int = 0
 
 
 def facts_of(

@@ -12,7 +12,9 @@ import podium
 from podium.engine.loading import load_module
 from podium.engine.log import Store
 from podium.errors import UsageError
+from podium.settings import ProviderOptions
 from podium.workflows.council.discussion import CRITERIA
+from tests.tools.site import Answer, serving
 from tests.workflows.council.team import Team, evaluation, hold, idea, ideas, scores, selection, told
 
 # ── phases and turns ──
@@ -472,6 +474,56 @@ async def test_the_researcher_reads_a_folder_and_its_cards_are_checked(
     ]
     assert [card["checked"] for card in details[0]["evidence"]] == [True, False]
     assert details[0]["sources"] == "list_files"
+
+
+async def test_evidence_from_a_web_search_is_linked_and_checked(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAVILY_API_KEY", "tvly-test")
+    hits = {"results": [{"title": "Lanes", "url": "https://a.example/lanes", "content": "They help."}]}
+    wanted = {"text": "", "tool_calls": [{"tool": "search_web", "args": {"query": "bike lanes"}}]}
+    cards = [
+        {"claim": "Lanes help", "source": "Lanes", "link": "https://a.example/lanes"},
+        {"claim": "Buses too", "source": "Lanes", "link": "https://a.example/lanes-and-more"},
+    ]
+    team = Team({"research": [wanted, {"text": "Found.", "evidence": cards}]})
+    async with serving(search=Answer(json.dumps(hits).encode(), "application/json")) as site:
+        settings = podium.Settings(providers={"tavily": ProviderOptions(base_url=site.url)})
+        options = {"preset": "extended", "rounds": 1, "web": True}
+        run = await podium.run("council", "x", model=team, store=store, settings=settings, options=options)
+        assert len(site.asked) == 1
+    assert run.status == "completed"
+    brief = next(m for m in run.output["messages"] if m["type"] == "researcher")
+    assert "(Looked up with: search_web.)" in brief["content"]
+    assert "Lanes help (Lanes https://a.example/lanes)" in brief["content"]
+    assert "Buses too (Lanes https://a.example/lanes-and-more; not checked)" in brief["content"]
+
+
+async def test_a_search_that_fails_leaves_a_brief_from_the_model_alone(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAVILY_API_KEY", "tvly-test")
+    wanted = {"text": "", "tool_calls": [{"tool": "search_web", "args": {"query": "bike lanes"}}]}
+    team = Team({"research": [wanted, {"text": "From memory.", "evidence": []}]})
+    async with serving(search=Answer(b"", status=429)) as site:
+        settings = podium.Settings(providers={"tavily": ProviderOptions(base_url=site.url)})
+        options = {"preset": "extended", "rounds": 1, "web": True}
+        run = await podium.run("council", "x", model=team, store=store, settings=settings, options=options)
+    brief = next(m for m in run.output["messages"] if m["type"] == "researcher")
+    assert "from the model alone" in brief["content"]
+    assert "was asked too often" in team.asked("research")[1].prompt
+
+
+async def test_a_researcher_that_never_stops_searching_is_stopped(
+    store: Store, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    more = [{"tool": "list_files", "args": {}}, {"tool": "no_such_tool", "args": {}}]
+    team = Team({"research": {"text": "More!", "tool_calls": more}})
+    run = await hold(store, team, preset="extended", rounds=1, files=str(folder))
+    assert run.status == "completed"
+    assert len(team.asked("research")) == 4, "six calls, two at a time, and the last answer counts"
+    assert "No more tool calls are possible" in team.asked("research")[-1].prompt
 
 
 async def test_without_tools_the_brief_says_that_it_comes_from_the_model_alone(store: Store) -> None:

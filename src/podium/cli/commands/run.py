@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
 
 from cyclopts import App, Group, Parameter
@@ -171,7 +172,7 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
     group = Group(f"Options of {workflow}", sort_key=1)
     kind = get_args(option.type)[0] if get_origin(option.type) is Annotated else option.type
     kind = str if kind is Any else kind
-    converter = whole_number if kind is int else None
+    converter = whole_number if _is_whole(kind) else None
     told = None if option.default not in (None, False, "", (), [], {}) else False
     parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told)
     annotation = Annotated[kind, parameter]
@@ -181,3 +182,11 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
         default=inspect.Parameter.empty if option.required else option.default,
         annotation=Annotated[annotation, Parameter(help=option.help)] if option.help else annotation,
     )
+
+
+def _is_whole(kind: Any) -> bool:
+    """Whether an option is a whole number, or such a number or nothing."""
+    if get_origin(kind) is Annotated:
+        return _is_whole(get_args(kind)[0])
+    choices = [choice for choice in get_args(kind) if choice is not NoneType]
+    return kind is int or (len(choices) == 1 and NoneType in get_args(kind) and _is_whole(choices[0]))

@@ -19,7 +19,7 @@ from podium.workflows.council.policy import (
 
 ORDER = (RESEARCHER, IDEATION, CRITIC, IMPLEMENTER, LEADER, MODERATOR, UI_CREATOR)
 IN_ROUNDS = frozenset(ORDER[:5])
-SPOKE, SPEAKS, FAILED, TO_COME, ABSENT = "✓", "●", "✗", "○", " "
+SPOKE, SPEAKS, FAILED, TO_COME, ABSENT = "✓", "●", "✗", "○", "·"
 LEADERS = 3
 """Ideas that lead the ranking in the picture."""
 
@@ -37,7 +37,7 @@ def draw(council: CouncilState, most: int, *, alive: bool = True) -> list[Line]:
         for idea in scored[:LEADERS]
     ]
     if len(rows) + len(best) + 1 > most:
-        rows = [row for row in rows if SPEAKS in row.notes or row.mark == SPEAKS]
+        rows = [row for row in rows if SPEAKS in row.mark]
     return [head, *rows, *best][:most]
 
 
@@ -52,10 +52,11 @@ def _row(council: CouncilState, role: str, alive: bool) -> Line:
     held = council.discussion
     speaks = alive and council.speaker == role
     last = held.rounds + 1
-    stages = range(1, held.rounds + 1) if role in IN_ROUNDS else range(last, last + 1)
-    signs = [_sign(council, role, number, speaks) for number in stages]
-    mark = SPEAKS if speaks else "·"
-    return Line(f"{NAMES[role]:<20} {' '.join(signs)}", "result" if speaks else "routine", (), mark, 1)
+    stages = range(1, last) if role in IN_ROUNDS else range(last, last + 1)
+    signs = [
+        _sign(council, role, number, speaks) if number in stages else ABSENT for number in range(1, last + 1)
+    ]
+    return Line(NAMES[role], "result" if speaks else "routine", (), " ".join(signs), 1)
 
 
 def _sign(council: CouncilState, role: str, number: int, speaks: bool) -> str:

@@ -73,9 +73,7 @@ def _facts(table: Table, spent: Spent) -> Facts:
     held, run = table.discussion, table.run
     return Facts(
         run_id=run.id, workflow=run.workflow, request=held.topic,
-        status="completed" if held.rounds_held == held.rounds else "partial", stop_reason="", created=None,
-        duration_s=spent.seconds, models=spent.models, rehearsal=spent.rehearsal, output=None,
-        deliverable=answer_of(held), summary=summary_of(held), quality=None, missing=[], error="", hint="",
-        warnings=held.warnings, usage=spent.usage, budget=run.budget.to_dict(), options=run.options, steps=[],
-        by_agent={}, by_model={}, answers=[], open_questions=[], artifacts=[], forked_from="", resumes=0,
+        status="completed" if held.rounds_held == held.rounds else "partial", duration_s=spent.seconds,
+        models=spent.models, rehearsal=spent.rehearsal, deliverable=answer_of(held), summary=summary_of(held),
+        warnings=held.warnings, usage=spent.usage, budget=run.budget.to_dict(), options=run.options,
     )  # fmt: skip

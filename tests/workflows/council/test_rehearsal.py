@@ -1,0 +1,76 @@
+"""What the rehearsal makes of real topics: distinct ideas, differing scores, a critique that refers to them."""
+
+from __future__ import annotations
+
+import pytest
+
+import podium
+from podium.engine.log import Store
+from podium.models.values import LABEL
+
+TOPICS = [
+    "How can our small town get more people to cycle to work?",
+    "Names for a bakery",
+    "A birthday party for 40 guests without a car",
+    "Wie wird ein Garten im Schatten schön?",
+]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+async def test_a_topic_becomes_distinct_ideas_about_it_with_differing_scores(
+    store: Store, topic: str
+) -> None:
+    found = await podium.run("council", topic, model="rehearsal", store=store, options={"preset": "full"})
+    assert (found.status, found.rehearsal, found.usage.calls) == ("completed", True, 25)
+    ideas = found.output["ideas"]
+    titles = [one["title"] for one in ideas]
+    assert len(set(titles)) == len(titles) >= 9
+    words = {word.lower() for word in topic.strip("?").split() if len(word) > 2}
+    assert all(any(word in one["title"].lower() for word in words) for one in ideas)
+    assert len({one["score"] for one in ideas}) >= len(ideas) // 2
+    assert all(LABEL in one["description"] for one in ideas)
+    assert any(one["refines"] for one in ideas)
+    final = found.output["final_idea"]
+    assert final["score"] == max(one["score"] for one in ideas)
+
+
+async def test_the_critique_refers_to_the_ideas(store: Store) -> None:
+    found = await podium.run(
+        "council", TOPICS[0], model="rehearsal", store=store, options={"preset": "extended"}
+    )
+    critique = next(m["content"] for m in found.output["messages"] if m["type"] == "critic")
+    first_round = [one for one in found.output["ideas"] if one["round"] == 1]
+    assert all(f"{one['id']} ({one['title']})" in critique for one in first_round)
+
+
+@pytest.mark.parametrize(("preset", "calls"), [("standard", 6), ("extended", 16), ("full", 25)])
+async def test_a_rehearsal_needs_no_repair(store: Store, preset: str, calls: int) -> None:
+    found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options={"preset": preset})
+    assert found.usage.calls == calls
+    assert [one for one in found.warnings if "threshold" not in one] == []
+
+
+async def test_different_topics_are_answered_differently(store: Store) -> None:
+    winners: set[str] = set()
+    for topic in TOPICS:
+        found = await podium.run("council", topic, model="rehearsal", store=store)
+        winners.add(found.output["final_idea"]["title"])
+    assert len(winners) == len(TOPICS)
+
+
+async def test_a_rehearsal_with_a_folder_uses_it(
+    store: Store, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("notes")
+    (folder / "prices.txt").write_text("tea 3")
+    options = {"preset": "extended", "files": str(folder)}
+    found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options=options)
+    brief = next(m["content"] for m in found.output["messages"] if m["type"] == "researcher")
+    assert "Looked up with: list_files" in brief
+    assert "prices.txt was there to be read. (prices.txt)" in brief
+
+
+async def test_a_very_large_minimum_is_met_as_far_as_one_ask_goes(store: Store) -> None:
+    found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options={"min_ideas": 50})
+    assert len(found.output["ideas"]) == 40
+    assert found.status == "completed"
