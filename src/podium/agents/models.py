@@ -9,7 +9,7 @@ from podium.agents.agent import Agent
 from podium.engine.log import Store
 from podium.errors import ModelUnavailableError
 from podium.models.model import Model
-from podium.models.profiles import models_of
+from podium.models.profiles import is_profile, models_of
 from podium.models.registry import DEFAULT, open_model
 from podium.models.replay import ReplayModel
 from podium.settings import Settings
@@ -49,7 +49,7 @@ class Models:
         """The same, followed by those that take over when it gives up: only a profile has such."""
         chosen: Mapping[str, str] = config.get("model_for") or {}
         named = chosen.get(agent.name) or chosen.get(agent.role) or config.get("model") or agent.model
-        return [named] if named else self._profile(agent.profile, config)
+        return self._models_of(named, config) if named else self._profile(agent.profile, config)
 
     def for_agent(self, agent: Agent, config: Mapping[str, Any]) -> Model:
         return self.open(self.name_for(agent, config))
@@ -58,6 +58,9 @@ class Models:
         """The model that stands for the whole run in lists and results: of a profile, the first that can be
         opened now."""
         names = [config["model"]] if config.get("model") else self._profile("balanced", config)
+        return self._first(names)
+
+    def _first(self, names: Sequence[str]) -> Model:
         for name in names[:-1]:
             try:
                 return self.open(name)
@@ -78,7 +81,8 @@ class Models:
         """Open the models that a run names before it starts, so that a wrong name starts nothing.
         Their `name` is what belongs into the log: it holds no relative path."""
         chosen: Mapping[str, str] = config.get("model_for") or {}
-        models = [self.main(config), *(self.open(name) for name in chosen.values())]
+        others = [self._first(self._models_of(name, config)) for name in chosen.values()]
+        models = [self.main(config), *others]
         for model in models:
             if isinstance(model, ReplayModel):
                 await model.prepare()
@@ -92,6 +96,11 @@ class Models:
             close = getattr(model, "close", None)
             if close is not None:
                 await close()
+
+    def _models_of(self, name: str, config: Mapping[str, Any]) -> list[str]:
+        """A role may be given a profile instead of a model."""
+        known = is_profile(name, config.get("profiles", self._profiles))
+        return self._profile(name, config) if known else [name]
 
     def _profile(self, profile: str, config: Mapping[str, Any]) -> list[str]:
         return models_of(profile, config.get("profiles", self._profiles)) or [DEFAULT]

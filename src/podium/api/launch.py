@@ -24,7 +24,7 @@ from podium.engine.runner import Driver, check_resumable, history_of, shown_mode
 from podium.engine.workflow import Workflow
 from podium.errors import RunLockedError, UsageError
 from podium.models.model import Model
-from podium.models.profiles import resolved
+from podium.models.profiles import is_profile, resolved
 from podium.settings import Settings
 from podium.workflows import find_workflow
 
@@ -262,6 +262,8 @@ def _config(
         config |= resolved(settings)
     if model_for:
         config["model_for"] = _named(ctx, model_for)
+        if any(is_profile(name, settings.profiles) for name in model_for.values()):
+            config.setdefault("profiles", resolved(settings)["profiles"])
     if settings.cache if cache is None else cache:
         config["cache"] = True
     if gates:
@@ -278,8 +280,11 @@ def _choose_model(ctx: Context, config: dict[str, Any], model: ModelChoice | Non
 
 
 def _named(ctx: Context, model_for: Mapping[str, str]) -> dict[str, str]:
-    """Models by role, under names that hold in any folder."""
-    return {role: ctx.chosen(name)[0] for role, name in model_for.items()}
+    """Models by role, under names that hold in any folder; a profile keeps its own."""
+    profiles = ctx.settings.profiles
+    return {
+        role: name if is_profile(name, profiles) else ctx.chosen(name)[0] for role, name in model_for.items()
+    }
 
 
 def _budget_of(settings: Settings) -> Budget:

@@ -95,7 +95,7 @@ class ModelFlags:
         tuple[str, ...],
         Parameter(
             group=MODELS, negative="", show_default=False, metavar="ROLE=MODEL",
-            help="Another model for one role; may be repeated.",
+            help="Another model or profile for one role; may be repeated.",
         ),
     ] = ()  # fmt: skip
 

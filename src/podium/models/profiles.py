@@ -115,6 +115,11 @@ def why(settings: Settings, choice: Choice) -> str:
     return f"{which}{choice.told}" if open_ones else ""
 
 
+def is_profile(name: str, profiles: Mapping[str, Any]) -> bool:
+    """Whether a name stands for a kind of model rather than for one model."""
+    return name in PROFILES or name in profiles
+
+
 def models_of(profile: str, profiles: Mapping[str, Any]) -> list[str]:
     """The models of a profile, the first of them first. One that nobody has set is as `balanced`; without
     that there are none."""

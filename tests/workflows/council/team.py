@@ -24,7 +24,7 @@ def ideas(*titles: str) -> dict[str, Any]:
 
 
 def evaluation(name: str, score: Any = 7, **more: Any) -> dict[str, Any]:
-    scores = dict.fromkeys(CRITERIA, score) if not isinstance(score, Mapping) else dict(score)
+    scores: dict[str, Any] = score if isinstance(score, dict) else dict.fromkeys(CRITERIA, score)
     return {"idea": name, **scores, "pros": ["good"], "cons": ["bad"], "feedback": "work on it", **more}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import podium
@@ -99,18 +101,22 @@ def long_text(call: podium.Call) -> str:
     return f"# {call.agent}, {call.path}\n\n" + "This goes on and on, and says little. " * (TOKENS * 4 // 38)
 
 
+def long_data(call: podium.Call) -> dict[str, Any]:
+    return {"text": long_text(call)}
+
+
+def long_ideas(call: podium.Call) -> dict[str, Any]:
+    return {"ideas": [idea(f"Plan {call.path} {nth}", "word " * TOKENS) for nth in range(5)]}
+
+
 async def test_three_rounds_of_40_000_token_contributions_stay_within_32k_and_name_ideas_of_round_1(
     store: Store,
 ) -> None:
     window = 32_000
-    script = {
+    script: dict[str, Any] = {
         **dict.fromkeys(("kickoff", "rebut", "synthesize"), long_text),
-        "research": lambda call: {"text": long_text(call)},
-        "critique": lambda call: {"text": long_text(call)},
-        "implement": lambda call: {"text": long_text(call)},
-        "ideate": lambda call: {
-            "ideas": [idea(f"Plan {call.path} {nth}", "word " * TOKENS) for nth in range(5)]
-        },
+        **dict.fromkeys(("research", "critique", "implement"), long_data),
+        "ideate": long_ideas,
     }
     team = Team(script)
     found = await hold(store, team, preset="full", context_window=window)

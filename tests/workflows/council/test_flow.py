@@ -113,12 +113,13 @@ async def test_the_prompts_are_those_of_the_seed(store: Store) -> None:
         in said["round-1/implement"]
     )
     assert (
-        "Synthesize the contributions from round 2. What are the key insights? What should the team focus on in "
-        "the next round? If this is the final round, identify which ideas are strongest."
+        "Synthesize the contributions from round 2. What are the key insights? What should the team focus on "
+        "in the next round? If this is the final round, identify which ideas are strongest."
     ) in said["round-2/synthesize"]
     assert "Provide final scores and comprehensive evaluation of all ideas discussed" in said["validate"]
     assert (
-        "Based on all the discussion, evaluation, and team input, select the best idea and explain your decision"
+        "Based on all the discussion, evaluation, and team input, select the best idea and explain your "
+        "decision"
     ) in said["select"]
 
 
@@ -127,7 +128,7 @@ async def test_the_prompts_are_those_of_the_seed(store: Store) -> None:
 
 async def test_every_ask_carries_topic_discussion_and_ideas_in_the_shape_of_the_seed(store: Store) -> None:
     team = Team(
-        {"ideate": {"ideas": [idea("Bikes", "Many bikes."), idea("Buses", "More buses."), idea("Trams", "Fast.")]},
+        {"ideate": {"ideas": [idea("Bikes", "Many bikes."), idea("Buses", "More."), idea("Trams", "Fast.")]},
          "validate": scores(I1=7, I2=8, I3=6)}
     )  # fmt: skip
     await hold(store, team, "Get about")
@@ -136,7 +137,7 @@ async def test_every_ask_carries_topic_discussion_and_ideas_in_the_shape_of_the_
     assert "[team_leader -> team]: Team Leader on kickoff." in chosen
     assert "[ideation -> team]: I1. Bikes\nMany bikes." in chosen
     assert (
-        "Current Ideas:\n1. [I1] Bikes - Many bikes.\n   Score: 7/10\n2. [I2] Buses - More buses.\n   Score: 8/10"
+        "Current Ideas:\n1. [I1] Bikes - Many bikes.\n   Score: 7/10\n2. [I2] Buses - More.\n   Score: 8/10"
     ) in chosen
     assert "   Score: not scored" in team.asked("validate")[0].prompt
 
@@ -436,6 +437,20 @@ async def test_leader_and_moderator_get_the_powerful_model(store: Store, tmp_pat
     assert len(by_role) == 7
 
 
+async def test_a_role_can_have_a_profile_of_its_own(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "profiles.py"
+    file.write_text(PROFILES)
+    settings = podium.Settings(profiles={"powerful": f"python:{file}:powerful"})
+    team, options = Team(), {"preset": "extended"}
+    found = await podium.run(
+        "council", "x", model=team, model_for={"critic": "powerful"}, store=store, settings=settings,
+        options=options,
+    )  # fmt: skip
+    assert found.status == "completed", found.error
+    assert set(load_module(file).asked) == {("powerful", "critic")}
+    assert "critique" not in team.tasks
+
+
 # ── the gate ──
 
 
@@ -463,14 +478,14 @@ async def test_the_researcher_reads_a_folder_and_its_cards_are_checked(
         {"claim": "300 cars an hour", "source": "traffic.txt"},
         {"claim": "Many like bikes", "source": "everybody", "link": "https://example.org/invented"},
     ]
-    wanted = {"text": "", "tool_calls": [{"tool": "list_files", "args": {}, "why": "to see"}]}
+    wanted: dict[str, Any] = {"text": "", "tool_calls": [{"tool": "list_files", "args": {}, "why": "to see"}]}
     team = Team({"research": [wanted, {"text": "The facts.", "evidence": cards}]})
     found = await hold(store, team, preset="extended", rounds=1, files=str(folder))
     assert found.status == "completed"
     second = team.asked("research")[1].prompt
     assert "traffic.txt" in second.split("# What your tools found")[1]
     details = [
-        data["details"] for name, data in await told(store, found.run_id) if data.get("type") == "researcher"
+        data["details"] for _, data in await told(store, found.run_id) if data.get("type") == "researcher"
     ]
     assert [card["checked"] for card in details[0]["evidence"]] == [True, False]
     assert details[0]["sources"] == "list_files"
@@ -481,7 +496,10 @@ async def test_evidence_from_a_web_search_is_linked_and_checked(
 ) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-test")
     hits = {"results": [{"title": "Lanes", "url": "https://a.example/lanes", "content": "They help."}]}
-    wanted = {"text": "", "tool_calls": [{"tool": "search_web", "args": {"query": "bike lanes"}}]}
+    wanted: dict[str, Any] = {
+        "text": "",
+        "tool_calls": [{"tool": "search_web", "args": {"query": "bike lanes"}}],
+    }
     cards = [
         {"claim": "Lanes help", "source": "Lanes", "link": "https://a.example/lanes"},
         {"claim": "Buses too", "source": "Lanes", "link": "https://a.example/lanes-and-more"},
@@ -503,7 +521,10 @@ async def test_a_search_that_fails_leaves_a_brief_from_the_model_alone(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-test")
-    wanted = {"text": "", "tool_calls": [{"tool": "search_web", "args": {"query": "bike lanes"}}]}
+    wanted: dict[str, Any] = {
+        "text": "",
+        "tool_calls": [{"tool": "search_web", "args": {"query": "bike lanes"}}],
+    }
     team = Team({"research": [wanted, {"text": "From memory.", "evidence": []}]})
     async with serving(search=Answer(b"", status=429)) as site:
         settings = podium.Settings(providers={"tavily": ProviderOptions(base_url=site.url)})
@@ -518,7 +539,7 @@ async def test_a_researcher_that_never_stops_searching_is_stopped(
     store: Store, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("files")
-    more = [{"tool": "list_files", "args": {}}, {"tool": "no_such_tool", "args": {}}]
+    more: list[dict[str, Any]] = [{"tool": "list_files", "args": {}}, {"tool": "no_such_tool", "args": {}}]
     team = Team({"research": {"text": "More!", "tool_calls": more}})
     run = await hold(store, team, preset="extended", rounds=1, files=str(folder))
     assert run.status == "completed"

@@ -1,4 +1,4 @@
-"""What the rehearsal makes of real topics: distinct ideas, differing scores, a critique that refers to them."""
+"""What the rehearsal makes of real topics: distinct ideas, differing scores, a critique of just these."""
 
 from __future__ import annotations
 

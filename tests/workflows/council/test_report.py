@@ -264,12 +264,13 @@ class Markup(HTMLParser):
         self.attributes += [(name, value or "") for name, value in attrs]
 
 
-OURS = "body main header section footer p span strong h1 h2 h3 div ul ol li dl dt dd details summary code a br em"
-TABLES = (
-    "table caption thead tbody tfoot tr th td abbr article fieldset legend label input wbr pre hr blockquote"
+OURS = (
+    "body main header section footer p span strong h1 h2 h3 div ul ol li dl dt dd details summary code a br"
 )
+TABLES = "table caption thead tbody tfoot tr th td abbr em pre hr blockquote wbr"
+FORMS = "article fieldset legend label input"
 DRAWN = "svg title polygon line text path g rect"
-ALLOWED = frozenset(f"{OURS} {TABLES} {DRAWN}".split())
+ALLOWED = frozenset(f"{OURS} {TABLES} {FORMS} {DRAWN}".split())
 
 
 async def test_no_hostile_text_is_markup_in_the_report_or_the_page(store: Store) -> None:

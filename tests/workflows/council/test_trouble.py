@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -199,9 +200,8 @@ async def test_after_kill_9_a_council_ends_in_the_same_result(store: Store, tmp_
     """The process is killed by its own model in the middle of call `at`."""
     url = f"sqlite:///{tmp_path}/podium.sqlite"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), url, str(at)], env=env, capture_output=True, timeout=60
-    )
+    command = [sys.executable, str(PROGRAM), url, str(at)]
+    done = await asyncio.to_thread(subprocess.run, command, env=env, capture_output=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
     (row,) = await store.list_runs()
     team = Team()
