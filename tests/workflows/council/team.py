@@ -24,8 +24,10 @@ def ideas(*titles: str) -> dict[str, Any]:
 
 
 def evaluation(name: str, score: Any = 7, **more: Any) -> dict[str, Any]:
-    scores: dict[str, Any] = score if isinstance(score, dict) else dict.fromkeys(CRITERIA, score)
-    return {"idea": name, **scores, "pros": ["good"], "cons": ["bad"], "feedback": "work on it", **more}
+    many: dict[str, Any] = dict.fromkeys(CRITERIA, score)
+    if isinstance(score, dict):
+        many = cast("dict[str, Any]", score)
+    return {"idea": name, **many, "pros": ["good"], "cons": ["bad"], "feedback": "work on it", **more}
 
 
 def scores(**by_id: Any) -> dict[str, Any]:

@@ -122,7 +122,8 @@ def test_at_most_twenty_ideas_of_one_ask_are_taken() -> None:
 @pytest.mark.parametrize(
     ("given", "found"),
     [("I2", "I2"), ("i2", "I2"), ("Title 2", "I2"), ("“title 2”", "I2"), ("2", "I2"), ("#2", "I2"),
-     ("idea 2", "I2"), ("I2: Title 2", "I2"), (2, "I2"), ("I9", None), ("Title", None), ("", None),
+     ("idea 2", "I2"), ("I2: Title 2", "I2"), ("[I2] Title 2", "I2"), ("I22", None), (2, "I2"),
+      ("I9", None), ("Title", None), ("", None),
      (None, None)],
 )  # fmt: skip
 def test_an_idea_may_be_named_by_id_number_or_title(given: object, found: str | None) -> None:

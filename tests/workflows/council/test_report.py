@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import podium
 from podium.engine.budget import Budget
 from podium.engine.log import Store
 from podium.engine.result import RunResult
@@ -23,7 +24,7 @@ from podium.report.markdown import to_markdown
 from podium.report.presentation import Presentation
 from podium.workflows import presentation_of
 from podium.workflows.council.charts import concept_map, radar
-from podium.workflows.council.discussion import CRITERIA, Discussion, Idea
+from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, plain
 from podium.workflows.council.page import made_safe
 from podium.workflows.council.report import CouncilPresentation
 from podium.workflows.council.telling import lineage, orders, ranking
@@ -131,6 +132,25 @@ async def test_a_council_that_ran_out_of_budget_is_shown_as_it_stands(store: Sto
     assert "Idea 1" in page
     assert "partial" in page
     assert shown.summary().startswith("5 ideas · 1 round · winner")
+
+
+@pytest.mark.parametrize("calls", [10, 15, 17])
+async def test_the_report_of_a_council_that_went_on_is_that_of_one_that_never_stopped(
+    store: Store, calls: int
+) -> None:
+    """Stopped in a round, before the selection, before the page: what the log tells is what was returned."""
+    team = Team()
+    first = await hold(store, team, preset="extended", budget=Budget(calls=calls))
+    assert first.status == "partial"
+    handle = await podium.resume(first.run_id, model=team, store=store, budget=Budget(calls=90))
+    run = await handle.result()
+    shown, _ = await seen(store, run)
+    assert isinstance(shown, CouncilPresentation)
+    held = shown.council.discussion
+    assert run.status == "completed"
+    assert plain(held.ideas) == run.output["ideas"]
+    assert plain(held.messages) == run.output["messages"]
+    assert plain(held.final_idea) == run.output["final_idea"]
 
 
 async def test_markdown_and_json_tell_it_too(store: Store) -> None:

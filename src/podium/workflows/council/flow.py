@@ -24,6 +24,7 @@ from podium.workflows.council.policy import (
     MAX_PASSES,
     MAX_ROUNDS,
     MODERATOR,
+    NAMES,
     RESEARCHER,
     UI_CREATOR,
     Preset,
@@ -40,7 +41,7 @@ from podium.workflows.council.verdict import select, settle, validate
 
 __all__ = ["WORKFLOW", "rehearsal"]
 
-CLOSING = 0.15
+CLOSING = 0.2
 """Share of every ceiling that is kept for the scores of a discussion that is out of budget."""
 
 Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
@@ -116,7 +117,10 @@ async def kickoff(table: Table) -> None:
     text = await table.ask(
         LEADER, "kickoff", topic=table.discussion.topic, size=len(terms.team), members=members(terms.team)
     )
-    await table.say(LEADER, "kickoff", text.strip())
+    if text.strip():
+        await table.say(LEADER, "kickoff", text.strip())
+    else:
+        table.warn(f"The {NAMES[LEADER]} opened without a word.", LEADER)
 
 
 async def explore(table: Table, number: int) -> None:

@@ -27,8 +27,8 @@ class CouncilState:
         self.failed: set[tuple[int, str]] = set()
         """Rounds and roles in which somebody failed."""
         self._speaking: dict[str, str] = {}
-        self._closed = False
-        """The budget ran out, and what there was has been scored."""
+        self._closing: set[str] = set()
+        """What was scored or selected because the budget ran out."""
 
     @property
     def speaker(self) -> str:
@@ -50,11 +50,12 @@ class CouncilState:
                 self.failed |= {(self.round, role)} if role else set()
             case RunResumed():
                 self._speaking.clear()
-                if self._closed:
+                if self._closing:
                     self._reopen()
             case events.CouncilEvent():
                 self._tell(data)
-                self._closed |= event.path.startswith("closing")
+                if isinstance(data, (events.IdeaScored, events.Selected)) and event.path == "closing":
+                    self._closing.add(data.id if isinstance(data, events.IdeaScored) else "")
             case _:
                 if event.type.startswith("run."):
                     self._speaking.clear()
@@ -87,11 +88,11 @@ class CouncilState:
 
     def _reopen(self) -> None:
         """The discussion goes on where the budget had ended it: its scores were not the last word."""
-        held, self._closed = self.discussion, False
-        held.verdict = None
+        held, last = self.discussion, self._closing
+        held.verdict, self._closing = None, set()
         held.ideas = [
             Idea(id=idea.id, title=idea.title, description=idea.description, category=idea.category,
-                 refines=idea.refines, round=idea.round)
+                 refines=idea.refines, round=idea.round) if idea.id in last else idea
             for idea in held.ideas
         ]  # fmt: skip
 

@@ -159,7 +159,7 @@ def _same_title(title: str, ideas: Sequence[Idea]) -> str | None:
 
 
 def resolve(name: Any, ideas: Sequence[Idea]) -> str | None:
-    """The id of the idea that is meant: given as id, as number, as title, or as `I3: its title`."""
+    """The id of the idea that is meant: given as id, number or title, or as `I3: its title`."""
     text = _bare(str(name or ""))
     if not text:
         return None
@@ -169,7 +169,7 @@ def resolve(name: Any, ideas: Sequence[Idea]) -> str | None:
     titles = [idea.id for idea in ideas if _bare(idea.title) == text]
     if titles:
         return titles[-1]
-    number = re.fullmatch(r"(?:idea\s*)?#?i?(\d+)", text) or re.match(r"\[?i(\d+)\]?\s*[:.)\-–—]", text)
+    number = re.fullmatch(r"(?:idea\s*)?#?i?(\d+)", text) or re.match(r"\[?i(\d+)(?!\w)", text)
     wanted = f"I{int(number[1])}" if number else ""
     return next((idea.id for idea in ideas if idea.id == wanted), None)
 
