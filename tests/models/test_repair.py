@@ -288,3 +288,10 @@ def test_mending_ends_whatever_it_is_given(text: str) -> None:
 )
 def test_mending_takes_bounded_work(text: str) -> None:
     assert isinstance(find(text, Point), Mismatch)
+
+
+def test_a_bare_word_is_judged_by_the_check_too() -> None:
+    kind = Literal["yes", "no"]
+    assert find("yes", kind, check=lambda word: "") == b'"yes"'
+    found = find("yes", kind, check=lambda word: f"{word} is not wanted")
+    assert found == Mismatch("yes is not wanted")

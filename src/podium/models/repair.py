@@ -75,7 +75,7 @@ def find(
     if problems:
         # The largest piece of real JSON is the one that was meant; a `[1]` in the prose before it is not.
         return Mismatch(max(problems)[2])
-    return _bare_word(text.strip()[:_LONGEST], returns)
+    return _bare_word(text.strip()[:_LONGEST], returns, check)
 
 
 def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> bytes | Mismatch:
@@ -83,16 +83,16 @@ def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> byte
     return Mismatch(wrong) if wrong else data
 
 
-def _bare_word(text: str, returns: Any) -> bytes | Mismatch:
+def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> bytes | Mismatch:
     """A reply without any JSON may still be just the word that a type of choices wants."""
     if returns is None or returns is Any:
         return Mismatch("The reply holds no JSON.")
     word = codec.encode(text)
     try:
-        codec.reader(returns)(word)
+        value = codec.reader(returns)(word)
     except ValueError as error:
         return Mismatch(f"The reply holds no JSON: {explain(error)}")
-    return word
+    return _judged(value, word, check)
 
 
 def explain(error: Exception) -> str:

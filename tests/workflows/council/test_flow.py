@@ -135,7 +135,7 @@ async def test_every_ask_carries_topic_discussion_and_ideas_in_the_shape_of_the_
     assert team.calls[0].prompt.startswith("Topic: Get about\n\nPrevious Discussion:\n")
     chosen = team.asked("select")[0].prompt
     assert "[team_leader -> team]: Team Leader on kickoff." in chosen
-    assert "[ideation -> team]: I1. Bikes\nMany bikes." in chosen
+    assert "[ideation -> team]: - **I1. Bikes**: Many bikes." in chosen
     assert (
         "Current Ideas:\n1. [I1] Bikes - Many bikes.\n   Score: 7/10\n2. [I2] Buses - More.\n   Score: 8/10"
     ) in chosen

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
@@ -83,3 +86,11 @@ async def test_a_small_picture_keeps_what_matters(store: Store) -> None:
     for row in await store.read(run.run_id):
         shown.apply(row.to_event(run.run_id))
     assert [len(shown.drawing(most, alive=False)) for most in (0, 1, 3, 12)] == [0, 1, 3, 11]
+
+
+def test_looking_at_a_council_loads_nothing_heavy() -> None:
+    code = "import sys, podium.workflows as w; w.presentation_of('council'); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not {"pydantic", "jinja2", "nh3", "markdown_it"} & set(done.stdout.split())

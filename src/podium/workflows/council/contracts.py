@@ -1,8 +1,9 @@
 """What the roles have to answer, where their answer is data. Message texts and lists are told apart, so that
 risks, next steps and evidence can be shown where they belong.
 
-A model that answers in prose where only the lists are missing is understood: its words are the text.
-Ideas, scores and the leader's choice are not guessed from prose; such an answer is sent back.
+What a model plainly meant is understood: prose where only the lists are missing, a bare list, a text where
+a list of one was due, another name for a field. Ideas and scores are never guessed from prose: that is sent
+back.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ Name = Field(min_length=1)
 Score = Field(ge=0, le=10)
 
 _TEXT = ("text", "content", "message", "answer", "summary")
+_CHOICE = ("choice", "selected", "selection", "winner", "final_idea")
+_SEVERITIES = {"low": "low", "minor": "low", "high": "high", "critical": "high", "severe": "high"}
 _IDEA = ("idea", "idea_id", "ideaId", "id", "title")
 
 
@@ -36,7 +39,7 @@ class Worded(Shape):
     def _prose(cls, value: Any) -> Any:
         if isinstance(value, str):
             return {"text": value}
-        return _renamed(value, "text", _TEXT)
+        return _with_lists(_renamed(value, "text", _TEXT), "risks", "open_questions", "next_steps")
 
 
 # ── ideation ─────────────────────────────────────────────────────────────────────────────────────
@@ -53,7 +56,8 @@ class Draft(Shape):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
-        return {"title": value, "description": ""} if isinstance(value, str) else value
+        fields = {"title": value} if isinstance(value, str) else _renamed(value, "title", ("title", "name"))
+        return {"description": "", **cast("Any", fields)} if isinstance(fields, dict) else fields
 
 
 class Ideas(Shape):
@@ -101,7 +105,11 @@ class RiskNote(Shape):
     @model_validator(mode="before")
     @classmethod
     def _bare(cls, value: Any) -> Any:
-        return {"risk": value} if isinstance(value, str) else value
+        if not isinstance(value, dict):
+            return {"risk": value} if isinstance(value, str) else value
+        fields = cast("dict[str, Any]", value)
+        severity = str(fields.get("severity") or "medium").strip().lower()
+        return {**fields, "severity": _SEVERITIES.get(severity, "medium")}
 
 
 class Critique(Worded):
@@ -177,13 +185,16 @@ class Selection(Shape):
 
     choice: str = Field(min_length=1, description="The id of the idea.")
     reasoning: str = Field(description="Why, as the team reads it.")
+    """Empty where a model gave nothing but its choice."""
 
     @model_validator(mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
-        return _renamed(
-            _renamed(value, "choice", ("choice", *_IDEA)), "reasoning", ("reasoning", "reason", *_TEXT)
+        fields = (
+            {"choice": value} if isinstance(value, str) else _renamed(value, "choice", (*_CHOICE, *_IDEA))
         )
+        fields = _renamed(fields, "reasoning", ("reasoning", "reason", "explanation", *_TEXT))
+        return {"reasoning": "", **cast("Any", fields)} if isinstance(fields, dict) else fields
 
 
 def flat_evaluation(value: Any) -> Any:
@@ -196,12 +207,29 @@ def flat_evaluation(value: Any) -> Any:
         if isinstance(inner, dict):
             fields = {**cast("dict[str, Any]", inner), **fields}
     fields = {(low if (low := key.lower()) in CRITERIA else key): one for key, one in fields.items()}
-    return _renamed(fields, "idea", _IDEA)
+    return _with_lists(_renamed(fields, "idea", _IDEA), "pros", "cons")
 
 
 def _under(name: str, value: Any) -> Any:
-    """A bare list under the name that it should have had."""
-    return {name: cast("Any", value)} if isinstance(value, list) else value
+    """A list under the name that it should have had: a bare one, or the only one under another name."""
+    if isinstance(value, list):
+        return {name: cast("Any", value)}
+    if not isinstance(value, dict) or name in value:
+        return cast("Any", value)
+    fields = cast("dict[str, Any]", value)
+    lists = [key for key, one in fields.items() if isinstance(one, list)]
+    return {**fields, name: fields[lists[0]]} if len(lists) == 1 else fields
+
+
+def _with_lists(value: Any, *names: str) -> Any:
+    """A text where a list was due is a list of one."""
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    alone = {
+        name: [fields[name]] for name in names if isinstance(fields.get(name), str) and fields[name].strip()
+    }
+    return {**fields, **alone}
 
 
 def _renamed(value: Any, wanted: str, names: tuple[str, ...]) -> Any:

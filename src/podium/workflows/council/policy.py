@@ -180,7 +180,10 @@ def named_in(text: str, ideas: Sequence[Idea]) -> str | None:
     named = {
         idea.id
         for idea in ideas
-        if _bare(idea.title) in flat or re.search(rf"\b{idea.id.lower()}\b", flat) is not None
+        if any(
+            re.search(rf"(?<!\w){re.escape(name)}(?!\w)", flat)
+            for name in (_bare(idea.title), idea.id.lower())
+        )
     }
     return named.pop() if len(named) == 1 else None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from podium.engine.events import Event, RunWarned
 from podium.engine.state import RunState
 from podium.report.lines import Line
@@ -29,6 +31,8 @@ from podium.workflows.council.telling import (
 
 PACKAGE = "podium.workflows.council"
 STYLE = "council.css"
+LONGEST = 20_000
+"""Characters of one text in the page; nobody reads more, and it has to open."""
 
 
 class CouncilPresentation(Presentation):
@@ -89,11 +93,11 @@ def answer_of(held: Discussion) -> str | None:
     parts = [
         f"## {cell(final.title, 200)}",
         f"**{score}**, {best} of {count(len(held.ideas), 'idea')} after {count(held.rounds_held, 'round')}.",
-        markdown.contained(final.description),
+        markdown.contained(final.description[:LONGEST]),
         markdown.reservations(held),
     ]
     if verdict.reasoning:
-        parts.append(f"**Why, in the leader's words:** {markdown.contained(verdict.reasoning)}")
+        parts.append(f"**Why, in the leader's words:** {markdown.contained(verdict.reasoning[:LONGEST])}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -102,19 +106,20 @@ def sections_of(held: Discussion) -> list[Section]:
     rows = ranking(held)
     radars = {idea.id: radar(idea) for idea in held.ideas}
     runners_up = rows[1 : 1 + RUNNERS_UP] if held.verdict else []
-    shown = {"orders": orders(rows), "radars": radars, "min_score": held.min_score}
+    table = {"orders": orders(rows), "radars": radars, "min_score": held.min_score, "longest": LONGEST}
     parts = [
         _recommended(held, rows, radars),
         _section("runners_up", "Runners-up", runners_up, markdown.runners_up),
         _section("next_steps", "Next steps", _filled(next_steps(held)), markdown.next_steps),
         _section("doubts", "Open questions and risks", _filled(doubts(held)), markdown.doubts),
-        _section("ideas", "All ideas", rows, markdown.ideas, **shown),
+        _section("ideas", "All ideas", rows, markdown.ideas, **table),
         _section("comparison", "Comparison", comparison(rows), markdown.comparison),
         _section("concept_map", "Concept map", _mapped(held), markdown.concept_map, drawn=concept_map(held)),
         _section("evidence", "Evidence", _cards(held), markdown.evidence),
-        _section("journey", "The journey", journey(held), markdown.journey),
+        _section("journey", "The journey", journey(held), markdown.journey, longest=LONGEST),
     ]  # fmt: skip
-    return [part for part in parts if part is not None]
+    shown = [part for part in parts if part is not None]
+    return [msgspec.structs.replace(part, style="" if nth else STYLE) for nth, part in enumerate(shown)]
 
 
 def _recommended(held: Discussion, rows: list[dict[str, Any]], radars: dict[str, Any]) -> Section | None:
@@ -137,7 +142,7 @@ def _section(name: str, title: str, data: Any, text: Any, **context: Any) -> Sec
         return None
     return Section(
         name=name, title=title, data=data, markdown=lambda: text(data), package=PACKAGE,
-        template=f"{name}.html", context=context, style=STYLE if name in ("recommended", "journey") else "",
+        template=f"{name}.html", context=context,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from podium.workflows.council.policy import NAMES
 PHASES = {"kickoff": "Kickoff", "validation": "Validation and selection", "visualization": "Visualization"}
 SAID = 100
 """Characters of a contribution on its line."""
-_IDEAS = re.compile(r"^I\d+\. ", re.MULTILINE)
+_IDEAS = re.compile(r"^- \*\*I\d+\. ", re.MULTILINE)
 _LEAD = re.compile(r"^(?:Choice: I\d+\s+|\((?:Without search|Looked up)[^)]*\)\s*)")
 """What stands before a contribution's own words."""
 
@@ -46,7 +46,7 @@ def _gist(data: events.Said) -> str:
     """The first words of a contribution, and what it holds besides; what other lines tell is only named."""
     if data.kind in ("validation", "visualization"):
         return "scores" if data.kind == "validation" else "a page of its own"
-    if _IDEAS.match(data.content):
+    if data.kind == "ideation" and data.to == "team" and _IDEAS.match(data.content):
         return count(len(_IDEAS.findall(data.content)), "new idea")
     details = data.details
     told = [

@@ -68,13 +68,16 @@ async def select(table: Table) -> None:
 
     def check(answer: Selection) -> str:
         known = ", ".join(idea.id for idea in ideas)
-        return "" if resolve(answer.choice, ideas) else f"there is no idea {answer.choice!r}; ideas: {known}"
+        return "" if chosen(answer.choice) else f"there is no idea {answer.choice[:200]!r}; ideas: {known}"
+
+    def chosen(name: str) -> str | None:
+        return resolve(name, ideas) or named_in(name, ideas)
 
     try:
         answer = await table.ask(
             LEADER, "select", returns=Selection, check=check, ids=[idea.id for idea in ideas]
         )
-        choice, reasoning = resolve(answer.choice, ideas), answer.reasoning
+        choice, reasoning = chosen(answer.choice), answer.reasoning or answer.choice
     except InvalidReplyError as error:
         choice, reasoning = named_in(error.raw, ideas), error.raw.strip()
         table.warn(f"The {NAMES[LEADER]}'s selection was not in the agreed form: {error.reason}", LEADER)
@@ -82,8 +85,8 @@ async def select(table: Table) -> None:
         choice, reasoning = None, ""
         table.warn(f"The {NAMES[LEADER]}'s selection failed: {error.reason}", LEADER)
     if reasoning or choice:
-        chosen = f"Choice: {choice}\n\n" if choice else ""
-        await table.say(LEADER, "selection", f"{chosen}{reasoning}".strip())
+        lead = f"Choice: {choice}\n\n" if choice else ""
+        await table.say(LEADER, "selection", f"{lead}{reasoning}".strip())
     settle(table, choice, reasoning)
 
 

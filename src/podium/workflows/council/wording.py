@@ -44,13 +44,15 @@ def _card(card: Evidence) -> str:
 
 def told_ideas(ideas: Sequence[Idea]) -> str:
     """New ideas with their ids, so that everybody can refer to them."""
-    return "\n\n".join(
-        f"{idea.id}. {idea.title}"
-        + (f" ({idea.category})" if idea.category else "")
-        + (f", refines {idea.refines}" if idea.refines else "")
-        + (f"\n{idea.description}" if idea.description else "")
-        for idea in ideas
+    return "\n".join(_idea(idea) for idea in ideas)
+
+
+def _idea(idea: Idea) -> str:
+    notes = ", ".join(
+        note for note in (idea.category, f"refines {idea.refines}" if idea.refines else "") if note
     )
+    described = f": {' '.join(idea.description.split())}" if idea.description else ""
+    return f"- **{idea.id}. {idea.title}**{f' ({notes})' if notes else ''}{described}"
 
 
 def told_critique(text: str, details: Details) -> str:
@@ -74,17 +76,17 @@ def told_implementation(text: str, details: Details) -> str:
 
 def told_evaluations(ideas: Sequence[Idea]) -> str:
     """The moderator's scores as a text."""
-    return "\n\n".join(_evaluation(idea) for idea in ideas)
+    return "\n".join(_evaluation(idea) for idea in ideas)
 
 
 def _evaluation(idea: Idea) -> str:
     if idea.criteria is None or idea.score is None:
-        return f"{idea.id}. {idea.title}: not scored"
+        return f"- **{idea.id}. {idea.title}**: not scored"
     scores = ", ".join(f"{name} {idea.criteria[name]:g}" for name in CRITERIA)
-    told = [f"{idea.id}. {idea.title}: {idea.score:g}/10 ({scores})"]
-    told += [f"Pros: {'; '.join(idea.pros)}"] if idea.pros else []
-    told += [f"Cons: {'; '.join(idea.cons)}"] if idea.cons else []
-    told += [idea.feedback] if idea.feedback else []
+    told = [f"- **{idea.id}. {idea.title}**: {idea.score:g}/10 ({scores})"]
+    told += [f"  - For it: {'; '.join(idea.pros)}"] if idea.pros else []
+    told += [f"  - Against it: {'; '.join(idea.cons)}"] if idea.cons else []
+    told += [f"  - {idea.feedback}"] if idea.feedback else []
     return "\n".join(told)
 
 
