@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 import jinja2.meta
@@ -64,7 +64,7 @@ class Prompts:
             raise UsageError(f"There is no folder of prompts {root}.")
         texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(root.glob("*.md"))}
         sources = {name: _with_parts(text, texts) for name, text in texts.items()}
-        environment = _environment(jinja2.Environment, jinja2.DictLoader(sources))
+        environment = _environment(_Quick, jinja2.DictLoader(sources))
         tasks = [name for name in sources if not name.startswith("_")]
         return cls(
             {name.removesuffix(".md"): _compile(name, sources, environment) for name in tasks}, str(root)
@@ -112,6 +112,16 @@ def _shown(value: Any) -> str:
 def as_json(value: Any) -> str:
     """Readable JSON of whatever can be logged; in templates `{{ value | json }}`."""
     return msgspec.json.format(encode(value), indent=2).decode()
+
+
+class _Quick(jinja2.Environment):
+    """Looks into a dictionary before it looks for an attribute: `{{ node.title }}` is nearly always the
+    former, and an attribute that is not there costs an exception each time."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj:
+            return cast("dict[str, Any]", obj)[attribute]
+        return super().getattr(obj, attribute)
 
 
 def _environment(kind: type[jinja2.Environment], loader: jinja2.BaseLoader) -> jinja2.Environment:
