@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from podium.engine import codec
 from podium.models.mending import mended
-from podium.models.repair import Mismatch, find, repair_prompt
+from podium.models.repair import Found, Mismatch, find, repair_prompt
 
 
 class Point(msgspec.Struct):
@@ -30,8 +30,10 @@ class Idea(pydantic.BaseModel):
 
 def value(text: str, kind: Any) -> Any:
     found = find(text, kind)
-    assert isinstance(found, bytes), found
-    return codec.reader(kind)(found)
+    assert isinstance(found, Found), found
+    again = codec.reader(kind)(found.data)
+    assert again == found.value, "what the log will hold is what was read"
+    return again
 
 
 def error(text: str, kind: Any) -> str:
@@ -63,7 +65,7 @@ def test_the_json_is_found(text: str) -> None:
 
 
 def test_what_is_found_is_plain_json_without_decoration() -> None:
-    assert find('```json\n{\n  "x": 1\n}\n```', Point) == b'{"x":1}'
+    assert find('```json\n{\n  "x": 1\n}\n```', Point) == Found(b'{"x":1}', Point(1))
 
 
 def test_arrays_and_plain_values_are_found_too() -> None:
@@ -145,7 +147,9 @@ def test_hostile_replies_are_refused_with_bounded_work(text: str) -> None:
 
 def test_deep_nesting_and_long_replies_are_read() -> None:
     deep = "[" * 200 + "]" * 200
-    assert find(deep, Any) == deep.encode()
+    found = find(deep, Any)
+    assert isinstance(found, Found)
+    assert found.data == deep.encode()
     long = {"title": "x" * 1_000_000, "score": 0.5}
     assert len(value(f"Here:\n{json.dumps(long)}\nDone.", Idea).title) == 1_000_000
 
@@ -157,14 +161,14 @@ def test_random_text_never_crashes(text: str) -> None:
         if isinstance(found, Mismatch):
             assert found.error
         else:
-            codec.reader(kind)(found)  # what was found does fit
+            assert codec.reader(kind)(found.data) == found.value  # what was found does fit
 
 
 @given(st.lists(st.sampled_from(['{"x":1}', "{", "}", "[", "]", '"', "\\", "```", "\n", "json", "x", ","])))
 def test_random_brackets_never_crash(parts: list[str]) -> None:
     text = "".join(parts)
     found = find(text, Point)
-    assert isinstance(found, Mismatch) or codec.reader(Point)(found).x == 1
+    assert isinstance(found, Mismatch) or codec.reader(Point)(found.data).x == 1
 
 
 PROSE = st.text(st.characters(blacklist_characters='{}[]"`\\', blacklist_categories=("Cs",)), max_size=40)
@@ -263,7 +267,7 @@ def test_a_part_of_a_reply_that_was_cut_off_is_not_the_answer(text: str) -> None
 
 
 def test_a_reply_that_was_cut_off_after_its_data_is_fine() -> None:
-    assert find('{"name": "a"} and then I', Node, whole=False) == b'{"name":"a"}'
+    assert find('{"name": "a"} and then I', Node, whole=False) == Found(b'{"name":"a"}', Node("a"))
 
 
 @given(
@@ -292,6 +296,6 @@ def test_mending_takes_bounded_work(text: str) -> None:
 
 def test_a_bare_word_is_judged_by_the_check_too() -> None:
     kind = Literal["yes", "no"]
-    assert find("yes", kind, check=lambda word: "") == b'"yes"'
+    assert isinstance(find("yes", kind, check=lambda word: ""), Found)
     found = find("yes", kind, check=lambda word: f"{word} is not wanted")
     assert found == Mismatch("yes is not wanted")

@@ -20,12 +20,12 @@ from podium.agents.question import Question
 from podium.agents.taking import Taking
 from podium.agents.wire import redacted
 from podium.engine.core import Core
-from podium.engine.effect import BLOB_BYTES, Effect
+from podium.engine.effect import BLOB_BYTES, Effect, Prepared
 from podium.engine.run import Run as EngineRun
 from podium.errors import InvalidReplyError
 from podium.models.events import ModelAsked, ModelRepaired
 from podium.models.model import Call, Model, OnDelta, Reply
-from podium.models.repair import MAX_REPAIRS, Mismatch, find, repair_prompt
+from podium.models.repair import MAX_REPAIRS, Found, Mismatch, find, repair_prompt
 from podium.settings import Settings
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class _Asking:
         calling = Calling(effect, self._run.models, self._names(edited), self._question.agent, self._taking)
         prompt = redacted(effect, edited.get("prompt") or self._question.render())
         call = self._call(effect, prompt)
-        effect.emit(_asked(effect, call, calling.model))
+        effect.emit_clean(_asked(effect, call, calling.model))
         while True:
             reply = await calling.answer(call, partial(self._deltas, effect, call), self._fits)
             found = self._found(reply)
@@ -153,11 +153,11 @@ class _Asking:
         if returns is str:
             return reply.text
         found = find(reply.text, returns, whole=reply.finish != "length", check=self._check)
-        return found if isinstance(found, Mismatch) else msgspec.Raw(found)
+        return found if isinstance(found, Mismatch) else Prepared(found.data, found.value)
 
     def _fits(self, text: str) -> bool:
         """Whether a cached text is an answer: the type's own checks may have changed since it was kept."""
-        return self._question.returns is str or isinstance(find(text, self._question.returns), bytes)
+        return self._question.returns is str or isinstance(find(text, self._question.returns), Found)
 
     def _names(self, edited: Mapping[str, str]) -> list[str]:
         if edited.get("model"):

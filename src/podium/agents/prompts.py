@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 import jinja2.meta
@@ -64,7 +64,7 @@ class Prompts:
             raise UsageError(f"There is no folder of prompts {root}.")
         texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(root.glob("*.md"))}
         sources = {name: _with_parts(text, texts) for name, text in texts.items()}
-        environment = _environment(jinja2.DictLoader(sources))
+        environment = _environment(_Quick, jinja2.DictLoader(sources))
         tasks = [name for name in sources if not name.startswith("_")]
         return cls(
             {name.removesuffix(".md"): _compile(name, sources, environment) for name in tasks}, str(root)
@@ -91,7 +91,9 @@ class Prompts:
 @lru_cache(maxsize=256)
 def template_of(text: str, name: str) -> Template:
     """A template that is written in the program itself."""
-    return _compile(name, {name: text}, _environment(jinja2.DictLoader({name: text})))
+    return _compile(
+        name, {name: text}, _environment(ImmutableSandboxedEnvironment, jinja2.DictLoader({name: text}))
+    )
 
 
 def listed(variables: Mapping[str, Any]) -> str:
@@ -112,9 +114,20 @@ def as_json(value: Any) -> str:
     return msgspec.json.format(encode(value), indent=2).decode()
 
 
-def _environment(loader: jinja2.BaseLoader) -> ImmutableSandboxedEnvironment:
-    """Strict and sandboxed: a template in a program may hold text that came from outside."""
-    environment = ImmutableSandboxedEnvironment(
+class _Quick(jinja2.Environment):
+    """Looks into a dictionary before it looks for an attribute: `{{ node.title }}` is nearly always the
+    former, and an attribute that is not there costs an exception each time."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj:
+            return cast("dict[str, Any]", obj)[attribute]
+        return super().getattr(obj, attribute)
+
+
+def _environment(kind: type[jinja2.Environment], loader: jinja2.BaseLoader) -> jinja2.Environment:
+    """Strict in any case. Sandboxed where a template is written in a program, because that may hold text that
+    came from outside; a file of prompts is as trusted as the code beside it."""
+    environment = kind(
         loader=loader,
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # prompts are Markdown for a model, no HTML
@@ -145,7 +158,9 @@ def _with_parts(text: str, texts: Mapping[str, str]) -> str:
 def _compile(name: str, sources: Mapping[str, str], environment: jinja2.Environment) -> Template:
     try:
         digest = _digest(name, sources, environment)
-        return Template(name, environment.get_template(name), digest)
+        compiled = environment.get_template(name)
+        compiled.globals = dict(compiled.globals)  # a chain of mappings takes longer than the prompt itself
+        return Template(name, compiled, digest)
     except jinja2.TemplateSyntaxError as error:
         raise UsageError(
             f"The prompt {error.name or name} has a mistake in line {error.lineno}: {error.message}."

@@ -76,6 +76,7 @@ class Core:
         concurrency: int = 0,
         replaying: bool = False,
     ) -> None:
+        self._loop = asyncio.get_running_loop()
         self.journal = journal
         self.memo = memo
         self.budget = budget
@@ -139,7 +140,7 @@ class Core:
         if self.stop is not None:
             self.check()
         branch = CURRENT.get()
-        if branch.task is not asyncio.current_task():
+        if branch.task is not asyncio.current_task(self._loop):
             raise ConcurrentBranchError(branch.path)
         return branch
 

@@ -49,6 +49,13 @@ class Raised(NamedTuple):
     error: StepFailedError
 
 
+class Prepared(NamedTuple):
+    """A result that was read already: it is not read again if nothing in it has to be redacted."""
+
+    data: bytes
+    value: Any
+
+
 class Effect:
     """A step under way; what its function may use."""
 
@@ -84,6 +91,10 @@ class Effect:
     def emit(self, data: EventData) -> None:
         """Log an event at the step's path."""
         self.core.journal.append(self.path, data)
+
+    def emit_clean(self, data: EventData) -> None:
+        """The same for an event all of whose text was redacted already."""
+        self.core.journal.append_raw(self.path, data.type, encode(data))
 
     def attempt(self, worst: Charge) -> Attempt:
         """Around one call: `async with effect.attempt(worst) as attempt: …; attempt.settle(event)`."""
@@ -134,8 +145,13 @@ class Effect:
         try:
             try:
                 value = await work(self)
-                raw = self.core.journal.redact(encode(value))
-                self._record(self._read(raw), "step.completed", encode(self._completed(raw)))
+                if type(value) is Prepared:
+                    raw = self.core.journal.redact(value.data)
+                    outcome = value.value if raw == value.data else self._read(raw)
+                else:
+                    raw = self.core.journal.redact(encode(value))
+                    outcome = self._read(raw)
+                self._record(outcome, "step.completed", encode(self._completed(raw)))
             except asyncio.CancelledError as error:
                 self._stopped(error)
             except (BudgetExhaustedError, StoreError) as error:

@@ -14,12 +14,15 @@ MARK = b"[redacted]"
 SHORTEST = 8
 """What is shorter is no key: too many ordinary words would be cut out."""
 
+_GITHUB = (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_")
+"""Every other English text holds a `gh`."""
+
 _FORMATS = {
     (b"sk-",): rb"sk-[A-Za-z0-9_\-]{20,}",  # OpenAI, Anthropic, OpenRouter
     (b"gsk_",): rb"gsk_[A-Za-z0-9]{20,}",  # Groq
     (b"AIza",): rb"AIza[0-9A-Za-z_\-]{30,}",  # Google
     (b"AKIA",): rb"AKIA[0-9A-Z]{16}",  # AWS access key id
-    (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"): rb"gh[pousr]_[A-Za-z0-9]{30,}",  # GitHub
+    _GITHUB: rb"gh[pousr]_[A-Za-z0-9]{30,}",  # GitHub
     (b"xoxb-", b"xoxa-", b"xoxp-", b"xoxr-", b"xoxs-"): rb"xox[baprs]-[A-Za-z0-9\-]{10,}",  # Slack
     (b"tvly-",): rb"tvly-[A-Za-z0-9\-]{16,}",  # Tavily
 }
@@ -29,6 +32,20 @@ nothing, while a pattern over a long text costs seconds."""
 _BEGINNING = rb"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u00[01][0-9a-f]))"
 """Not in the middle of a word; the `n` of a line break that JSON writes as `\\n` is no word."""
 _PATTERNS = [(starts, re.compile(_BEGINNING + form)) for starts, form in _FORMATS.items()]
+
+
+_DASH, _LINE, _CAPITAL = b"-_A"
+"""As numbers: a byte is found six times faster by its number than by its text."""
+
+
+def _suspicious(data: bytes) -> bool:
+    """Whether a beginning of a key is in there. Single characters are found ten times faster than words, and
+    most events hold none of these three."""
+    return (
+        (_DASH in data and (b"sk-" in data or b"xox" in data or b"tvly-" in data))
+        or (_LINE in data and (b"gsk_" in data or (b"gh" in data and any(one in data for one in _GITHUB))))
+        or (_CAPITAL in data and (b"AIza" in data or b"AKIA" in data))
+    )
 
 
 class Redactor:
@@ -48,10 +65,7 @@ class Redactor:
         for secret, mark in self._known:
             if secret in data:
                 data = data.replace(secret, mark)
-        if (
-            b"sk-" in data or b"gsk_" in data or b"AIza" in data or b"AKIA" in data
-            or b"gh" in data or b"xox" in data or b"tvly-" in data
-        ):  # fmt: skip
+        if _suspicious(data):
             for starts, pattern in _PATTERNS:
                 if any(start in data for start in starts):
                     data = pattern.sub(MARK, data)

@@ -48,12 +48,11 @@ async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> Art
     name = clean_name(name, core.journal.redact)
     path = core.enter().take("artifact", name)
     content = core.journal.redact(data.encode("utf-8", "replace") if isinstance(data, str) else data)
-    digest = content_hash(content)
     made = core.memo.artifacts.get(path)
-    if made is None or made.blob != digest:
+    if made is None or made.blob != content_hash(content):
         if core.replaying:
             raise core.diverged(path, "the log does not hold this artifact")
-        core.journal.put_blob(content)
+        digest = core.journal.put_blob(content)
         made = ArtifactCreated(
             id=fingerprint([path, digest])[:12],
             name=name,

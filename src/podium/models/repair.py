@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -50,9 +50,18 @@ class Mismatch(msgspec.Struct, frozen=True):
     """Why: one paragraph that a person can read and a model can act on."""
 
 
+class Found(NamedTuple):
+    """An answer in a reply."""
+
+    data: bytes
+    """Its JSON, without decoration."""
+    value: Any
+    """The same in the wanted type."""
+
+
 def find(
     text: str, returns: Any, *, whole: bool = True, check: Callable[[Any], str] | None = None
-) -> bytes | Mismatch:
+) -> Found | Mismatch:
     """The JSON in a reply that fits the type `returns`, checked and without decoration. Of a reply that was
     cut off at its longest (not `whole`) nothing is guessed. `check` may find fault with what fits."""
     read = codec.reader(returns)
@@ -78,12 +87,12 @@ def find(
     return _bare_word(text.strip()[:_LONGEST], returns, check)
 
 
-def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> bytes | Mismatch:
+def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> Found | Mismatch:
     wrong = check(value) if check is not None else ""
-    return Mismatch(wrong) if wrong else data
+    return Mismatch(wrong) if wrong else Found(data, value)
 
 
-def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> bytes | Mismatch:
+def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> Found | Mismatch:
     """A reply without any JSON may still be just the word that a type of choices wants."""
     if returns is None or returns is Any:
         return Mismatch("The reply holds no JSON.")

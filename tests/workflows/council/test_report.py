@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import threading
-from collections.abc import Iterator
-from html.parser import HTMLParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import podium
 from podium.engine.budget import Budget
 from podium.engine.log import Store
-from podium.engine.result import RunResult
 from podium.report.facts import facts_of
-from podium.report.html import to_html
 from podium.report.markdown import to_markdown
-from podium.report.presentation import Presentation
 from podium.workflows import presentation_of
 from podium.workflows.council.charts import concept_map, radar
 from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, plain
-from podium.workflows.council.page import made_safe
 from podium.workflows.council.report import CouncilPresentation
 from podium.workflows.council.telling import lineage, orders, ranking
-from tests.workflows.council.hostile import RAN, hostile_team, texts
+from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import Team, hold, idea, ideas, scores, selection
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-async def seen(store: Store, run: RunResult) -> tuple[Presentation, str]:
-    """What a later process sees of a run, and the page that it makes of it."""
-    shown = presentation_of("council")
-    events = [row.to_event(run.run_id) for row in await store.read(run.run_id)]
-    for event in events:
-        shown.apply(event)
-    facts = facts_of(events, output=run.output, shown=shown)
-    return shown, to_html(facts, shown.sections(alive=False))
-
-
-async def artifact(store: Store, run: RunResult, name: str) -> str:
-    found = next(one for one in run.artifacts if one.name == name)
-    return (await store.get_blob(found.blob)).decode()
-
 
 SCRIPT = {
     "ideate": {
@@ -235,155 +205,3 @@ def test_what_an_idea_refines_belongs_to_it_even_in_a_circle() -> None:
         Idea(id="I3", title="c", description="", refines="I2"),
     ]
     assert lineage(Discussion(topic="x", ideas=made), "I3") == ["I3", "I2", "I1"]
-
-
-# ── hostile texts ──
-
-
-class _Beacon(BaseHTTPRequestHandler):
-    """Remembers who called."""
-
-    called: list[str]
-
-    def do_GET(self) -> None:
-        self.called.append(self.path)
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Tests print nothing."""
-
-
-@pytest.fixture
-def beacon() -> Iterator[tuple[str, list[str]]]:
-    """A server that nobody should ever ask, and the list of those who did."""
-    called: list[str] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Beacon", (_Beacon,), {"called": called}))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", called
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-def test_there_are_twenty_hostile_texts() -> None:
-    assert len(set(texts("http://x"))) == 20
-
-
-class Markup(HTMLParser):
-    """Every tag and attribute of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: list[tuple[str, str]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
-
-
-OURS = (
-    "body main header section footer p span strong h1 h2 h3 div ul ol li dl dt dd details summary code a br"
-)
-TABLES = "table caption thead tbody tfoot tr th td abbr em pre hr blockquote wbr"
-FORMS = "article fieldset legend label input"
-DRAWN = "svg title polygon line text path g rect"
-ALLOWED = frozenset(f"{OURS} {TABLES} {FORMS} {DRAWN}".split())
-
-
-async def test_no_hostile_text_is_markup_in_the_report_or_the_page(store: Store) -> None:
-    run = await hold(store, hostile_team("http://beacon.invalid"), preset="full", rounds=1, min_ideas=3)
-    assert run.status == "completed"
-    _, page = await seen(store, run)
-    for html in (
-        page,
-        await artifact(store, run, "report.html"),
-        await artifact(store, run, "ui-creator.html"),
-    ):
-        found = Markup()
-        found.feed(html.split("</head>")[1])
-        assert found.tags <= ALLOWED, found.tags - ALLOWED
-        assert [name for name, _ in found.attributes if name.startswith("on")] == []
-        assert [
-            value for name, value in found.attributes if name in ("src", "action", "srcdoc", "poster")
-        ] == []
-        addresses = [value for name, value in found.attributes if name in ("href", "xlink:href")]
-        assert [one for one in addresses if not one.startswith(("http://", "https://"))] == []
-        styles = [value for name, value in found.attributes if name == "style"]
-        assert [one for one in styles if "url" in one or "position" in one] == []
-        assert "default-src 'none'" in html.split("</head>")[0]
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-@pytest.mark.parametrize("size", ["1280,1000", "390,844"])
-async def test_a_browser_runs_no_script_and_asks_nobody(
-    store: Store, tmp_path: Path, beacon: tuple[str, list[str]], size: str
-) -> None:
-    address, called = beacon
-    run = await hold(store, hostile_team(address), preset="full", rounds=1, min_ideas=3)
-    _, page = await seen(store, run)
-    pages = {
-        "report.html": page,
-        "own.html": await artifact(store, run, "report.html"),
-        "ui.html": await artifact(store, run, "ui-creator.html"),
-    }
-    for name, html in pages.items():
-        (tmp_path / name).write_text(html)
-        dom = _browse(tmp_path / name, size)
-        assert "data-ran=" not in dom, name
-        assert called == [], name
-        assert len(dom) > 5_000, "the page was read"
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-async def test_the_browser_would_tell(tmp_path: Path, beacon: tuple[str, list[str]]) -> None:
-    """The same look at a page that does run a script and does fetch."""
-    address, called = beacon
-    page = tmp_path / "bad.html"
-    page.write_text(f"<p>x</p><script>{RAN}</script><img src='{address}/img.png'>")
-    assert "data-ran=" in _browse(page, "390,844")
-    assert called == ["/img.png"]
-
-
-def _browse(page: Path, size: str) -> str:
-    """The page's DOM after a real browser has opened it."""
-    profile = page.parent / "profile"
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-        f"--user-data-dir={profile}", f"--window-size={size}", "--virtual-time-budget=2000", "--dump-dom",
-        page.as_uri(),
-    ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
-
-
-# ── the ui_creator's page ──
-
-
-@pytest.mark.parametrize(
-    "reply",
-    ["<h1>Hello</h1>", "```html\n<h1>Hello</h1>\n```", "<!doctype html><html><head><title>T</title></head>"
-     "<body class=x><h1>Hello</h1></body></html>"],
-)  # fmt: skip
-def test_the_page_is_found_in_a_reply(reply: str) -> None:
-    page = made_safe(reply, "topic")
-    assert "<h1>Hello</h1>" in page
-    assert page.count("<body") == 1
-    assert "written by a model" in page
-
-
-def test_a_reply_in_markdown_becomes_a_page_too() -> None:
-    assert "<h2>Result</h2>" in made_safe("## Result\n\nIt is *good*.", "topic")
-
-
-def test_harmless_colours_stay_and_other_styles_go() -> None:
-    page = made_safe('<p style="color: teal; position: fixed; background: url(http://x)">a</p>', "topic")
-    assert 'style="color:teal"' in page.replace(": teal", ":teal")
-    assert "position: fixed" not in page.split("<main")[1]
-    assert "http://x" not in page
-
-
-@pytest.mark.parametrize("reply", ["", "   ", "<script>x</script>", "<style>p{}</style>"])
-def test_nothing_is_left_of_a_page_that_says_nothing(reply: str) -> None:
-    assert made_safe(reply, "topic") == ""

@@ -177,6 +177,18 @@ async def test_a_council_that_ran_out_goes_on_with_a_bigger_budget(store: Store)
     assert [one["score"] for one in found.output["ideas"]] == [one["score"] for one in plain.output["ideas"]]
 
 
+async def test_another_model_takes_over_without_saying_again_what_was_said(store: Store) -> None:
+    team = Team()
+    first = await hold(store, team, preset="extended", budget=Budget(calls=10))
+    handle = await podium.resume(first.run_id, model="rehearsal", store=store, budget=Budget(calls=60))
+    found = await handle.result()
+    assert found.status == "completed"
+    ids = [data["id"] for name, data in await told(store, found.run_id) if name == "message"]
+    before = [m["id"] for m in first.output["messages"][:-1]]
+    assert all(ids.count(name) == 1 for name in before), "all but the evaluation of the first ending"
+    assert found.output["messages"][: len(before)] == first.output["messages"][:-1]
+
+
 @pytest.mark.parametrize("calls", range(1, 17))
 async def test_every_budget_ends_as_partial_with_the_best_so_far(store: Store, calls: int) -> None:
     team = Team()

@@ -86,8 +86,8 @@ async def council(
     async with Toolbox(mcp=run.settings.mcp, folder=folder, web=web, settings=run.settings) as toolbox:
         table = Table(run, request, terms, toolbox)
         await _prepare_models(table, context_window)
-        if RESEARCHER in terms and (web or folder or run.settings.mcp):
-            await _equip(table)
+        if RESEARCHER in terms:
+            await _equip(table, wanted=web or folder is not None)
         if terms.deep_dive and not may_rebut(terms, terms.team):
             table.warn("The deep dive is left out: no critic and no implementer is there to be answered.")
         return await _hold(table)
@@ -101,7 +101,8 @@ async def _hold(table: Table) -> Outcome | Partial:
             await explore(table, number)
         await judge(table)
         accepted = await _accepted(table)
-        await visualize(table)
+        if accepted:
+            await visualize(table)
     except BudgetExhaustedError:
         return await _close(table)
     await publish(table)
@@ -232,7 +233,7 @@ class Equipment(msgspec.Struct):
     troubles: list[str]
 
 
-async def _equip(table: Table) -> None:
+async def _equip(table: Table, *, wanted: bool) -> None:
     """Find out once which tools there are: a resumed run keeps those that it began with."""
 
     async def look() -> Equipment:
@@ -242,7 +243,7 @@ async def _equip(table: Table) -> None:
     table.tools = found.tools
     for trouble in found.troubles:
         table.warn(trouble, RESEARCHER)
-    if not found.tools:
+    if wanted and not found.tools:
         table.warn(
             "No search or document is available: the Researcher works from its model alone.", RESEARCHER
         )

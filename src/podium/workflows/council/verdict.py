@@ -59,7 +59,7 @@ async def validate(table: Table) -> None:
 def salvaged(raw: str) -> Sequence[Mapping[str, Any]]:
     """The evaluations of a reply that never became valid as a whole; each is judged by itself."""
     found = find(raw, LooseEvaluations)
-    return [] if isinstance(found, Mismatch) else LooseEvaluations.model_validate_json(found).evaluations
+    return [] if isinstance(found, Mismatch) else found.value.evaluations
 
 
 async def select(table: Table) -> None:
