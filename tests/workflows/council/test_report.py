@@ -58,6 +58,7 @@ async def test_the_report_tells_everything_that_it_has_to(store: Store) -> None:
     ):  # fmt: skip
         assert f">{heading}</h2>" in text, heading
     assert text.index("Wider lanes") < text.index("Its five scores"), "the answer comes first"
+    assert "It improves I1, <em>Bike lanes</em>." in text.split("Its five scores")[0]
     assert "The team leader preferred <strong>I1</strong> Bike lanes" in text
     assert "Shops complain" in text.split("Risks of the recommended idea")[1].split("of other ideas")[0]
     assert "Too dear" in text.split("of other ideas")[1]

@@ -36,6 +36,13 @@ def reservations(held: Discussion) -> str:
     return "> " + " ".join(told) if told else ""
 
 
+def refinement(held: Discussion) -> str:
+    """Which idea the winner is a better version of: its text may speak of it."""
+    final = held.final_idea
+    before = held.idea(final.refines) if final is not None else None
+    return "" if before is None else f"It improves {before.id}, *{cell(before.title, 200)}*."
+
+
 def recommended(data: dict[str, Any]) -> str:
     idea = data["idea"]
     if idea["criteria"] is None:

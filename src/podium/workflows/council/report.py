@@ -94,6 +94,7 @@ def answer_of(held: Discussion) -> str | None:
         f"## {cell(final.title, 200)}",
         f"**{score}**, {best} of {count(len(held.ideas), 'idea')} after {count(held.rounds_held, 'round')}.",
         markdown.contained(final.description[:LONGEST]),
+        markdown.refinement(held),
         markdown.reservations(held),
     ]
     if verdict.reasoning:
