@@ -43,6 +43,12 @@ async def test_a_missing_role_is_skipped(store: Store) -> None:
     assert (found.output["scored"], found.output["final_idea"]["id"]) == (False, "I1")
 
 
+async def test_a_team_may_be_given_as_a_list(store: Store) -> None:
+    team = Team()
+    await hold(store, team, roles=["team_leader", "ideation", "critic"])
+    assert team.tasks == ["kickoff", "ideate", "critique", "synthesize", "select"]
+
+
 async def test_critic_and_implementer_speak_only_when_there_are_ideas(store: Store) -> None:
     team = Team({"round-1/ideate": {"ideas": []}, "round-1/ideate#2": {"ideas": []}})
     found = await hold(store, team, preset="full", rounds=2)
@@ -258,6 +264,7 @@ async def test_a_refinement_refers_to_the_idea_it_refines(store: Store) -> None:
     [
         {"roles": "ideation,moderator"},
         {"roles": "leader"},
+        {"roles": 7},
         {"rounds": 0},
         {"rounds": 6},
         {"passes": 4},

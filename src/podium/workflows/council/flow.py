@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta
@@ -26,6 +27,7 @@ from podium.workflows.council.policy import (
     MODERATOR,
     NAMES,
     RESEARCHER,
+    ROLES,
     UI_CREATOR,
     Preset,
     may_rebut,
@@ -57,7 +59,7 @@ async def council(
     preset: Annotated[
         Preset, Meta(description="Team, rounds and thresholds; the flags below change parts.")
     ] = "standard",
-    roles: Annotated[str, Meta(description="A team of your own, such as leader,ideation,critic.")] = "",
+    roles: Annotated[Any, Meta(description="A team of your own, such as leader,ideation,critic.")] = "",
     rounds: Annotated[Rounds | None, Meta(description="Rounds of exploration, 1 to 5.")] = None,
     passes: Annotated[
         int, Meta(ge=1, le=MAX_PASSES, description="Times that ideas are asked for per round.")
@@ -251,7 +253,7 @@ async def _equip(table: Table, *, wanted: bool) -> None:
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     """What is wrong with a team or a folder is told before any model is asked."""
-    terms = terms_of(options.get("preset", "standard"), roles=options.get("roles", ""))
+    terms = terms_of(options.get("preset", "standard"), roles=_roles(options.get("roles")))
     prepared = dict(options)
     if options.get("roles"):
         prepared["roles"] = ",".join(terms.team)
@@ -266,6 +268,16 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
             raise UsageError(f"There is no folder {options['files']} to read.", hint="Give --files a folder.")
         prepared["files"] = str(folder)
     return prepared
+
+
+def _roles(given: Any) -> str:
+    """A list of names, from the command line as one text, from Python perhaps as a list."""
+    names = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given or ""]
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(
+            f"The roles of a council are names, not {given!r}.", hint=f"Roles: {', '.join(ROLES)}."
+        )
+    return ",".join(names)
 
 
 WORKFLOW = Workflow(
