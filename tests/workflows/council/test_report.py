@@ -124,6 +124,14 @@ async def test_the_report_of_a_council_that_went_on_is_that_of_one_that_never_st
     assert plain(held.final_idea) == run.output["final_idea"]
 
 
+async def test_the_runs_own_report_says_what_is_missing(store: Store) -> None:
+    run = await hold(store, Team(), budget=Budget(calls=4))
+    own = await artifact(store, run, "report.html")
+    assert "partial" in own.split("</header>")[0]
+    assert "<li>Missing: the leader&#39;s selection</li>" in own
+    assert run.status == "partial"
+
+
 async def test_markdown_and_json_tell_it_too(store: Store) -> None:
     run = await hold(store, Team(SCRIPT), preset="full", rounds=1, min_ideas=3)
     shown = presentation_of("council")

@@ -107,7 +107,7 @@ async def _hold(table: Table) -> Outcome | Partial:
             await visualize(table)
     except BudgetExhaustedError:
         return await _close(table)
-    await publish(table)
+    await publish(table, accepted=accepted)
     if not accepted:
         return Partial(output=table.output("rejected"), reason="result rejected")
     return Outcome(output=table.output("completed"))
@@ -193,7 +193,7 @@ async def _close(table: Table) -> Partial:
         missing.append("the leader's selection")
     if UI_CREATOR in terms:
         missing.append("the ui_creator's page")
-    await publish(table)
+    await publish(table, missing)
     return Partial(output=table.output("partial"), reason="budget", missing=missing)
 
 

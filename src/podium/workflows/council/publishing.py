@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from podium.engine.events import Charge
@@ -49,9 +51,10 @@ async def visualize(table: Table) -> None:
     await table.say(UI_CREATOR, "visualization", page)
 
 
-async def publish(table: Table) -> None:
-    """The report, from what was said and decided."""
-    facts = _facts(table, await _spent(table))
+async def publish(table: Table, missing: Sequence[str] = (), *, accepted: bool = True) -> None:
+    """The report, from what was said and decided; `missing` is what a budget did not allow."""
+    status = "partial" if missing or not accepted else "completed"
+    facts = _facts(table, await _spent(table), status, list(missing))
     page = to_html(facts, sections_of(table.discussion))
     report = await table.run.artifact(REPORT, page, "text/html")
     table.run.emit(
@@ -69,11 +72,11 @@ async def _spent(table: Table) -> Spent:
     return await run.step("spent", look, len(table.discussion.spoken), returns=Spent)
 
 
-def _facts(table: Table, spent: Spent) -> Facts:
+def _facts(table: Table, spent: Spent, status: str, missing: list[str]) -> Facts:
     held, run = table.discussion, table.run
     return Facts(
         run_id=run.id, workflow=run.workflow, request=held.topic,
-        status="completed" if held.rounds_held == held.rounds else "partial", duration_s=spent.seconds,
+        status=status, missing=missing, duration_s=spent.seconds,
         models=spent.models, rehearsal=spent.rehearsal, deliverable=answer_of(held), summary=summary_of(held),
         warnings=held.warnings, usage=spent.usage, budget=run.budget.to_dict(), options=run.options,
     )  # fmt: skip
