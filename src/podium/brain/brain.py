@@ -7,10 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from podium.brain.canon import NAMED, Canon
-from podium.brain.editing import cleaned, fact_id, is_whole, now
+from podium.brain.editing import cleaned, now, prepared
+from podium.brain.embedding import open_embedder
+from podium.brain.meaning import Meaning
 from podium.brain.ranking import fuse
 from podium.brain.rules import Contradiction, find_contradictions
 from podium.brain.words import search_terms
+from podium.engine.events import Charge
 from podium.engine.facts import Fact, FactChange, FactUpdate
 from podium.engine.log import Store
 from podium.engine.redact import Redactor
@@ -31,11 +34,18 @@ class Brain:
         self._redact = Redactor(settings.secrets())
         self._canon = Canon([])
         self._revision = -1
+        embedder = open_embedder(settings)
+        self._meaning = None if embedder is None else Meaning(store, project, embedder)
 
     @classmethod
     async def open(cls, store: Store, project: str, *, settings: Settings | None = None) -> Brain:
         """The brain of a project; one that nobody has told anything yet is empty."""
         return cls(store, checked_project(project), settings or Settings.load())
+
+    async def close(self) -> None:
+        """Let go of the embedding model's connections, where there are any. The store stays open."""
+        if self._meaning is not None:
+            await self._meaning.close()
 
     # ── what is known ──
 
@@ -49,10 +59,28 @@ class Brain:
         canon = await self.canon() if set(status) == {"accepted"} else Canon(await self.facts(status))
         subjects = dict.fromkeys([*canon.mentioned(text), *canon.beginning_with(text)])
         named = [fact for key in subjects for fact in canon.about(key)]
-        matched = await self._store.match_facts(
-            self.project, search_terms(text), status=status, limit=limit * _LOOKED_AT
-        )
-        return fuse(named, matched)[:limit]
+        most = limit * _LOOKED_AT
+        matched = await self._store.match_facts(self.project, search_terms(text), status=status, limit=most)
+        meant = await self._meaning.nearest(text, canon.facts, most) if self._meaning else []
+        return fuse(named, matched, meant)[:limit]
+
+    def search_cost(self, text: str) -> Charge | None:
+        """The most that a search can cost, for a step that has a budget; `None`: nothing."""
+        return self._meaning.worst_case(text) if self._meaning else None
+
+    @property
+    def warning(self) -> str:
+        """Why the last search could not go by meaning although a model is configured for that."""
+        return self._meaning.warning if self._meaning else ""
+
+    @property
+    def has_embedding(self) -> bool:
+        """Whether a model finds facts by meaning here."""
+        return self._meaning is not None
+
+    async def embed(self) -> int:
+        """Give canon the vectors that it lacks; returns how many facts were embedded."""
+        return await self._meaning.embed((await self.canon()).facts) if self._meaning else 0
 
     async def names(self, kinds: Iterable[str] = NAMED) -> list[str]:
         """Names of characters, places and objects that the project knows, and their other names."""
@@ -81,13 +109,10 @@ class Brain:
         run has proposed before keeps what was decided about it."""
         told = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
         known = {_said(fact) for fact in (await self.canon()).facts}
-        new = [fact for fact in self._prepared(told) if _said(fact) not in known]
-        await self._add(new, FactChange(action="proposed", at=now(), by=f"run {run_id}"))
-
-    async def tell(self, facts: Sequence[Fact], *, by: str) -> list[str]:
-        """Take over facts as they are, with their ids, times and status: how a file is read in. Returns the
-        ids of those that are new here."""
-        return await self._add(self._prepared(facts), FactChange(action="imported", at=now(), by=by))
+        new = [fact for fact in prepared(told, self.project, self._redact) if _said(fact) not in known]
+        if new:
+            change = FactChange(action="proposed", at=now(), by=f"run {run_id}")
+            await self._store.add_facts(new, change)
 
     async def change(self, updates: Sequence[FactUpdate]) -> list[str]:
         """Accept, discard, edit or replace facts (see `editing`); returns the ids of those that nobody else
@@ -101,26 +126,6 @@ class Brain:
 
     async def history(self, fact_id: str) -> list[FactChange]:
         return await self._store.fact_history(self.project, fact_id)
-
-    async def _add(self, facts: Sequence[Fact], change: FactChange) -> list[str]:
-        return await self._store.add_facts(facts, change) if facts else []
-
-    def _prepared(self, facts: Iterable[Fact]) -> list[Fact]:
-        found: list[Fact] = []
-        moment = now()
-        for fact in facts:
-            clean = cleaned(fact, self._redact)
-            if is_whole(clean):
-                found.append(
-                    msgspec.structs.replace(
-                        clean,
-                        id=clean.id or fact_id(clean),
-                        project=self.project,
-                        created_at=clean.created_at or moment,
-                        updated_at=clean.updated_at or moment,
-                    )
-                )
-        return found
 
 
 def checked_project(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import msgspec
@@ -38,6 +39,23 @@ def cleaned(fact: Fact, redact: Redact) -> Fact:
 def is_whole(fact: Fact) -> bool:
     """Whether it says anything."""
     return bool(fact.subject and fact.predicate and fact.value)
+
+
+def prepared(facts: Iterable[Fact], project: str, redact: Redact) -> list[Fact]:
+    """Facts as a store may take them; what says nothing is left out."""
+    moment = now()
+    clean = [cleaned(fact, redact) for fact in facts]
+    return [
+        msgspec.structs.replace(
+            fact,
+            id=fact.id or fact_id(fact),
+            project=project,
+            created_at=fact.created_at or moment,
+            updated_at=fact.updated_at or moment,
+        )
+        for fact in clean
+        if is_whole(fact)
+    ]
 
 
 def accepted(fact: Fact, by: str) -> FactUpdate:

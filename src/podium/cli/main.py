@@ -65,7 +65,8 @@ def _dispatch(tokens: list[str]) -> int:
 
         tokens = ["@-" if token == "-" else token for token in tokens]
         run_command = command_for(tokens[1:])
-    result: Any = build_app(next(iter(tokens), ""), run_command)(
+    used, inside = [*tokens[:2], "", ""][:2]
+    result: Any = build_app(used, run_command, inside=inside)(
         tokens, exit_on_error=False, print_error=False, result_action="return_value"
     )
     return result if isinstance(result, int) else 0

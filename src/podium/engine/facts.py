@@ -81,9 +81,9 @@ class ProjectShare(msgspec.Struct, frozen=True, kw_only=True):
 class Facts(Protocol):
     """The part of a store that keeps what projects know."""
 
-    async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[str]:
-        """Add those facts whose ids are new in their project, all at once or none; returns their ids. The
-        history of each begins with `change`."""
+    async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
+        """Add those facts whose ids are new in their project, all at once or none; returns them. The history
+        of each begins with `change`."""
         ...
 
     async def change_facts(self, updates: Sequence[FactUpdate], at: str) -> list[str]:

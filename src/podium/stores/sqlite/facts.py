@@ -62,7 +62,7 @@ _SPEND = (
 )
 
 
-def add(db: sqlite3.Connection, facts: Sequence[Fact], change: FactChange) -> list[str]:
+def add(db: sqlite3.Connection, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
     """Those that are new, in a few statements however many they are."""
     words.prepare(db)
     asked = {(fact.project, fact.id): fact for fact in reversed(facts)}  # the first of two with one id
@@ -76,7 +76,7 @@ def add(db: sqlite3.Connection, facts: Sequence[Fact], change: FactChange) -> li
     words.add(db, numbered)
     _remember(db, [(fact, change) for fact in new])
     _revise(db, new)
-    return [fact.id for fact in new]
+    return new
 
 
 def change(db: sqlite3.Connection, updates: Sequence[FactUpdate], at: str) -> list[str]:
@@ -131,6 +131,7 @@ def put_vectors(
     db: sqlite3.Connection, project: str, model: str, vectors: Mapping[str, bytes], charge: Charge
 ) -> None:
     if vectors:
+        _revise(db, [project])
         _VECTORS.execute(
             db, [part for fact, data in vectors.items() for part in (project, model, fact, data)]
         )

@@ -15,7 +15,7 @@ from podium.stores.sqlite.driving import Driving
 class Remembering(Driving):
     """Facts, as `podium.engine.facts.Facts` describes them. Each write is one transaction."""
 
-    async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[str]:
+    async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
         return await self._do(sql.add, facts, change)
 
     async def change_facts(self, updates: Sequence[FactUpdate], at: str) -> list[str]:
