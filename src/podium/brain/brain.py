@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from podium.brain.canon import NAMED, Canon
-from podium.brain.editing import cleaned, now, prepared
+from podium.brain.editing import cleaned, now, prepared, told
 from podium.brain.embedding import open_embedder
 from podium.brain.meaning import Meaning
 from podium.brain.ranking import fuse
@@ -107,9 +107,9 @@ class Brain:
     async def propose(self, run_id: str, facts: Sequence[Fact]) -> None:
         """Let facts wait for review. What canon says already, and what says nothing, is left out; what this
         run has proposed before keeps what was decided about it."""
-        told = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
+        given = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
         known = {_said(fact) for fact in (await self.canon()).facts}
-        new = [fact for fact in prepared(told, self.project, self._redact) if _said(fact) not in known]
+        new = [fact for fact in prepared(given, self.project, self._redact) if _said(fact) not in known]
         if new:
             change = FactChange(action="proposed", at=now(), by=f"run {run_id}")
             await self._store.add_facts(new, change)
@@ -117,7 +117,9 @@ class Brain:
     async def change(self, updates: Sequence[FactUpdate]) -> list[str]:
         """Accept, discard, edit or replace facts (see `editing`); returns the ids of those that nobody else
         has changed since they were read."""
-        clean = [FactUpdate(cleaned(fact, self._redact), change) for fact, change in updates]
+        clean = [
+            FactUpdate(cleaned(fact, self._redact), told(change, self._redact)) for fact, change in updates
+        ]
         return await self._store.change_facts(clean, now())
 
     async def forget(self, ids: Collection[str] | None = None) -> int:

@@ -31,33 +31,38 @@ class Canon:
         self._claims: dict[tuple[str, str], list[tuple[Fact, Claim]]] = defaultdict(list)
         self._aliases: dict[str, str] = {}
         self._partial: dict[str, set[str]] = defaultdict(set)
-        self._read_aliases()
+        self._read_names()
         for fact in facts:
-            self._read(fact)
+            key = self.resolve(fact.subject)
+            self._by_subject[key].append(fact)
+            for claim in claims_of(fact):
+                self._claims[key, claim.predicate].append((fact, claim))
         self.dead = self._find_dead()
         """The fact that tells of a death, by the key of who died."""
 
-    def _read_aliases(self) -> None:
+    def _read_names(self) -> None:
+        """Who goes by other names has to be known before anything is filed under one of them."""
         for fact in self.facts:
-            if predicate_key(fact.predicate) == ALIAS:
-                self._aliases[name_key(fact.value)] = name_key(fact.subject)
-        for fact in self.facts:  # a subject's own name is never somebody else's alias
-            self._aliases.pop(name_key(fact.subject), None)
+            key = name_key(fact.subject)
+            if predicate_key(fact.predicate) == ALIAS and self._root(key) != name_key(fact.value):
+                self._aliases.setdefault(name_key(fact.value), key)  # names in a circle: the first counts
+            if fact.kind == "character":
+                for part in _parts(fact.subject):
+                    self._partial[name_key(part)].add(key)
+        for alias in list(self._aliases):
+            self._aliases[alias] = self._root(alias)
 
-    def _read(self, fact: Fact) -> None:
-        key = name_key(fact.subject)
-        self._by_subject[key].append(fact)
-        for claim in claims_of(fact):
-            self._claims[key, claim.predicate].append((fact, claim))
-        if fact.kind == "character":
-            for part in _parts(fact.subject):
-                self._partial[name_key(part)].add(key)
+    def _root(self, key: str) -> str:
+        """The end of a chain of names."""
+        while key in self._aliases:
+            key = self._aliases[key]
+        return key
 
     def _find_dead(self) -> dict[str, Fact]:
         """The last word on somebody counts: canon may also tell of a return."""
         found: dict[str, Fact] = {}
         for fact in self.facts:
-            key = name_key(fact.subject)
+            key = self.resolve(fact.subject)
             if tells_death(fact):
                 found.setdefault(key, fact)
             elif tells_life(fact):
@@ -91,8 +96,6 @@ class Canon:
         """The key of whoever is meant: the name itself, another name for it, or the first or last name of
         exactly one character."""
         key = name_key(name)
-        if key in self._by_subject:
-            return key
         if key in self._aliases:
             return self._aliases[key]
         partial = self._partial.get(key, set())

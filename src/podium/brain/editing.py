@@ -36,6 +36,12 @@ def cleaned(fact: Fact, redact: Redact) -> Fact:
     return msgspec.structs.replace(clean, **parts)
 
 
+def told(change: FactChange, redact: Redact) -> FactChange:
+    """History without keys: it repeats what facts said."""
+    clean: FactChange = reader(FactChange)(redact(encode(change)))
+    return clean
+
+
 def is_whole(fact: Fact) -> bool:
     """Whether it says anything."""
     return bool(fact.subject and fact.predicate and fact.value)

@@ -35,7 +35,7 @@ _PAST = (
 def _forms(verbs: str) -> frozenset[str]:
     found: set[str] = set()
     for verb in verbs.split():
-        found |= {verb, f"{verb}s", f"{verb}es", f"{verb.removesuffix('e')}ing"}
+        found |= {verb, f"{verb}s", f"{verb}es", f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"}
     return frozenset(found) | {"cries", "replies", "carries"}
 
 

@@ -46,6 +46,9 @@ def find_contradictions(facts: Sequence[Fact], canon: Canon) -> list[Contradicti
 
 # ── another value ──
 
+_SHORT = 3
+"""Words of a value that leaves little room for interpretation."""
+
 
 def _values(fact: Fact, canon: Canon) -> Iterator[Contradiction]:
     key = canon.resolve(fact.subject)
@@ -60,18 +63,18 @@ def _values(fact: Fact, canon: Canon) -> Iterator[Contradiction]:
                 yield Contradiction(
                     new=fact,
                     canon=known,
-                    severity=_severity(fact, known, claim),
+                    severity=_severity(fact, known, claim, said),
                     reason=f"{known.subject}, {known.predicate}: {why}: "
                     f"“{fact.value}” instead of “{known.value}”.",
                 )
 
 
-def _severity(fact: Fact, known: Fact, claim: Claim) -> Severity:
+def _severity(fact: Fact, known: Fact, claim: Claim, said: Claim) -> Severity:
     if claim.predicate == STATUS and tells_life(known) and tells_death(fact):
         return "medium"  # people die as a story goes on
     if claim.predicate in FIXED or "rule" in (fact.kind, known.kind):
         return "high"
-    short = max(len(value_words(fact.value)), len(value_words(known.value))) <= 3
+    short = max(len(value_words(claim.value)), len(value_words(said.value))) <= _SHORT
     return "medium" if short else "low"
 
 

@@ -36,7 +36,7 @@ def _figures(mine: Figures, theirs: Figures) -> str | None:
         return "" if _any_fits(mine.dates, theirs.dates) else "another date"
     pairs = [(a, b) for a in mine.quantities for b in theirs.quantities if a.comparable(b)]
     if not pairs:
-        return None
+        return "" if mine.quantities and theirs.quantities else None
     return "" if any(a.fits(b) for a, b in pairs) else "another number"
 
 

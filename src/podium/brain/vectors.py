@@ -19,7 +19,7 @@ LEAST = 0.2
 """Cosine similarity below which two texts have nothing to do with each other."""
 _SHORT = 192
 """Numbers of a vector that plain Python looks at first."""
-_PROMISING = 8
+_PROMISING = 2
 """So many times the wanted number is compared in full."""
 
 
@@ -52,7 +52,8 @@ class Vectors:
             joined = b"".join(packed[fact] for fact in self._ids)
             self._rows = self._numpy.frombuffer(joined, dtype="<f4").reshape(len(self._ids), -1)
         else:
-            self._rows = [unpack(packed[fact]) for fact in self._ids]
+            self._rows = [packed[fact] for fact in self._ids]
+            self._short = [unpack(row[: _SHORT * 4]) for row in self._rows]
         self._width = size // 4
 
     def nearest(self, query: bytes, limit: int, among: Collection[str] | None = None) -> list[str]:
@@ -70,9 +71,9 @@ class Vectors:
         return list(zip(scores.tolist(), self._ids, strict=True))
 
     def _plain(self, query: list[float], limit: int) -> list[tuple[float, str]]:
-        places = range(len(self._ids))
-        if self._width > _SHORT * 2:
-            short = query[:_SHORT]
-            guesses = [sum(map(mul, short, row)) for row in self._rows]  # `map` ends with the shorter one
-            places = sorted(places, key=lambda place: -guesses[place])[: limit * _PROMISING]
-        return [(sum(map(mul, query, self._rows[place])), self._ids[place]) for place in places]
+        """`map` ends with the shorter one, so the beginnings are compared with the beginning."""
+        guesses = [sum(map(mul, query, row)) for row in self._short]
+        if self._width <= _SHORT:
+            return list(zip(guesses, self._ids, strict=True))
+        places = sorted(range(len(guesses)), key=lambda place: -guesses[place])[: limit * _PROMISING]
+        return [(sum(map(mul, query, unpack(self._rows[place]))), self._ids[place]) for place in places]

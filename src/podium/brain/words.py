@@ -48,9 +48,13 @@ def word_set(text: str) -> frozenset[str]:
 
 def words_of(text: str) -> list[str]:
     """The words of a text in lower case, without accents, possessives and punctuation."""
-    plain = unicodedata.normalize("NFKD", text).replace("’", "'")
-    plain = "".join(letter for letter in plain if not unicodedata.combining(letter)).casefold()
+    plain = text.lower() if text.isascii() else _unaccented(text)
     return [word.removesuffix("'s").removesuffix("s'") or word for word in _WORD.findall(plain)]
+
+
+def _unaccented(text: str) -> str:
+    apart = unicodedata.normalize("NFKD", text).replace("’", "'")
+    return "".join(letter for letter in apart if not unicodedata.combining(letter)).casefold()
 
 
 @lru_cache(maxsize=65536)

@@ -17,6 +17,7 @@ from podium.cli.terminal import print_json, results, say
 from podium.errors import UsageError
 from podium.report.words import count, one_line
 
+_STDIN = ("-", "@-")
 Status = Literal["accepted", "proposed", "discarded", "all"]
 
 
@@ -65,7 +66,7 @@ async def import_(
 
     A line needs subject, predicate and value; a fact whose id the project has already is left as it is.
     """
-    told = read_lines(_read(file), "stdin" if file == "-" else file)
+    told = read_lines(_read(file), "stdin" if file in _STDIN else file)
     if not project and any(not fact.project.strip() for fact in told):
         raise UsageError("Some facts name no project.", hint="Add --project NAME.")
     async with opened(store, create=True) as (settings, opened_store):
@@ -87,7 +88,7 @@ async def import_(
 
 
 def _read(file: str) -> bytes:
-    if file == "-":
+    if file in _STDIN:
         return sys.stdin.buffer.read()
     try:
         return Path(file).read_bytes()
