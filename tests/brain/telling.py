@@ -13,7 +13,8 @@ from podium.brain.rules import Contradiction, find_contradictions
 def fact(text: str, **more: Any) -> Fact:
     """`Elena | eye colour | green`; a character unless told otherwise."""
     subject, predicate, value = (part.strip() for part in text.split("|"))
-    return Fact(**{"kind": "character", "subject": subject, "predicate": predicate, "value": value, **more})
+    given: dict[str, Any] = {"kind": "character", "subject": subject, "predicate": predicate, "value": value}
+    return Fact(**given | more)
 
 
 def canon(*texts: str, **more: Any) -> Canon:

@@ -16,7 +16,7 @@ EDITED = FactChange(action="edited", at="t1", by="test", before={"value": "green
 
 
 def a_fact(number: int = 1, **more: Any) -> Fact:
-    given = {
+    given: dict[str, Any] = {
         "id": f"f{number}", "project": "p", "subject": f"Subject {number}", "predicate": "eye colour",
         "value": "green", "status": "accepted", "created_at": "c", "updated_at": "u0",
     }  # fmt: skip

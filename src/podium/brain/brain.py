@@ -90,9 +90,11 @@ class Brain:
         """What the rules find; an empty list does not mean that a model would find nothing."""
         return find_contradictions(facts, await self.canon())
 
-    async def facts(self, status: Collection[str] = ("accepted",), source_run: str = "") -> list[Fact]:
-        """Facts in the order in which they were told."""
-        return await self._store.list_facts(self.project, status=status, source_run=source_run)
+    async def facts(
+        self, status: Collection[str] = ("accepted",), source_run: str = "", ids: Collection[str] = ()
+    ) -> list[Fact]:
+        """Facts in the order in which they were told; what is empty does not narrow it."""
+        return await self._store.list_facts(self.project, status=status, source_run=source_run, ids=ids)
 
     async def canon(self) -> Canon:
         """Everything that was accepted, as it stands now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from podium.brain.claims import Claim, claims_of
 from podium.brain.life import tells_death, tells_life
@@ -25,49 +25,48 @@ _SHORTEST_PREFIX = 2
 class Canon:
     """Built once for each revision of a project; a thousand facts take some milliseconds."""
 
-    def __init__(self, facts: Sequence[Fact]) -> None:
-        self.facts = facts
+    def __init__(self, facts: Iterable[Fact]) -> None:
+        self.facts = list(facts)
+        self.dead: dict[str, Fact] = {}
+        """The fact that tells of a death, by the key of who died."""
         self._by_subject: dict[str, list[Fact]] = defaultdict(list)
         self._claims: dict[tuple[str, str], list[tuple[Fact, Claim]]] = defaultdict(list)
         self._aliases: dict[str, str] = {}
         self._partial: dict[str, set[str]] = defaultdict(set)
-        self._read_names()
-        for fact in facts:
-            key = self.resolve(fact.subject)
-            self._by_subject[key].append(fact)
-            for claim in claims_of(fact):
-                self._claims[key, claim.predicate].append((fact, claim))
-        self.dead = self._find_dead()
-        """The fact that tells of a death, by the key of who died."""
-
-    def _read_names(self) -> None:
-        """Who goes by other names has to be known before anything is filed under one of them."""
+        for fact in self.facts:  # other names have to be known before anything is filed under one of them
+            self._learn_names(fact)
         for fact in self.facts:
-            key = name_key(fact.subject)
-            if predicate_key(fact.predicate) == ALIAS and self._root(key) != name_key(fact.value):
-                self._aliases.setdefault(name_key(fact.value), key)  # names in a circle: the first counts
-            if fact.kind == "character":
-                for part in _parts(fact.subject):
-                    self._partial[name_key(part)].add(key)
-        for alias in list(self._aliases):
-            self._aliases[alias] = self._root(alias)
+            self._file(fact)
+
+    def add(self, fact: Fact) -> None:
+        """One more, for as long as this lasts: what was filed before is not filed anew."""
+        self.facts.append(fact)
+        self._learn_names(fact)
+        self._file(fact)
+
+    def _learn_names(self, fact: Fact) -> None:
+        key = name_key(fact.subject)
+        if predicate_key(fact.predicate) == ALIAS and self._root(key) != name_key(fact.value):
+            self._aliases.setdefault(name_key(fact.value), key)  # names in a circle: the first counts
+        if fact.kind == "character":
+            for part in _parts(fact.subject):
+                self._partial[name_key(part)].add(key)
+
+    def _file(self, fact: Fact) -> None:
+        key = self.resolve(fact.subject)
+        self._by_subject[key].append(fact)
+        for claim in claims_of(fact):
+            self._claims[key, claim.predicate].append((fact, claim))
+        if tells_death(fact):
+            self.dead.setdefault(key, fact)
+        elif tells_life(fact):  # the last word on somebody counts: canon may also tell of a return
+            self.dead.pop(key, None)
 
     def _root(self, key: str) -> str:
         """The end of a chain of names."""
         while key in self._aliases:
             key = self._aliases[key]
         return key
-
-    def _find_dead(self) -> dict[str, Fact]:
-        """The last word on somebody counts: canon may also tell of a return."""
-        found: dict[str, Fact] = {}
-        for fact in self.facts:
-            key = self.resolve(fact.subject)
-            if tells_death(fact):
-                found.setdefault(key, fact)
-            elif tells_life(fact):
-                found.pop(key, None)
-        return found
 
     # ── names ──
 
@@ -97,9 +96,9 @@ class Canon:
         exactly one character."""
         key = name_key(name)
         if key in self._aliases:
-            return self._aliases[key]
-        partial = self._partial.get(key, set())
-        return next(iter(partial)) if len(partial) == 1 else key
+            return self._root(key)
+        partial = {self._root(whole) for whole in self._partial.get(key, ())}
+        return partial.pop() if len(partial) == 1 else key
 
     def is_named(self, name: str) -> str:
         """The key of a subject that a text is the name of; empty when it is nobody's."""
@@ -108,8 +107,8 @@ class Canon:
 
     def spellings(self, key: str) -> list[tuple[str, ...]]:
         """The words under which somebody may be spoken of, the longest first."""
-        whole = [key, *(alias for alias, meant in self._aliases.items() if meant == key)]
-        parts = [part for part, meant in self._partial.items() if meant == {key}]
+        whole = [key, *(alias for alias in self._aliases if self._root(alias) == key)]
+        parts = [part for part in self._partial if self.resolve(part) == key]
         return sorted({tuple(name.split()) for name in (*whole, *parts)}, key=len, reverse=True)
 
     # ── facts ──
@@ -130,9 +129,9 @@ class Canon:
                 if name in self._by_subject:
                     found[name] = None
                 elif name in self._aliases:
-                    found[self._aliases[name]] = None
+                    found[self._root(name)] = None
                 elif name in self._partial:
-                    found.update(dict.fromkeys(sorted(self._partial[name])))
+                    found.update(dict.fromkeys(sorted(map(self._root, self._partial[name]))))
         return list(found)
 
     def beginning_with(self, text: str) -> list[str]:
@@ -141,7 +140,7 @@ class Canon:
         if len(key) < _SHORTEST_PREFIX:
             return []
         own = [name for name in self._by_subject if name.startswith(key)]
-        others = [meant for alias, meant in self._aliases.items() if alias.startswith(key)]
+        others = [self._root(alias) for alias in self._aliases if alias.startswith(key)]
         return list(dict.fromkeys([*own, *others]))
 
 

@@ -36,7 +36,7 @@ class Embedder(Protocol):
     def price(self) -> Price: ...
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Raises `EmbeddingError`."""
+        """One request. Raises `EmbeddingError`; what it returns is yet to be `checked`."""
         ...
 
     async def close(self) -> None: ...
@@ -57,7 +57,7 @@ class FunctionEmbedder:
             vectors = await given if inspect.isawaitable(given) else given
         except Exception as error:
             raise EmbeddingError(f"{self.name} failed: {type(error).__name__}: {error}.") from error
-        return Embedded(checked(vectors, len(texts), self.name), NOTHING)
+        return Embedded(vectors, NOTHING)
 
     async def close(self) -> None:
         pass

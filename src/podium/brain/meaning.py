@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.brain.embedding import Embedder
+from podium.brain.embedding import Embedder, checked
 from podium.brain.vectors import Vectors, pack
 from podium.engine.events import Charge
 from podium.engine.facts import Fact
@@ -12,8 +12,8 @@ from podium.engine.log import Store
 from podium.errors import EmbeddingError
 from podium.models.model import Usage, charge
 
-AT_ONCE = 512
-"""Facts that are embedded and kept before the next ones: what was paid for is soon safe."""
+AT_ONCE = 128
+"""Facts in one request; what was paid for is kept before the next one."""
 LONGEST = 8000
 """Characters of a text that are embedded; models refuse what is much longer."""
 
@@ -35,14 +35,12 @@ class Meaning:
         vectors = await self._current()
         facts = {fact.id: fact for fact in canon}
         try:
-            query = await self._embedder.embed([text[:LONGEST]])
+            (query,) = await self._embedded([text[:LONGEST]])
         except EmbeddingError as error:
             self.warning = str(error)
             return []
         self.warning = ""
-        if query.charge.calls:
-            await self._store.put_vectors(self._project, self._embedder.name, {}, query.charge)
-        return [facts[fact] for fact in vectors.nearest(pack(query.vectors[0]), limit, facts.keys())]
+        return [facts[fact] for fact in vectors.nearest(query, limit, facts.keys())]
 
     async def embed(self, canon: Sequence[Fact]) -> int:
         """Embed the facts that have no vector of this model yet; returns how many."""
@@ -50,9 +48,9 @@ class Meaning:
         missing = [fact for fact in canon if fact.id not in known]
         for start in range(0, len(missing), AT_ONCE):
             some = missing[start : start + AT_ONCE]
-            done = await self._embedder.embed([text_of(fact) for fact in some])
-            packed = {fact.id: pack(vector) for fact, vector in zip(some, done.vectors, strict=True)}
-            await self._store.put_vectors(self._project, self._embedder.name, packed, done.charge)
+            vectors = await self._embedded([text_of(fact) for fact in some])
+            packed = {fact.id: vector for fact, vector in zip(some, vectors, strict=True)}
+            await self._store.put_vectors(self._project, self._embedder.name, packed)
         if missing:
             self._revision = -1
         return len(missing)
@@ -65,6 +63,13 @@ class Meaning:
 
     async def close(self) -> None:
         await self._embedder.close()
+
+    async def _embedded(self, texts: list[str]) -> list[bytes]:
+        """Count what it cost before anything is made of it."""
+        done = await self._embedder.embed(texts)
+        if done.charge.calls:
+            await self._store.put_vectors(self._project, self._embedder.name, {}, done.charge)
+        return [pack(vector) for vector in checked(done.vectors, len(texts), self._embedder.name)]
 
     async def _current(self) -> Vectors:
         revision = await self._store.project_revision(self._project)

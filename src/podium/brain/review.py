@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from podium.brain.brain import Brain
+from podium.brain.canon import Canon
 from podium.brain.editing import accepted, discarded, edited, replaced
-from podium.brain.rules import Contradiction
+from podium.brain.rules import Contradiction, find_contradictions
 from podium.engine.facts import Fact, FactUpdate
 
 
@@ -41,13 +42,17 @@ class Review:
         return await self._apply([fact], self.outcome.accepted, accept=True)
 
     async def accept_all(self, facts: Sequence[Fact]) -> None:
-        """Everything that contradicts nothing; the rest is left for a closer look. One after the other: the
-        second of two new facts may contradict the first."""
+        """Everything that contradicts nothing, at once; the rest is left for a closer look. The second of two
+        new facts may contradict the first."""
+        canon = Canon((await self.brain.canon()).facts)
+        fitting: list[Fact] = []
         for fact in facts:
-            if await self.clashes(fact):
+            if find_contradictions([fact], canon):
                 self.outcome.conflicting.append(fact.id)
             else:
-                await self.accept(fact)
+                canon.add(fact)
+                fitting.append(fact)
+        await self._apply(fitting, self.outcome.accepted, accept=True)
 
     async def discard(self, facts: Sequence[Fact]) -> None:
         await self._apply(facts, self.outcome.discarded, accept=False)
@@ -59,7 +64,8 @@ class Review:
             return fact
         if not await self._done([edited(fact, self._by, **changed)], self.outcome.edited):
             return None
-        return next(one for one in await self.brain.facts(()) if one.id == fact.id)
+        (after,) = await self.brain.facts((), ids=[fact.id])
+        return after
 
     async def replace(self, fact: Fact) -> bool:
         """Accept a fact in the place of the canon that it contradicts."""

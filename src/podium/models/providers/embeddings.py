@@ -8,7 +8,6 @@ from typing import Any
 
 from openai import APIConnectionError, APIStatusError, OpenAIError
 
-from podium.engine.events import NOTHING
 from podium.errors import EmbeddingError
 from podium.models.catalogue import Access
 from podium.models.faults import retried
@@ -17,8 +16,6 @@ from podium.models.providers.backends import open_client
 from podium.models.providers.opening import rates_for
 from podium.settings import OwnPrice
 
-AT_ONCE = 128
-"""Texts in one request."""
 ATTEMPTS = 3
 
 
@@ -33,14 +30,9 @@ class HostedEmbedder:
         self._client, self._close = open_client(access)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        vectors: list[list[float]] = []
-        spent = NOTHING
-        for start in range(0, len(texts), AT_ONCE):
-            some = list(texts[start : start + AT_ONCE])
-            reply = await self._ask(some)
-            spent += charge(self.price, Usage(_tokens(reply, some)))
-            vectors += _vectors(reply, len(some), self.name)
-        return Embedded(vectors, spent)
+        """One request, tried up to three times."""
+        reply = await self._ask(list(texts))
+        return Embedded(_vectors(reply), charge(self.price, Usage(_tokens(reply, texts))))
 
     async def close(self) -> None:
         await self._close()
@@ -51,7 +43,7 @@ class HostedEmbedder:
                 return await self._client.embeddings.create(
                     model=self._model, input=texts, encoding_format="float"
                 )
-            except OpenAIError as error:
+            except (OpenAIError, ValueError) as error:  # what is no JSON is a ValueError
                 if attempt == ATTEMPTS or not _worth_another(error):
                     raise EmbeddingError(
                         f"{self.name} gave no embeddings: {_told(error)}.",
@@ -61,15 +53,17 @@ class HostedEmbedder:
         raise AssertionError("the last attempt returns or raises")
 
 
-def _worth_another(error: OpenAIError) -> bool:
+def _worth_another(error: Exception) -> bool:
     if isinstance(error, APIStatusError):
         return retried(error.status_code)
     return isinstance(error, APIConnectionError)
 
 
-def _told(error: OpenAIError) -> str:
+def _told(error: Exception) -> str:
     if isinstance(error, APIStatusError):
         return f"HTTP {error.status_code}"
+    if not isinstance(error, OpenAIError):
+        return "the answer is not what was asked for"
     return str(error).rstrip(".") or type(error).__name__
 
 
@@ -79,12 +73,14 @@ def _tokens(reply: Any, texts: Sequence[str]) -> int:
     return told if isinstance(told, int) else sum(len(text.encode()) for text in texts)
 
 
-def _vectors(reply: Any, count: int, name: str) -> list[list[float]]:
-    try:
-        found = sorted(reply.data, key=lambda one: one.index)
-        vectors = [list(one.embedding) for one in found]
-    except (AttributeError, TypeError) as error:
-        raise EmbeddingError(f"{name} answered with something else than embeddings.") from error
-    if len(vectors) != count:
-        raise EmbeddingError(f"{name} answered with {len(vectors)} vectors for {count} texts.")
-    return vectors
+def _vectors(reply: Any) -> list[Any]:
+    """In the order of the texts; what is missing or odd in it is for the caller to find."""
+    data: Any = getattr(reply, "data", None) or []
+    numbered: list[tuple[int, Any]] = [
+        (getattr(one, "index", 0) or 0, getattr(one, "embedding", None) or []) for one in data
+    ]
+    return [vector for _, vector in sorted(numbered, key=_first)]
+
+
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]
