@@ -12,6 +12,8 @@ DEATHS = [
     "Marcus | dies | in the fire",
     "Marcus | killed by | the captain",
     "Marcus | is | dead",
+    "Marcus | was killed | during the storm",
+    "Marcus | is dead | true",
     "Marcus | cause of death | drowning",
     "Marcus | date of death | 12 March 1987",
 ]
@@ -38,7 +40,11 @@ def test_an_act_in_the_past_weighs_less() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Scene 7 | action | Marcus walks in and shakes the rain off", "Elena | talks to | then Marcus answers"],
+    [
+        "Scene 7 | action | Marcus walks in and shakes the rain off",
+        "Elena | talks to | then Marcus answers",
+        "Scene 9 | dialogue | Marcus (softly): We should go.",
+    ],
 )
 def test_an_act_of_the_dead_in_what_is_told_of_others_is_found(text: str) -> None:
     (found,) = clashes("Marcus | status | dead", text, kind="scene")
@@ -69,6 +75,11 @@ def test_the_dead_may_be_remembered(text: str) -> None:
         "Marcus | death | faked",
         "Marcus | status | presumed dead",
         "Marcus | status | alive",
+        "Marcus | killed | the captain",
+        "Marcus | father's death | in 1990",
+        "Marcus | fear | death",
+        "Marcus | wife | dead",
+        "Marcus | is dead | no",
     ],
 )
 def test_who_may_live_is_not_dead(text: str) -> None:

@@ -13,6 +13,10 @@ from podium.engine.facts import Fact
 _DEATHS = word_set(
     "die dies died death killed murdered executed drowned drowns perished perishes dead deceased slain"
 )
+_DEATH_WORDS = word_set("death cause of date day year place manner time the his her how")
+_TAKEN = word_set("killed murdered executed drowned slain")
+"""Of these it takes more to know who is dead: `killed | the captain` tells of somebody else."""
+_PASSIVE = word_set("is was were gets got been by in at during")
 _ALIVE = word_set("alive survives survived living revived resurrected")
 _UNSURE = word_set(
     "almost nearly fake fakes faked presumed believed rumoured rumored supposedly thought not no never false "
@@ -39,6 +43,8 @@ def _forms(verbs: str) -> frozenset[str]:
     return frozenset(found) | {"cries", "replies", "carries"}
 
 
+_SCRIPT = word_set("dialogue line lines says speech script exchange")
+"""Where `Marcus: …` means that Marcus speaks."""
 ACTS = _forms(f"{_SPEECH} {_DEEDS}") | {"dialogue", "line", "lines"}
 PAST_ACTS = word_set(_PAST)
 
@@ -57,9 +63,19 @@ def tells_death(fact: Fact) -> bool:
     words = set(words_of(f"{fact.predicate} {fact.value}"))
     if words & _UNSURE:
         return False
-    if set(words_of(fact.predicate)) & _DEATHS:
+    if _is_death(words_of(fact.predicate)):
         return True
     return any(_is_state(claim, "dead") for claim in claims_of(fact))
+
+
+def _is_death(predicate: list[str]) -> bool:
+    """`dies in`, `was killed by` and `cause of death`, but not `killed` or `father's death`."""
+    if "death" in predicate:
+        return set(predicate) <= _DEATH_WORDS
+    if set(predicate) & _TAKEN:
+        return bool(set(predicate) & _PASSIVE)
+    head = next((word for word in predicate if word not in _PASSIVE), "")
+    return head in _DEATHS
 
 
 def tells_life(fact: Fact) -> bool:
@@ -84,7 +100,10 @@ def act_of_other(fact: Fact, names: Collection[tuple[str, ...]]) -> str:
     if is_apart(fact):
         return ""
     words = words_of(fact.value)
+    spoken = bool(set(words_of(fact.predicate)) & _SCRIPT)
     for name in names:
+        if spoken and re.search(rf"\b{re.escape(' '.join(name))}\b\s*(\([^)]*\))?\s*:", fact.value.lower()):
+            return "dialogue"
         for place in range(len(words) - len(name) + 1):
             if tuple(words[place : place + len(name)]) == name:
                 verb = _verb(words[place + len(name) :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 _UNITS: dict[str, tuple[str, float]] = {
@@ -32,6 +33,10 @@ _SPOKEN = re.compile(
     rf"\b(?:({'|'.join(_TENS)})[\s-]+({'|'.join(_ONES[1:10])})|({'|'.join([*_ONES, *_TENS])}))\b"
 )
 _FEET = re.compile(r"(\d+)\s*(?:'|ft\b|feet\b|foot\b)\s*(\d+)\s*(?:\"|''|in\b|inch(?:es)?\b)?")
+_HOURS = re.compile(r"\b(\d+)\s*h(?:ours?|rs?)?\s*(?:and\s+)?(\d{1,2})\s*(?:m|min|mins|minutes?)?\b")
+_METRES = re.compile(r"\b(\d)\s*m\s*(\d{2})\b")
+_SCALES = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_DECADE = re.compile(r"\b(\d+0)'?s\b")
 _NUMBER = re.compile(r"(?<![\w.])(-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:[.,]\d+)?)\s*-?(%|[a-z]+)?")
 _ABOUT = re.compile(
     r"\b(about|around|roughly|circa|ca|approximately|nearly|almost|some|over|early|mid|late)\b"
@@ -53,6 +58,8 @@ _ISO = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
 _DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b\.?(?:,?\s+(\d{{4}}))?")
 _MONTH_FIRST = re.compile(rf"\b({_MONTH})\b\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(\d{{4}}))?")
 _MONTH_YEAR = re.compile(rf"\b({_MONTH})\b\.?,?\s+(\d{{4}})\b")
+_SLASHED = re.compile(r"\b\d{1,2}[/.]\d{1,2}[/.](\d{4})\b")
+"""Day and month may stand in either order: only the year is certain."""
 _YEAR = re.compile(r"^\s*(?:in\s+|the\s+year\s+|year\s+)?(1\d{3}|2[01]\d{2})\s*$")
 
 
@@ -76,13 +83,18 @@ class Quantity(NamedTuple):
     amount: float = 0.0
     """In the measure that its dimension is counted in here."""
     about: bool = False
+    unit: float = 1.0
+    """The size of its unit; 0 for two units together, as in feet and inches."""
+    span: float = 0.0
+    """How far it reaches beyond its number: the 1920s reach 9 years."""
 
     def fits(self, other: Quantity) -> bool:
-        """The same but for rounding; more room where one of them is only about right."""
-        room = 0.1 if self.about or other.about else 0.01
-        mine, theirs = (
-            (self.amount, other.amount) if self.dimension and other.dimension else (self.number, other.number)
-        )
+        """The same. What was converted may be rounded; more room where one is only about right."""
+        if self.span or other.span:
+            return self.number <= other.number + other.span and other.number <= self.number + self.span
+        measured = self.dimension and other.dimension
+        mine, theirs = (self.amount, other.amount) if measured else (self.number, other.number)
+        room = 0.1 if self.about or other.about else 0.01 if measured and self.unit != other.unit else 1e-9
         return abs(mine - theirs) <= room * max(abs(mine), abs(theirs), 1e-9)
 
     def comparable(self, other: Quantity) -> bool:
@@ -104,9 +116,16 @@ def figures_of(text: str) -> Figures:
     dates, plain = _take_dates(plain)
     found: list[Quantity] = []
 
-    def feet(match: re.Match[str]) -> str:
-        metres = int(match[1]) * 0.3048 + int(match[2]) * 0.0254
-        found.append(Quantity(metres, "length", metres, about))
+    def both(dimension: str, first: float, second: float) -> Callable[[re.Match[str]], str]:
+        def take(match: re.Match[str]) -> str:
+            amount = int(match[1]) * first + int(match[2]) * second
+            found.append(Quantity(amount, dimension, amount, about, unit=0))
+            return " "
+
+        return take
+
+    def decade(match: re.Match[str]) -> str:
+        found.append(Quantity(float(match[1]), "", float(match[1]), about, span=9))
         return " "
 
     def number(match: re.Match[str]) -> str:
@@ -115,11 +134,25 @@ def figures_of(text: str) -> Figures:
             float(raw.replace(",", "")) if re.search(r",\d{3}(\D|$)", raw) else float(raw.replace(",", "."))
         )
         dimension, factor = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s")) or ("", 1.0)
-        found.append(Quantity(value, dimension, value * factor, about))
+        found.append(Quantity(value, dimension, value * factor, about, unit=factor if dimension else 1))
         return " " if dimension else f" {unit}"
 
-    rest = _NUMBER.sub(number, _FEET.sub(feet, plain))
+    plain = _FEET.sub(both("length", 0.3048, 0.0254), _scaled(plain))
+    plain = _METRES.sub(both("length", 1.0, 0.01), _HOURS.sub(both("time", 3600.0, 60.0), plain))
+    rest = _NUMBER.sub(number, _DECADE.sub(decade, plain))
     return Figures(dates, found, _ABOUT.sub(" ", rest) if found or dates else rest)
+
+
+def _scaled(text: str) -> str:
+    """`5 million` and `1 hundred 99` as one number each."""
+    for word, factor in _SCALES.items():
+        pattern = rf"\b(\d+(?:\.\d+)?)\s+{word}s?\b(?:\s+(?:and\s+)?(\d+)\b)?"
+        text = re.sub(
+            pattern,
+            lambda match, factor=factor: f"{round(float(match[1]) * factor + int(match[2] or 0))}",
+            text,
+        )
+    return text
 
 
 def _digits(match: re.Match[str]) -> str:
@@ -137,6 +170,8 @@ def _take_dates(text: str) -> tuple[list[Date], str]:
                 Date(int(part["y"] or 0), _MONTHS.get(month) or int(month or 0), int(part.get("d") or 0))
             )
         text = pattern.sub(" ", text)
+    found += [Date(int(match[1])) for match in _SLASHED.finditer(text)]
+    text = _SLASHED.sub(" ", text)
     if not found and (year := _YEAR.match(text)):
         return [Date(int(year[1]))], ""
     return found, text

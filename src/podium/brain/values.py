@@ -15,6 +15,10 @@ ALIKE = 0.5
 _NOISE = frozenset({"old", "age", "aged", "year", "born", "tall", "high", "long", "dark", "light", "bright",
                     "deep", "pale", "very", "quite", "eye", "hair"})  # fmt: skip
 """Words that only shade a value."""
+_OPPOSITES = (
+    ("short", "long"), ("short", "tall"), ("young", "old"), ("left", "right"), ("high", "low"),
+    ("open", "closed"), ("straight", "curly"), ("rich", "poor"), ("alive", "dead"), ("married", "single"),
+)  # fmt: skip
 _NOT = frozenset({"not", "no"})
 
 
@@ -35,9 +39,13 @@ def _figures(mine: Figures, theirs: Figures) -> str | None:
     if mine.dates and theirs.dates:
         return "" if _any_fits(mine.dates, theirs.dates) else "another date"
     pairs = [(a, b) for a in mine.quantities for b in theirs.quantities if a.comparable(b)]
-    if not pairs:
-        return "" if mine.quantities and theirs.quantities else None
+    if not pairs:  # figures beside words, or figures of different things: only a model could tell
+        return "" if any((*mine[:2], *theirs[:2])) else None
     return "" if any(a.fits(b) for a, b in pairs) else "another number"
+
+
+def _parted(mine: frozenset[str], theirs: frozenset[str], one: str, other: str) -> bool:
+    return one in mine and other in theirs and other not in mine and one not in theirs
 
 
 def _any_fits(mine: list[Date], theirs: list[Date]) -> bool:
@@ -52,7 +60,10 @@ def _words(new: str, canon: str, *, figured: bool = False) -> str:
         return "one denies the other" if mine <= theirs or theirs <= mine else ""
     if denied:
         return "another value"
-    if (colours := mine & COLOURS) and (others := theirs & COLOURS):
+    if any(_parted(mine, theirs, one, other) for pair in _OPPOSITES for one, other in (pair, pair[::-1])):
+        return "the opposite"
+    colours, others = mine & COLOURS, theirs & COLOURS
+    if colours or others:  # a colour beside something else may tell of something else
         return "" if colours <= others or others <= colours else "another colour"
     mine, theirs = mine - _NOISE or mine, theirs - _NOISE or theirs
     if not mine or not theirs or mine <= theirs or theirs <= mine:
