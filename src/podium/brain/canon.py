@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from podium.brain.claims import Claim, claims_of
-from podium.brain.life import tells_death, tells_life
+from podium.brain.life import DeadNames, tells_death, tells_life
 from podium.brain.predicates import ALIAS, predicate_key
 from podium.brain.words import name_key, word_set, words_of
 from podium.engine.facts import Fact
@@ -29,6 +29,7 @@ class Canon:
         self.facts = list(facts)
         self.dead: dict[str, Fact] = {}
         """The fact that tells of a death, by the key of who died."""
+        self._dead_names: DeadNames | None = None
         self._by_subject: dict[str, list[Fact]] = defaultdict(list)
         self._claims: dict[tuple[str, str], list[tuple[Fact, Claim]]] = defaultdict(list)
         self._aliases: dict[str, str] = {}
@@ -45,6 +46,7 @@ class Canon:
         self._file(fact)
 
     def _learn_names(self, fact: Fact) -> None:
+        self._dead_names = None
         key = name_key(fact.subject)
         if predicate_key(fact.predicate) == ALIAS and self._root(key) != name_key(fact.value):
             self._aliases.setdefault(name_key(fact.value), key)  # names in a circle: the first counts
@@ -105,11 +107,15 @@ class Canon:
         key = self.resolve(name)
         return key if key in self._by_subject else ""
 
-    def spellings(self, key: str) -> list[tuple[str, ...]]:
-        """The words under which somebody may be spoken of, the longest first."""
-        whole = [key, *(alias for alias in self._aliases if self._root(alias) == key)]
-        parts = [part for part in self._partial if self.resolve(part) == key]
-        return sorted({tuple(name.split()) for name in (*whole, *parts)}, key=len, reverse=True)
+    def names_of_the_dead(self) -> DeadNames:
+        """The words under which the dead may be spoken of."""
+        if self._dead_names is None:
+            found: DeadNames = defaultdict(list)
+            for name in dict.fromkeys((*self.dead, *self._aliases, *self._partial)):
+                if (key := self.resolve(name)) in self.dead:
+                    found[name.split()[0]].append((tuple(name.split()), key))
+            self._dead_names = found
+        return self._dead_names
 
     # ── facts ──
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 from podium.brain.claims import Claim, claims_of
 from podium.brain.predicates import STATUS
 from podium.brain.words import SPELLINGS, word_set, words_of
 from podium.engine.facts import Fact
+
+DeadNames = dict[str, list[tuple[tuple[str, ...], str]]]
+"""Names of the dead as words, with the key of whom each means, by their first word."""
 
 _DEATHS = word_set(
     "die dies died death killed murdered executed drowned drowns perished perishes dead deceased slain"
@@ -94,22 +96,26 @@ def act_of(fact: Fact) -> str:
     return _verb([word for word in words_of(fact.predicate) if word not in ("is", "are", "was")])
 
 
-def act_of_other(fact: Fact, names: Collection[tuple[str, ...]]) -> str:
-    """The verb by which somebody of these names acts in what is told of somebody or something else:
+def acts_of_others(fact: Fact, names: DeadNames) -> dict[str, str]:
+    """Who of these acts in what is told of somebody or something else, by key, and by which verb:
     `Scene 7 | action | Marcus walks in`."""
-    if is_apart(fact):
-        return ""
     words = words_of(fact.value)
-    spoken = bool(set(words_of(fact.predicate)) & _SCRIPT)
-    for name in names:
-        if spoken and re.search(rf"\b{re.escape(' '.join(name))}\b\s*(\([^)]*\))?\s*:", fact.value.lower()):
-            return "dialogue"
-        for place in range(len(words) - len(name) + 1):
+    found: dict[str, str] = {}
+    for place, word in enumerate(words):
+        for name, key in names.get(word, ()):
             if tuple(words[place : place + len(name)]) == name:
-                verb = _verb(words[place + len(name) :])
+                verb = _verb(words[place + len(name) :]) or _spoken(fact, name)
                 if verb:
-                    return verb
-    return ""
+                    found.setdefault(key, verb)
+    return {} if not found or is_apart(fact) else found
+
+
+def _spoken(fact: Fact, name: tuple[str, ...]) -> str:
+    """`Marcus: We should go.`"""
+    if not set(words_of(fact.predicate)) & _SCRIPT:
+        return ""
+    line = rf"\b{re.escape(' '.join(name))}\b\s*(\([^)]*\))?\s*:"
+    return "dialogue" if re.search(line, fact.value.lower()) else ""
 
 
 def is_apart(fact: Fact) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from podium.brain.canon import Canon
 from podium.brain.claims import Claim, claims_of
-from podium.brain.life import PAST_ACTS, act_of, act_of_other, tells_death, tells_life
+from podium.brain.life import PAST_ACTS, act_of, acts_of_others, tells_death, tells_life
 from podium.brain.predicates import FIXED, STATUS, is_single
 from podium.brain.values import difference
 from podium.brain.words import value_words
@@ -91,9 +91,11 @@ def _life(fact: Fact, canon: Canon) -> Iterator[Contradiction]:
             yield _undead(fact, death, "lives", "critical")
         elif not tells_death(fact) and (verb := act_of(fact)):
             yield _undead(fact, death, f"acts (“{verb}”)", "high" if verb in PAST_ACTS else "critical")
-    for dead, known in canon.dead.items():
-        if dead != key and (verb := act_of_other(fact, canon.spellings(dead))):
-            yield _undead(fact, known, f"acts (“{verb}”)", "high" if verb in PAST_ACTS else "critical")
+    for dead, verb in acts_of_others(fact, canon.names_of_the_dead()).items():
+        if dead != key:
+            yield _undead(
+                fact, canon.dead[dead], f"acts (“{verb}”)", "high" if verb in PAST_ACTS else "critical"
+            )
 
 
 def _undead(fact: Fact, death: Fact, what: str, severity: Severity) -> Contradiction:
