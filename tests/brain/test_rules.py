@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from podium.brain import Fact
+from podium.brain.canon import Canon
+from podium.brain.rules import find_contradictions
 from tests.brain.telling import canon, clashes
 
 CONTRADICTIONS = [
@@ -94,6 +99,13 @@ def test_names_in_a_circle_end() -> None:
     assert clashes(known, "B | eye colour | blue")
 
 
+def test_names_without_letters_are_names_too() -> None:
+    known = canon("🦊 | eye colour | green", "??? | status | dead")
+    assert clashes(known, "🦊 | eyes | blue")
+    assert not clashes(known, "🐺 | eyes | blue")
+    assert clashes(known, "??? | says | Hello")
+
+
 def test_a_fact_does_not_contradict_itself() -> None:
     known = canon("Elena | eye colour | green")
     assert clashes(known, "Elena | eye colour | blue", id="0") == []
@@ -103,3 +115,20 @@ def test_one_pair_is_told_once_with_what_weighs_most() -> None:
     known = canon("Marcus | status | dead")
     (found,) = clashes(known, "Marcus | status | alive")
     assert found.severity == "critical"
+
+
+FACTS = st.builds(
+    Fact,
+    subject=st.text() | st.sampled_from(["Elena", "Elena Marsh", "Marcus"]),
+    predicate=st.text() | st.sampled_from(["eyes", "alias", "status", "dies", "says", "is"]),
+    value=st.text() | st.sampled_from(["green", "Elena", "dead", "alive", "Marcus walks in", "34 years old"]),
+    kind=st.sampled_from(["character", "scene", "place"]),
+)
+
+
+@given(st.lists(FACTS, max_size=6), st.lists(FACTS, max_size=3))
+def test_whatever_facts_say_the_rules_come_to_an_end(known: list[Fact], new: list[Fact]) -> None:
+    canon = Canon(known)
+    find_contradictions(new, canon)
+    canon.names()
+    canon.mentioned(" ".join(fact.value for fact in new))

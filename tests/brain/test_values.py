@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from podium.brain.values import difference
 
@@ -97,3 +99,19 @@ def test_a_name_stands_for_whom_it_names() -> None:
     names = {"ellie": "elena", "elena": "elena"}
     assert difference("Ellie", "Elena", lambda text: names.get(text.lower(), "")) == ""
     assert difference("Ida", "Elena", lambda text: names.get(text.lower(), "")) == "another value"
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["green", "not", "5", "ft", "1987", "million", "about", "3/4/1987", "'", "May", "h", "30s", ","]
+    ),
+    max_size=8,
+).map(" ".join)
+
+
+@given(WORDS | st.text(), WORDS | st.text())
+@example("9" * 5000, "9" * 400 + " million")
+@example("9" * 15 + " million", "1e999")
+def test_any_two_texts_can_be_compared_and_the_order_does_not_matter(one: str, two: str) -> None:
+    assert bool(difference(one, two)) == bool(difference(two, one))
+    assert difference(one, one) == ""

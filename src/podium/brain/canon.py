@@ -112,7 +112,7 @@ class Canon:
         if self._dead_names is None:
             found: DeadNames = defaultdict(list)
             for name in dict.fromkeys((*self.dead, *self._aliases, *self._partial)):
-                if (key := self.resolve(name)) in self.dead:
+                if name and (key := self.resolve(name)) in self.dead:
                     found[name.split()[0]].append((tuple(name.split()), key))
             self._dead_names = found
         return self._dead_names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 _UNITS: dict[str, tuple[str, float]] = {
@@ -33,6 +34,8 @@ _SPOKEN = re.compile(
     rf"\b(?:({'|'.join(_TENS)})[\s-]+({'|'.join(_ONES[1:10])})|({'|'.join([*_ONES, *_TENS])}))\b"
 )
 _FEET = re.compile(r"(\d+)\s*(?:'|ft\b|feet\b|foot\b)\s*(\d+)\s*(?:\"|''|in\b|inch(?:es)?\b)?")
+_ENDLESS = re.compile(r"\d{16}")
+"""A code, not a number: nothing to count with."""
 _HOURS = re.compile(r"\b(\d+)\s*h(?:ours?|rs?)?\s*(?:and\s+)?(\d{1,2})\s*(?:m|min|mins|minutes?)?\b")
 _METRES = re.compile(r"\b(\d)\s*m\s*(\d{2})\b")
 _SCALES = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
@@ -109,8 +112,11 @@ class Figures(NamedTuple):
     rest: str
 
 
+@lru_cache(maxsize=8192)
 def figures_of(text: str) -> Figures:
     """Take the dates and numbers out of a text."""
+    if _ENDLESS.search(text):
+        return Figures([], [], text)
     plain = _SPOKEN.sub(_digits, text.casefold().replace("’", "'").replace("″", '"').replace("′", "'"))
     about = bool(_ABOUT.search(plain))
     dates, plain = _take_dates(plain)

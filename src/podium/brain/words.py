@@ -62,7 +62,7 @@ def name_key(name: str) -> str:
     """A name as it is compared: `The Dr. Elena Marsh` and `elena marsh` are one."""
     words = words_of(name)
     kept = [word for word in words if word not in _ARTICLES and word not in _TITLES]
-    return " ".join(kept or words)
+    return " ".join(kept or words) or " ".join(name.casefold().split())  # a name may be a 🦊
 
 
 @lru_cache(maxsize=65536)
