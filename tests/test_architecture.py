@@ -34,6 +34,7 @@ HEAVY = {"pydantic", "pydantic_ai", "jinja2", "rich", "nh3", "markdown_it", "fas
 
 LAZY = {
     ("models/registry.py", "podium.models.providers.opening"): "hosted models take a second to import",
+    ("brain/embedding.py", "podium.models.providers.embeddings"): "hosted ones take a second to import",
     ("models/offers.py", "podium.models.prices"): "the price tables take a while to load",
     ("cli/commands/models.py", "podium.cli.trial"): "only `models test` makes a call, in a run of its own",
     ("api/launch.py", "podium.tracing.follow"): "nothing of tracing is loaded when it is off",
@@ -239,9 +240,10 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
         "import podium",
         COMMAND.format(arguments=["--help"]),
         COMMAND.format(arguments=["runs"]),
+        COMMAND.format(arguments=["brain", "show"]),
         "from podium.workflows import SHIPPED, presentation_of; [presentation_of(name) for name in SHIPPED]",
     ],
-    ids=["import podium", "podium --help", "podium runs", "how workflows are shown"],
+    ids=["import podium", "podium --help", "podium runs", "podium brain show", "how workflows are shown"],
 )
 def test_nothing_slow_is_imported_early(code: str, tmp_path: Path) -> None:
     assert sorted(loaded_by(code, tmp_path) & set(SLOW_TO_IMPORT)) == []

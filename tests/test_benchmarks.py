@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks.asking import Asked
 from benchmarks.asking import measure as measure_asking
+from benchmarks.brain import measure as measure_brain
 from benchmarks.common import FULL, QUICK, WORKLOADS
 from benchmarks.machine import file_system
 from benchmarks.orchestration import ideal
@@ -89,3 +90,10 @@ def test_the_report_judges_goals_and_names_what_failed() -> None:
 def test_the_file_system_of_a_folder_is_told(tmp_path: Path) -> None:
     assert file_system(Path("/proc")) in {"proc", "unknown"}
     assert file_system(tmp_path)
+
+
+async def test_a_department_s_brain_work_is_measured(tmp_path: Path) -> None:
+    found = await measure_brain(50, tmp_path)
+    assert found.facts == 50
+    assert found.first >= found.names > 0
+    assert found.whole == found.search + found.names + found.contradictions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -340,3 +341,16 @@ def test_keys_are_looked_for_under_their_own_names() -> None:
     given = {"B": " two ", "C": "three"}
     assert variable("A", "B", "C", env=given) == "two"
     assert variable("A", env=given) == ""
+
+
+def test_the_file_of_an_embedding_function_counts_from_the_settings_file(tmp_path: Path) -> None:
+    (tmp_path / "podium.toml").write_text('[brain]\nembedding = "python:own.py:embed"\n')
+    below = tmp_path / "below"
+    below.mkdir()
+    settings = Settings.load(below, {"PODIUM_CONFIG": os.devnull})
+    assert settings.brain.embedding == f"python:{tmp_path / 'own.py'}:embed"
+
+
+def test_an_embedding_model_of_a_provider_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "podium.toml").write_text('[brain]\nembedding = "ollama:nomic-embed-text"\n')
+    assert Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull}).brain.embedding == "ollama:nomic-embed-text"

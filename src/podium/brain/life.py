@@ -1,0 +1,139 @@
+"""Life and death: who is dead, and who acts all the same."""
+
+from __future__ import annotations
+
+import re
+
+from podium.brain.claims import Claim, claims_of
+from podium.brain.predicates import STATUS
+from podium.brain.words import SPELLINGS, word_set, words_of
+from podium.engine.facts import Fact
+
+DeadNames = dict[str, list[tuple[tuple[str, ...], str]]]
+"""Names of the dead as words, with the key of whom each means, by their first word."""
+
+_DEATHS = word_set(
+    "die dies died death killed murdered executed drowned drowns perished perishes dead deceased slain"
+)
+_DEATH_WORDS = word_set("death cause of date day year place manner time the his her how")
+_TAKEN = word_set("killed murdered executed drowned slain")
+"""Of these it takes more to know who is dead: `killed | the captain` tells of somebody else."""
+_PASSIVE = word_set("is was were gets got been by in at during")
+_ALIVE = word_set("alive survives survived living revived resurrected")
+_UNSURE = word_set(
+    "almost nearly fake fakes faked presumed believed rumoured rumored supposedly thought not no never false "
+    "unknown threatens fears feared wants tries plans may might could undead will someone somebody"
+)
+"""With one of these nobody is dead for certain."""
+
+_SPEECH = "say speak tell ask answer shout whisper talk reply call sing laugh narrate warn argue explain cry"
+_DEEDS = (
+    "walk run enter fight arrive leave drive kill meet visit attend climb open close take give hold sit "
+    "stand eat drink write read look watch smile kiss hug dance ride sail travel return appear join lead "
+    "follow grab throw search find hide escape attack save rescue confront help"
+)
+_PAST = (
+    "said spoke told asked answered shouted whispered talked replied called sang laughed warned walked ran "
+    "entered fought arrived left drove met visited attended climbed appeared returned joined"
+)
+
+
+def _forms(verbs: str) -> frozenset[str]:
+    found: set[str] = set()
+    for verb in verbs.split():
+        found |= {verb, f"{verb}s", f"{verb}es", f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"}
+    return frozenset(found) | {"cries", "replies", "carries"}
+
+
+_SCRIPT = word_set("dialogue line lines says speech script exchange")
+"""Where `Marcus: …` means that Marcus speaks."""
+ACTS = _forms(f"{_SPEECH} {_DEEDS}") | {"dialogue", "line", "lines"}
+PAST_ACTS = word_set(_PAST)
+
+_APART = re.compile(
+    r"\b(flash\s?backs?|memor(y|ies)|remembers?|remembered|ghosts?|spirits?|dreams?|visions?|recordings?|letters?"
+    r"|photographs?|photos?|portraits?|corpse|dead body|funeral|grave|tomb|years ago|earlier|hallucinat\w+"
+    r"|imagin\w+|before (his|her|their|the) death|undead|haunts?|resurrect\w*|diary|will and testament)\b",
+    re.IGNORECASE,
+)
+"""Where the dead may speak."""
+_ADVERBS = word_set("then now still slowly quietly softly suddenly also again finally calmly angrily")
+
+
+def tells_death(fact: Fact) -> bool:
+    """Whether a fact says for certain that its subject is dead."""
+    words = set(words_of(f"{fact.predicate} {fact.value}"))
+    if words & _UNSURE:
+        return False
+    if _is_death(words_of(fact.predicate)):
+        return True
+    return any(_is_state(claim, "dead") for claim in claims_of(fact))
+
+
+def _is_death(predicate: list[str]) -> bool:
+    """`dies in`, `was killed by` and `cause of death`, but not `killed` or `father's death`."""
+    if "death" in predicate:
+        return set(predicate) <= _DEATH_WORDS
+    if set(predicate) & _TAKEN:
+        return bool(set(predicate) & _PASSIVE)
+    head = next((word for word in predicate if word not in _PASSIVE), "")
+    return head in _DEATHS
+
+
+def tells_life(fact: Fact) -> bool:
+    """Whether a fact says that its subject lives."""
+    if set(words_of(fact.value)) & _UNSURE:
+        return False
+    if set(words_of(fact.predicate)) & _ALIVE and "no" not in words_of(fact.value):
+        return True
+    return any(_is_state(claim, "alive") for claim in claims_of(fact))
+
+
+def act_of(fact: Fact) -> str:
+    """The verb by which a fact's subject acts; empty: it does not, or only in a memory."""
+    if is_apart(fact):
+        return ""
+    return _verb([word for word in words_of(fact.predicate) if word not in ("is", "are", "was")])
+
+
+def acts_of_others(fact: Fact, names: DeadNames) -> dict[str, str]:
+    """Who of these acts in what is told of somebody or something else, by key, and by which verb:
+    `Scene 7 | action | Marcus walks in`."""
+    words = words_of(fact.value)
+    found: dict[str, str] = {}
+    for place, word in enumerate(words):
+        for name, key in names.get(word, ()):
+            if tuple(words[place : place + len(name)]) == name:
+                verb = _verb(words[place + len(name) :]) or _spoken(fact, name)
+                if verb:
+                    found.setdefault(key, verb)
+    return {} if not found or is_apart(fact) else found
+
+
+def _spoken(fact: Fact, name: tuple[str, ...]) -> str:
+    """`Marcus: We should go.`"""
+    if not set(words_of(fact.predicate)) & _SCRIPT:
+        return ""
+    line = rf"\b{re.escape(' '.join(name))}\b\s*(\([^)]*\))?\s*:"
+    return "dialogue" if re.search(line, fact.value.lower()) else ""
+
+
+def is_apart(fact: Fact) -> bool:
+    """A memory, a ghost, a letter: nothing that happens now."""
+    return bool(_APART.search(f"{fact.subject} {fact.predicate} {fact.value} {fact.quote}"))
+
+
+def _verb(words: list[str]) -> str:
+    for word in words[:2]:
+        if word in ACTS or word in PAST_ACTS:
+            return word
+        if word not in _ADVERBS:
+            return ""
+    return ""
+
+
+def _is_state(claim: Claim, state: str) -> bool:
+    if claim.predicate != STATUS:
+        return False
+    words = {SPELLINGS.get(word, word) for word in words_of(claim.value)}
+    return state in words or (state == "dead" and bool(words & _DEATHS))
