@@ -80,6 +80,13 @@ def _shown(kind: int, value: int) -> float:
     return value / _NANO if kind == 0 else value
 
 
+def _reserve(closing: float, limit: int | None) -> int:
+    """At least one call of a few, but never the only one: what a run costs must be enough to run it."""
+    if not closing or limit is None or limit < 2:
+        return 0
+    return max(1, math.floor(closing * limit))
+
+
 class Scope:
     """One ceiling and what counts against it."""
 
@@ -91,7 +98,7 @@ class Scope:
         self.path = path
         usd = None if budget.usd is None else round(budget.usd * _NANO)
         self.limit: tuple[int | None, int | None, int | None] = (usd, budget.tokens, budget.calls)
-        self.withheld: list[int] = [math.ceil(closing * limit) if limit else 0 for limit in self.limit]
+        self.withheld: list[int] = [_reserve(closing, limit) for limit in self.limit]
         """The closing reserve: only steps inside `run.closing()` draw on it."""
         self.spent = [0, 0, 0]
         self.reserved = [0, 0, 0]

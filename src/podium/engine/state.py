@@ -136,8 +136,8 @@ class RunState:
             self._apply_run(event)
         elif isinstance(data, ArtifactCreated):
             self.artifacts[event.path] = data
-        elif isinstance(data, BudgetExhausted):
-            self.exhausted = data
+        elif isinstance(data, BudgetExhausted) and (not data.scope or self.exhausted is None):
+            self.exhausted = data  # a branch's own ceiling says less than the run's
         if self.status in {"running", "waiting"}:
             self.status = "waiting" if self.questions and not self._running else "running"
 

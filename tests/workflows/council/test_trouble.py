@@ -149,7 +149,7 @@ async def test_out_of_budget_what_is_there_is_scored_from_the_reserve(store: Sto
     found = await hold(store, team, preset="extended", budget=Budget(calls=10))
     assert (found.status, found.stop_reason) == ("partial", "budget")
     assert team.tasks[-1] == "validate"
-    assert len(team.calls) == 9
+    assert len(team.calls) == 10, "nothing of the reserve is left over"
     assert (found.output["final_idea"]["id"], found.output["scored"]) == ("I1", True)
     assert found.output["status"] == "partial"
     assert "report.html" in [one.name for one in found.artifacts]
@@ -189,7 +189,15 @@ async def test_another_model_takes_over_without_saying_again_what_was_said(store
     assert found.output["messages"][: len(before)] == first.output["messages"][:-1]
 
 
-@pytest.mark.parametrize("calls", range(1, 17))
+async def test_a_budget_of_what_it_costs_is_enough(store: Store) -> None:
+    """The last words may draw on the reserve, so nothing of it is left over."""
+    for preset, calls in (("standard", 6), ("extended", 16), ("full", 25)):
+        team = Team()
+        found = await hold(store, team, preset=preset, budget=Budget(calls=calls))
+        assert (found.status, len(team.calls)) == ("completed", calls), preset
+
+
+@pytest.mark.parametrize("calls", range(1, 16))
 async def test_every_budget_ends_as_partial_with_the_best_so_far(store: Store, calls: int) -> None:
     team = Team()
     found = await hold(store, team, preset="extended", budget=Budget(calls=calls))

@@ -10,6 +10,7 @@ import podium
 from podium.engine.budget import Budget
 from podium.engine.loading import load_module
 from podium.engine.log import Store
+from podium.engine.state import RunState
 from tests.workflows.tree.team import (
     Team,
     Told,
@@ -474,6 +475,24 @@ async def test_out_of_budget_the_root_aggregates_what_is_there_from_the_reserve(
     assert replayed.output == whole.output
 
 
+async def test_a_budget_of_what_it_costs_is_enough_and_nothing_is_asked_twice(store: Store) -> None:
+    """plan, a: plan, execute, b: plan, execute, aggregate: six calls."""
+    team = Team({"plan": plan(band(0, "a", "b"))})
+    found = await grow(store, team, budget=Budget(calls=6), concurrency=1)
+    assert (found.status, len(team.calls)) == ("completed", 6)
+    tight = Team({"plan": plan(band(0, "a", "b"))})
+    first = await grow(store, tight, budget=Budget(calls=5), concurrency=1)
+    assert (first.status, len(tight.calls)) == ("partial", 5)
+    told = RunState.of(row.to_event(first.run_id) for row in await store.read(first.run_id))
+    assert told.exhausted is not None
+    assert (told.exhausted.scope, told.exhausted.limit) == ("", 5), "the run's own ceiling is what to raise"
+    whole = await (
+        await podium.resume(first.run_id, model=tight, store=store, budget=Budget(calls=9))
+    ).result()
+    assert whole.status == "completed"
+    assert len(tight.calls) == 5 + 2, "what was missing, and the root again because it sees more"
+
+
 async def test_without_any_reserve_the_tree_is_reported_as_it_stands(store: Store) -> None:
     team = Team({"plan": plan(band(0, "a", "b", parallel=False))})
     found = await grow(store, team, budget=Budget(calls=3, usd=None), concurrency=1)
@@ -508,7 +527,7 @@ async def test_a_person_may_approve_or_reject_the_roots_plan(store: Store) -> No
         assert waiting.status == "waiting"
         (question,) = waiting.questions.values()
         assert question.question == "Carry out this plan of 3 steps? a plan"
-        assert question.details == ["band 0: Do a", "band 0: Do b", "band 1: Do c"]
+        assert question.details == ["band 1: Do a", "band 1: Do b", "band 2: Do c"]
         await podium.answer(handle.run_id, answer, store=store)
         ended = await (await podium.resume(handle.run_id, model=team, store=store)).result()
         assert ended.status == status, ended.error

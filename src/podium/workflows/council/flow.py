@@ -43,7 +43,7 @@ from podium.workflows.council.verdict import select, settle, validate
 
 __all__ = ["WORKFLOW", "rehearsal"]
 
-CLOSING = 0.2
+CLOSING = 0.12
 """Share of every ceiling that is kept for the scores of a discussion that is out of budget."""
 
 Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
@@ -101,10 +101,11 @@ async def _hold(table: Table) -> Outcome | Partial:
         await kickoff(table)
         for number in range(1, table.terms.rounds + 1):
             await explore(table, number)
-        await judge(table)
-        accepted = await _accepted(table)
-        if accepted:
-            await visualize(table)
+        async with table.run.closing():  # these are the last words that the reserve is kept for
+            await judge(table)
+            accepted = await _accepted(table)
+            if accepted:
+                await visualize(table)
     except BudgetExhaustedError:
         return await _close(table)
     await publish(table, accepted=accepted)

@@ -174,7 +174,7 @@ async def _check_gate(grown: Tree, node: Node, plan: Plan) -> None:
     """With `--approve plan` a person sees the root's plan before anything of it is done."""
     if not node.is_root:
         return
-    steps = [f"band {band.index}: {step.title}" for band in ordered(plan) for step in band.steps]
+    steps = [f"band {band.index + 1}: {step.title}" for band in ordered(plan) for step in band.steps]
     question = f"Carry out this plan of {len(steps)} steps? {plan.summary}"
     if not await grown.run.approved("plan", question, details=steps):
         raise PlanRejectedError
@@ -269,15 +269,17 @@ async def _aggregate(
     children = list(attempt.returned.values())
     telling.status(grown, node, "aggregating", "aggregator")
     try:
-        if out_of_budget(children):
+        if node.is_root or out_of_budget(children):  # the root's result is what the reserve is kept for
             answer = await _ask_in_closing(grown, node, notes, children)
         else:
             answer = await _ask_aggregator(grown, node, notes, children)
-    except BudgetExhaustedError:
+    except BudgetExhaustedError as error:
+        if node.is_root:
+            return error
         try:
             answer = await _ask_in_closing(grown, node, notes, children)
-        except BudgetExhaustedError as error:
-            return error
+        except BudgetExhaustedError as still:
+            return still
     notes.add("Aggregator", answer.scratchpad)
     telling.aggregated(grown, node, children, answer)
     return answer
