@@ -249,3 +249,13 @@ async def test_a_divergence_is_told_once(
         await podium.replay(first.run_id, workflow=three_steps(program), store=store)
     gc.collect()
     assert [record.getMessage() for record in caplog.records] == []
+
+
+async def test_a_given_reply_of_the_wrong_shape_stops_the_fork_and_costs_nothing(
+    store: Store, program: Program
+) -> None:
+    first = await podium.run(three_steps(program), "go", store=store)
+    forked = await program.forked(store, first.run_id, "b", three_steps(program), reply={"a": 1})
+    assert forked.status == "failed"
+    assert "The reply that was given for b does not fit" in forked.error
+    assert program.ran == [], "neither b nor what follows it was done in its place"

@@ -135,3 +135,24 @@ def test_a_plain_function_marked_as_a_workflow_is_one_clear_sentence(tmp_path: P
     with pytest.raises(WorkflowLoadError) as refused:
         load_workflow(str(path))
     assert str(refused.value) == "The workflow flow is not an `async def` function."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"budget": {"calls": 3}}, "The budget is not a podium.Budget"),
+        ({"options": [1]}, "The options are not a mapping"),
+        ({"request": None}, "The request is empty"),
+        ({"approve": "plan"}, "has no gate plan"),
+    ],
+)
+async def test_a_program_that_starts_a_run_wrongly_is_told_so(
+    store: Store, wrong: dict[str, Any], said: str
+) -> None:
+    async def plain(run: podium.Run, request: str) -> str:
+        return request
+
+    given: dict[str, Any] = {"request": "go", **wrong}
+    with pytest.raises(UsageError, match=said):
+        await podium.run(podium.Workflow(plain, "plain"), given.pop("request"), store=store, **given)
+    assert await store.list_runs() == []

@@ -299,3 +299,9 @@ def test_a_bare_word_is_judged_by_the_check_too() -> None:
     assert isinstance(find("yes", kind, check=lambda word: ""), Found)
     found = find("yes", kind, check=lambda word: f"{word} is not wanted")
     assert found == Mismatch("yes is not wanted")
+
+
+def test_a_valid_reply_is_found_however_long_it_is() -> None:
+    found = find(json.dumps({"title": "x" * 4_200_000, "score": 0.5}), Idea)
+    assert isinstance(found, Found)
+    assert len(found.value.title) == 4_200_000

@@ -48,9 +48,8 @@ async def start(
 ) -> RunHandle:
     """Start a run. When this returns, the run is in the log and survives whatever happens next."""
     found = find_workflow(workflow) if isinstance(workflow, str) else workflow
-    gates = found.check_gates(approve)
-    if isinstance(request, str) and not request.strip():
-        raise UsageError("The request is empty.", hint="Say what the run should do.")
+    gates = found.check_gates([approve] if isinstance(approve, str) else approve)
+    _check_start(request, budget, options)
     if concurrency is not None and concurrency < 0:
         raise UsageError("The concurrency must be 0 (no limit) or more.")
     checked = found.prepare(request, options or {})
@@ -241,6 +240,16 @@ async def _resumed(
         config=changes, concurrency=config.get("concurrency", 0),
     )  # fmt: skip
     return driver, models
+
+
+def _check_start(request: Any, budget: Any, options: Any) -> None:
+    """What a program may get wrong, told before anything is opened."""
+    if request is None or (isinstance(request, str) and not request.strip()):
+        raise UsageError("The request is empty.", hint="Say what the run should do.")
+    if not isinstance(budget, Budget | None):
+        raise UsageError("The budget is not a podium.Budget.", hint="Write it as podium.Budget(calls=20).")
+    if not isinstance(options, Mapping | None):
+        raise UsageError("The options are not a mapping of names to values.")
 
 
 def _first(*limits: int | None) -> int | None:

@@ -83,7 +83,10 @@ async def _store(settings: Settings) -> Check:
     except (PodiumError, OSError) as error:
         hint = error.hint if isinstance(error, PodiumError) else ""
         return Check("store", "fail", f"{settings.store}: {error}", hint or "Choose another with --store.")
-    mode, fsync_ms = _measure(settings.store)
+    try:
+        mode, fsync_ms = _measure(settings.store)
+    except OSError as error:  # a file system that can only be read
+        return Check("store", "fail", f"{settings.store}: {error}", "Nothing can be written there.")
     told = f"{settings.store}, journal {mode}, a durable write takes {fsync_ms:.1f} ms"
     if mode.lower() != "wal":
         return Check("store", "warn", told, "Write-ahead logging is off here: is this a network file system?")

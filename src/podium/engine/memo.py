@@ -47,6 +47,8 @@ class Done(msgspec.Struct):
     result: bytes | None = None
     """`None`: it is larger than `KEEP_BYTES` and stays in the store."""
     blob: str = ""
+    edited: bool = False
+    """A person gave it in the place of what the step gave."""
 
 
 class Memo:
@@ -167,7 +169,7 @@ class Memo:
         data = _COMPLETED.decode(row.data)
         small = len(data.result) <= KEEP_BYTES and not data.blob
         self.done[row.path] = Done(
-            row.seq, data.fingerprint, bytes(data.result) if small else None, data.blob
+            row.seq, data.fingerprint, bytes(data.result) if small else None, data.blob, data.edited
         )
         self.failed.pop(row.path, None)
         self._under_way.discard(row.path)

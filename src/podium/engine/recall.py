@@ -10,7 +10,7 @@ from podium.engine.core import Core
 from podium.engine.effect import failure_from
 from podium.engine.events import StepStale
 from podium.engine.memo import Done
-from podium.errors import BudgetExhaustedError
+from podium.errors import BudgetExhaustedError, UsageError
 
 NOT_HELD = object()
 """What `recall` answers for a step that has to run."""
@@ -59,6 +59,11 @@ async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read)
         if core.replaying:
             raise core.diverged(path, f"the recorded result no longer fits: {error}") from error
         core.check()
+        if done.edited:  # somebody meant it: to ask a model instead would cost money and hide the mistake
+            raise UsageError(
+                f"The reply that was given for {path} does not fit: {' '.join(str(error).split())[:500]}",
+                hint="Fork again with a reply of the shape that `podium show RUN STEP` shows.",
+            ) from error
         mark_stale(core, branch, path, "the recorded result no longer fits its type")
         return NOT_HELD
 

@@ -66,7 +66,7 @@ def find(
     cut off at its longest (not `whole`) nothing is guessed. `check` may find fault with what fits."""
     read = codec.reader(returns)
     problems: list[tuple[bool, int, str]] = []
-    for candidate in _candidates(text[:_LONGEST], whole):
+    for candidate in (*_very_long(text), *_candidates(text[:_LONGEST], whole)):
         try:
             value = read(candidate)
             data = codec.encode(codec.decode(candidate))
@@ -85,6 +85,12 @@ def find(
         # The largest piece of real JSON is the one that was meant; a `[1]` in the prose before it is not.
         return Mismatch(max(problems)[2])
     return _bare_word(text.strip()[:_LONGEST], returns, check)
+
+
+def _very_long(text: str) -> Iterator[bytes]:
+    """A reply that is longer than what is searched, and JSON from its first to its last character."""
+    if len(text) > _LONGEST and _looks_like_json(text[:100].lstrip()):
+        yield text.strip().encode("utf-8", "replace")
 
 
 def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> Found | Mismatch:

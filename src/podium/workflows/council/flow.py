@@ -256,8 +256,8 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     """What is wrong with a team or a folder is told before any model is asked."""
     terms = terms_of(options.get("preset", "standard"), roles=_roles(options.get("roles")))
     prepared = dict(options)
-    if options.get("roles"):
-        prepared["roles"] = ",".join(terms.team)
+    if "roles" in options:
+        prepared["roles"] = ",".join(terms.team) if options["roles"] else ""
     if (options.get("files") or options.get("web")) and RESEARCHER not in terms.team:
         raise UsageError(
             "Only the researcher uses files and the web, and there is none in the team.",
