@@ -1,0 +1,313 @@
+"""A department at work: brief, specialists, review, synthesis; or the head alone. Its failure is data."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from podium.engine.branch import Failed, Ok
+from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.workflows.studio import events, roles
+from podium.workflows.studio.batch import run_batch
+from podium.workflows.studio.canon import RECALLED
+from podium.workflows.studio.choosing import choose_specialists
+from podium.workflows.studio.contracts import (
+    Brief,
+    DepartmentReport,
+    DepartmentStatus,
+    ReportMetadata,
+    SpecialistResult,
+)
+from podium.workflows.studio.policy import (
+    SYNTHESIS_RETRIES,
+    contradictions_among,
+    department_score,
+    formula_score,
+    specialists_wanted,
+    split_decisions,
+)
+from podium.workflows.studio.specialist import Trying, run_specialist
+from podium.workflows.studio.working import Department, Studio
+
+T = TypeVar("T")
+
+PARTIAL_SYNTHESIS = "partial_synthesis_failure"
+
+
+class HeadFailedError(Exception):
+    """A head could not do it, however often it was asked."""
+
+
+class EmptyAnswerError(Exception):
+    """A head wrote nothing."""
+
+
+@dataclass
+class Made:
+    """What a department has so far."""
+
+    complexity: str
+    results: list[SpecialistResult] = field(default_factory=list[SpecialistResult])
+    output: str = ""
+    made_by: str = ""
+    """Path of the step that wrote the output."""
+    flags: list[str] = field(default_factory=list[str])
+    contradictions: list[str] = field(default_factory=list[str])
+    decisions: list[str] = field(default_factory=list[str])
+    analysis_time: int = 0
+
+    @property
+    def accepted(self) -> list[SpecialistResult]:
+        return [one for one in self.results if one.is_accepted and one.output]
+
+    @property
+    def best(self) -> SpecialistResult | None:
+        return max(self.accepted, key=lambda one: one.quality_score, default=None)
+
+
+async def run_department(studio: Studio, department: Department) -> DepartmentReport:
+    """Whatever happens in it, a department comes to a report."""
+    made = Made(studio.complexity)
+    active = sum(spec.active for spec in department.spec.specialists.values())
+    wanted = min(specialists_wanted(studio.complexity, studio.choices.specialists), active)
+    studio.run.emit(
+        events.DepartmentStarted(
+            department=department.key, name=department.spec.name, complexity=studio.complexity,
+            specialists=wanted, missing=list(department.missing),
+        )
+    )  # fmt: skip
+    began = await studio.clock()
+    error: Exception | None = None
+    try:
+        department = await _remember(studio, department)
+        await _work(studio, department, made, wanted, began)
+    except (HeadFailedError, BudgetExhaustedError) as problem:
+        error = problem
+    report = _report(studio, department, made, error, await studio.clock() - began)
+    _tell_end(studio, report, error)
+    return report
+
+
+async def _work(studio: Studio, department: Department, made: Made, wanted: int, began: int) -> None:
+    """With specialists: brief, work, synthesis. Without, or if none was good enough: the head alone."""
+    if wanted:
+        brief = await _brief(studio, department, wanted)
+        department = replace(department, approach=brief.approach)
+        chosen = choose_specialists(
+            department.key, department.spec, studio.request, brief.required_skills, wanted, studio.meanings,
+            studio.learnt,
+        )  # fmt: skip
+        made.analysis_time = await studio.clock() - began
+        made.results, exhausted = await _specialists(studio, department, chosen)
+        if exhausted is not None:
+            raise exhausted
+    if made.accepted:
+        await _synthesize(studio, department, made)
+    else:
+        await _write_alone(studio, department, made)
+
+
+async def _remember(studio: Studio, department: Department) -> Department:
+    """What the project knows that has to do with the request."""
+    if studio.canon is None:
+        return department
+    lines = await studio.run.step("recall", studio.canon.recall, studio.request, RECALLED, returns=list[str])
+    return replace(department, canon=tuple(lines))
+
+
+# ── the head ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def by_head(retries: int, ask: Callable[[list[str]], Awaitable[T]]) -> tuple[T, int]:
+    """An answer of the head and how often it was asked: again after an error, with what went wrong."""
+    errors: list[str] = []
+    while True:
+        try:
+            return await ask(errors), len(errors) + 1
+        except (StepFailedError, EmptyAnswerError) as error:
+            said = error.reason if isinstance(error, StepFailedError) else str(error)
+            errors = [*errors, f"Attempt {len(errors) + 1}: {said}"]
+            if len(errors) > retries:
+                raise HeadFailedError(f"the head failed {len(errors)} times; last: {said}") from error
+
+
+async def _brief(studio: Studio, department: Department, wanted: int) -> Brief:
+    offered = [
+        {"name": spec.name, "specialization": spec.specialization, "skills": spec.skills}
+        for spec in department.spec.specialists.values()
+        if spec.active
+    ]
+
+    async def ask(errors: list[str]) -> Brief:
+        return await studio.run.ask(
+            roles.head_of(department.spec.head), "brief", returns=Brief, request=studio.request,
+            wanted=wanted, specialists=offered, errors=errors, context=department.context(),
+        )  # fmt: skip
+
+    return (await by_head(department.spec.max_retries, ask))[0]
+
+
+async def _write_alone(studio: Studio, department: Department, made: Made) -> None:
+    rejected = [f"{one.agent_name}: {one.review_notes}" for one in made.results]
+
+    async def ask(errors: list[str]) -> str:
+        text = await studio.run.ask(
+            roles.head_of(department.spec.head), "head_execute", request=studio.request, rejected=rejected,
+            errors=errors, context=department.context(),
+        )  # fmt: skip
+        return _not_empty(text)
+
+    made.output, asked = await by_head(department.spec.max_retries, ask)
+    made.made_by = _path(studio, "head_execute", asked)
+
+
+async def _synthesize(studio: Studio, department: Department, made: Made) -> None:
+    """A new text from everything accepted; if the head cannot write one, the best of them stands in."""
+    made.contradictions = contradictions_among({one.agent_name: one.output for one in made.accepted})
+    rounds, fallback = 0, ""
+    try:
+        for rounds in range(1, studio.choices.synthesis_rounds + 1):
+            text, asked = await _draft(studio, department, made, SYNTHESIS_RETRIES if rounds == 1 else 0)
+            made.made_by = _path(studio, "synthesize", rounds - 1 + asked)
+            made.output, made.decisions = split_decisions(text)
+    except HeadFailedError as error:
+        best = made.best
+        if not made.output and best is not None:
+            made.output, fallback = best.output, best.agent_name
+            made.made_by = best.agent_id
+            made.flags.append(PARTIAL_SYNTHESIS)
+            studio.run.warn(f"{department.spec.name}: {error}; the best specialist's work stands in.")
+    studio.run.emit(
+        events.Synthesized(
+            department=department.key, inputs=len(made.accepted), rounds=rounds, fallback=fallback,
+            contradictions=made.contradictions, decisions=made.decisions,
+        )
+    )  # fmt: skip
+
+
+async def _draft(studio: Studio, department: Department, made: Made, retries: int) -> tuple[str, int]:
+    outputs = [
+        {"name": one.agent_name, "specialization": one.specialization, "score": f"{one.quality_score:g}",
+         "note": one.review_notes if one.review_status == "revision-needed" else "", "output": one.output}
+        for one in made.accepted
+    ]  # fmt: skip
+
+    async def ask(errors: list[str]) -> str:
+        text = await studio.run.ask(
+            roles.head_of(department.spec.head), "synthesize", request=studio.request, outputs=outputs,
+            contradictions=made.contradictions, draft=made.output, errors=errors,
+            context=department.context(),
+        )  # fmt: skip
+        return _not_empty(text)
+
+    return await by_head(retries, ask)
+
+
+def _not_empty(text: str) -> str:
+    if not text.strip():
+        raise EmptyAnswerError("the answer was empty")
+    return text.strip()
+
+
+def _path(studio: Studio, task: str, nth: int) -> str:
+    return f"{studio.run.path}/{task}" + (f"#{nth}" if nth > 1 else "")
+
+
+# ── specialists ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def _specialists(
+    studio: Studio, department: Department, chosen: list[str]
+) -> tuple[list[SpecialistResult], BudgetExhaustedError | None]:
+    """Side by side, or one after the other where the team file says so."""
+    if studio.choices.batch_grading and department.spec.allow_parallel_execution:
+        tryings = await run_batch(studio, department, chosen)
+        results = [one.reviewed() for one in tryings]
+    else:
+        tryings = [Trying.begin(studio, department, key) for key in chosen]
+        results = await _graded_one_by_one(studio, department, {one.key: one for one in tryings})
+    stopped = [one.exhausted for one in tryings if one.exhausted is not None]
+    return results, stopped[0] if stopped else None
+
+
+async def _graded_one_by_one(
+    studio: Studio, department: Department, tryings: dict[str, Trying]
+) -> list[SpecialistResult]:
+    outcomes: dict[str, Ok[SpecialistResult] | Failed] = {}
+    if department.spec.allow_parallel_execution:
+        outcomes = await studio.run.gather({key: run_specialist(one) for key, one in tryings.items()})
+    else:
+        for key, trying in tryings.items():
+            outcomes |= await studio.run.gather({key: run_specialist(trying)})
+    return [_kept(tryings[key], outcome) for key, outcome in outcomes.items()]
+
+
+def _kept(trying: Trying, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
+    """A branch that broke in an unforeseen way is a rejected specialist as well."""
+    if isinstance(outcome, Ok):
+        return outcome.value
+    if isinstance(outcome.error, BudgetExhaustedError):
+        trying.exhausted = outcome.error
+    else:
+        trying.error = f"{type(outcome.error).__name__}: {outcome.error}"
+    return trying.reviewed()
+
+
+# ── the report ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _report(
+    studio: Studio, department: Department, made: Made, error: Exception | None, took: int
+) -> DepartmentReport:
+    scores = [one.quality_score for one in made.results]
+    statuses = [one.review_status for one in made.results]
+    score = department_score(statuses, scores) if error is None else 0.0
+    if isinstance(error, BudgetExhaustedError) and made.best is not None:
+        made.output, made.made_by = made.output or made.best.output, made.made_by or made.best.agent_id
+        score = formula_score(statuses, scores)
+    accepted = sum(one.is_accepted for one in made.results)
+    return DepartmentReport(
+        department_id=f"dept-{department.key}", department_name=department.spec.name,
+        head_execution_id=f"{studio.run.id}:{made.made_by}" if made.made_by else "", output=made.output,
+        quality_score=score, specialist_results=made.results,
+        metadata=ReportMetadata(
+            analysis_time=made.analysis_time, specialists_used=len(made.results), total_execution_time=took,
+            successful_specialists=accepted, failed_specialists=len(made.results) - accepted,
+        ),
+        complexity=made.complexity, status=_status(error),
+        formula_score=formula_score(statuses, scores) if made.results else None, flags=made.flags,
+        contradictions=made.contradictions, decisions=made.decisions, error=str(error or ""),
+        missing=list(department.missing),
+    )  # fmt: skip
+
+
+def _status(error: Exception | None) -> DepartmentStatus:
+    if error is None:
+        return "completed"
+    return "unfinished" if isinstance(error, BudgetExhaustedError) else "failed"
+
+
+def _tell_end(studio: Studio, report: DepartmentReport, error: Exception | None) -> None:
+    if error is not None:
+        reason = "budget" if report.status == "unfinished" else "error"
+        studio.run.emit(
+            events.DepartmentFailed(
+                department=report.key, name=report.department_name, error=report.error, reason=reason
+            )
+        )
+        return
+    studio.run.emit(
+        events.DepartmentCompleted(
+            department=report.key, name=report.department_name, score=report.quality_score,
+            formula_score=report.formula_score, accepted=report.metadata.successful_specialists,
+            specialists=report.metadata.specialists_used, flags=report.flags,
+        )
+    )  # fmt: skip
+
+
+def told_missing(reports: Sequence[DepartmentReport]) -> list[str]:
+    """What dependents hear about departments that delivered nothing."""
+    return [
+        f"{one.department_name}: {one.error or 'it delivered nothing'}" for one in reports if not one.output
+    ]
