@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from podium.report.markdown import cell
 from podium.report.prose import prose
@@ -120,8 +120,8 @@ def to_page(
 ) -> str:
     """A self-contained page: no script, nothing remote, light, dark and on paper."""
     environment = Environment(
-        loader=PackageLoader("podium.workflows.studio"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        loader=ChoiceLoader([PackageLoader("podium.workflows.studio"), PackageLoader("podium.report")]),
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     filters: dict[str, Any] = {"prose": prose, "one_line": one_line, "safe_text": safe, "count": count}
     environment.filters.update(filters)
