@@ -54,7 +54,7 @@ def rehearse_execution(call: Call) -> str:
     what, topic, words = part[1] if part else call.agent, _topic(call), keywords(call.prompt, 4)
     tries = _attempt(call)
     lines = [f"### {what.capitalize()}: {topic}", f"{LABEL} {call.agent} would write this part."]
-    first, second = pick(ANGLES, call.agent), pick(ANGLES, call.agent, "second")
+    first, second = _angle(call.agent, 0), _angle(call.agent, 1)
     lines.append(f"- {' and '.join(words[:2]).capitalize()}, {first}.\n- {words[-1].capitalize()}, {second}.")
     if tries > 1:
         lines.append(f"Written anew with the head's feedback, attempt {tries}.")
@@ -91,7 +91,7 @@ def rehearse_synthesis(call: Call) -> str:
     again = " Second look: tightened." if "# Your last draft" in call.prompt else ""
     lines = [
         f"{LABEL} {call.agent} would make one text of {len(parts)} parts on “{topic}”.{again}",
-        "\n".join(f"- From the {name}: {pick(ANGLES, name)}." for name in parts),
+        "\n".join(f"- From the {name}: {_angle(call.agent, nth)}." for nth, name in enumerate(parts)),
     ]
     return "\n\n".join(lines)
 
@@ -101,7 +101,7 @@ def rehearse_head(call: Call) -> str:
     topic = _topic(call)
     return (
         f"{LABEL} {call.agent} would write this alone: “{topic}”.\n\n"
-        f"- {pick(ANGLES, call.agent, topic).capitalize()}.\n- {pick(ANGLES, topic).capitalize()}."
+        f"- {_angle(call.agent, 0).capitalize()}.\n- {_angle(call.agent, 1).capitalize()}."
     )
 
 
@@ -143,6 +143,11 @@ def rehearse_aggregation(call: Call) -> str:
         f"{LABEL} Here the master would sum up what {listed} made of “{_topic(call)}”, "
         "so that somebody who reads only this knows what there is."
     )
+
+
+def _angle(who: str, nth: int) -> str:
+    """Something to say: other people begin with other things, and nobody repeats one at once."""
+    return ANGLES[(number(who) + nth) % len(ANGLES)]
 
 
 def _topic(call: Call) -> str:
