@@ -134,7 +134,8 @@ def test_the_lines_read_as_a_story() -> None:
 def test_trouble_is_loud() -> None:
     told = lines(
         routed(), started("story"), specialist("story", "plot"),
-        reviewed("story", "plot", 0, "rejected", "gone"), failed("story"), started("visual", 0, "Story Department: the head failed"),
+        reviewed("story", "plot", 0, "rejected", "gone"), failed("story"),
+        started("visual", 0, "Story Department: the head failed"),
         ("visual", events.Synthesized(department="visual", inputs=2, rounds=1, fallback="Colour Specialist",
                                       contradictions=[], decisions=[])),
         completed("visual", 90, "partial_synthesis_failure"), failed("visual", "no calls left", "budget"),
@@ -187,7 +188,7 @@ def test_a_resumed_run_goes_on_with_what_was_stopped() -> None:
 
 def test_the_summary_counts_what_matters() -> None:
     assert shown(*STORY, failed("visual"), conflict("the door")).summary() == (
-        "2 departments · 1 without a result · 1 of 1 specialist accepted · 1 retry · 1 conflict"
+        "1 of 2 departments done · 1 of 1 specialist accepted · 1 retry · 1 conflict"
     )
     assert StudioPresentation().summary() == ""
 
@@ -195,7 +196,7 @@ def test_the_summary_counts_what_matters() -> None:
 def test_reports_begin_with_the_deliverable_and_tell_how_it_came_about() -> None:
     resolved = ("", events.ConflictResolved(id="c1", round=1, by="story", reason=f"cheaper {HOSTILE}"))
     found = conflict(f"the door {HOSTILE}")
-    output = {"deliverable": "# The answer\n\n*Well.*", "routing": {}}
+    output: dict[str, Any] = {"deliverable": "# The answer\n\n*Well.*", "routing": {}}
     entries = [*STORY, failed("visual", f"gone {HOSTILE}"), found, resolved]
     made = shown(*entries)
     events_log = log(*entries, ("", RunCompleted(output=output)))

@@ -51,9 +51,9 @@ class StudioPresentation(Presentation):
         departments = self.studio.departments.values()
         if not departments:
             return ""
-        told = [count(len(departments), "department")]
-        failed = sum(one.status in ("failed", "unfinished") for one in departments)
-        told += [f"{failed} without a result"] if failed else []
+        done = sum(one.status == "completed" for one in departments)
+        whole = count(len(departments), "department")
+        told = [whole if done == len(departments) else f"{done} of {whole} done"]
         reviewed = [each for one in departments for each in one.specialists.values() if each.status]
         if reviewed:
             passed = sum(each.status != "rejected" for each in reviewed)
