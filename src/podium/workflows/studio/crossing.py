@@ -70,33 +70,33 @@ async def _find(crossing: Crossing, number: int) -> None:
         studio.run.warn(f"The departments could not be checked against each other: {error.reason}")
         studio.run.emit(events.Validated(round=number, conflicts=0, error=error.reason))
         return
-    for one in found.conflicts:
-        _note(crossing, one, number)
+    new = [made for one in found.conflicts if (made := _noted(crossing, one)) is not None]
     studio.run.emit(events.Validated(round=number, conflicts=len(crossing.open_conflicts)))
+    for made in new:
+        studio.run.emit(
+            events.ConflictFound(
+                id=made.id, round=number, kind=made.kind, severity=made.severity,
+                departments=made.departments, description=made.description,
+            )
+        )  # fmt: skip
 
 
-def _note(crossing: Crossing, found: FoundConflict, number: int) -> None:
-    """A conflict that is not known yet; one that was settled and is there again is open again."""
+def _noted(crossing: Crossing, found: FoundConflict) -> Conflict | None:
+    """A conflict that was not known yet; one that was settled and is there again is open again."""
     departments = list(dict.fromkeys(found.departments))
     if len(departments) < 2:
-        return
+        return None
     for known in crossing.conflicts:
         alike = likeness(telling_stems(known.description), telling_stems(found.description)) >= SAME
         if set(known.departments) == set(departments) and alike:
             if known.status == "resolved":
                 known.said.append(f"{known.yielded} had yielded, but it is still there")
                 known.status, known.yielded, known.reason = "unresolved", "", ""
-            return
-    made = Conflict(
-        f"c{len(crossing.conflicts) + 1}", found.kind, found.severity, departments, found.description
-    )
+            return None
+    name = f"c{len(crossing.conflicts) + 1}"
+    made = Conflict(name, found.kind, found.severity, departments, found.description)
     crossing.conflicts.append(made)
-    crossing.studio.run.emit(
-        events.ConflictFound(
-            id=made.id, round=number, kind=made.kind, severity=made.severity, departments=departments,
-            description=made.description,
-        )
-    )  # fmt: skip
+    return made
 
 
 async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:

@@ -3,10 +3,12 @@ was rejected and why. As Markdown, and as a page of its own."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from podium.report.markdown import cell
 from podium.report.prose import prose
@@ -29,7 +31,7 @@ def to_markdown(
     """What a person reads first."""
     parts = [f"# {one_line(request, 200)}"]
     if opening:
-        parts.append(opening.strip())
+        parts.append(demoted(opening.strip()))
     if quality is not None:
         parts.append(f"**Overall quality {quality:g}** · {_figures(reports)}")
     parts += [_section(one) for one in reports]
@@ -40,6 +42,28 @@ def to_markdown(
         lines = [f"- {one.department_name} ({one.status}): {cell(one.error, 400)}" for one in missing]
         parts.append("## What is missing\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+_HEADING = re.compile(r"^(#{1,6})(?= )")
+_FENCE = re.compile(r"^ {0,3}(```|~~~)")
+OWN_LEVEL = 3
+"""The highest heading inside a department's section, which is itself of level 2."""
+
+
+def demoted(text: str) -> str:
+    """A text whose headings stand below the one of its section, as far below each other as before."""
+    fenced, headings = False, list[int]()
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        fenced ^= bool(_FENCE.match(line))
+        if not fenced and _HEADING.match(line):
+            headings.append(number)
+    levels = [len(lines[number]) - len(lines[number].lstrip("#")) for number in headings]
+    down = OWN_LEVEL - min(levels, default=OWN_LEVEL)
+    for number, level in zip(headings, levels, strict=True):
+        if down > 0:
+            lines[number] = "#" * min(level + down, 6) + lines[number][level:]
+    return "\n".join(lines)
 
 
 def _figures(reports: Sequence[DepartmentReport]) -> str:
@@ -57,7 +81,7 @@ def _section(report: DepartmentReport) -> str:
     if report.status == "failed":
         parts.append(f"*Failed: {cell(report.error, 400)}*")
     elif report.output:
-        parts.append(report.output)
+        parts.append(demoted(report.output))
     if report.status != "failed":
         parts.append(f"*{score_line(report)}*")
     if report.specialist_results:
@@ -107,6 +131,10 @@ def _conflict(conflict: Conflict) -> str:
 # ── HTML ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _prose(text: str) -> Markup:
+    return prose(demoted(text))
+
+
 def to_page(
     request: str,
     opening: str,
@@ -123,7 +151,12 @@ def to_page(
         loader=ChoiceLoader([PackageLoader("podium.workflows.studio"), PackageLoader("podium.report")]),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    filters: dict[str, Any] = {"prose": prose, "one_line": one_line, "safe_text": safe, "count": count}
+    filters: dict[str, Any] = {
+        "prose": _prose,
+        "one_line": one_line,
+        "safe_text": safe,
+        "count": count,
+    }
     environment.filters.update(filters)
     return environment.get_template("deliverable.html").render(
         title=one_line(request, 120), request=safe(request), opening=opening, reports=reports,
