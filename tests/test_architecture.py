@@ -34,6 +34,7 @@ HEAVY = {"pydantic", "pydantic_ai", "jinja2", "rich", "nh3", "markdown_it", "fas
 
 LAZY = {
     ("models/registry.py", "podium.models.providers.opening"): "hosted models take a second to import",
+    ("brain/embedding.py", "podium.models.providers.embeddings"): "hosted ones take a second to import",
     ("models/offers.py", "podium.models.prices"): "the price tables take a while to load",
     ("cli/commands/models.py", "podium.cli.trial"): "only `models test` makes a call, in a run of its own",
     ("api/launch.py", "podium.tracing.follow"): "nothing of tracing is loaded when it is off",

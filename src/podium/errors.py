@@ -12,6 +12,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 │   ├── RunLockedError           another process drives this run: `holder`
 │   └── FencedError              this process lost the run to another one
 ├── ExportError                  a collector did not take a trace
+├── EmbeddingError               an embedding model gave nothing that facts could be found by
 ├── BudgetExhaustedError         a ceiling would be passed; never a step's outcome
 ├── ReplayDivergedError          a replay met a step that the log does not hold
 ├── ConcurrentBranchError        one branch used from two asyncio tasks
@@ -119,6 +120,10 @@ class RunPausedError(RunInterrupted):
 
 class ExportError(PodiumError):
     """A trace could not be sent. The log it was made of is untouched."""
+
+
+class EmbeddingError(PodiumError):
+    """An embedding model failed, or gave something else than vectors. Facts are found by their words then."""
 
 
 class BudgetExhaustedError(PodiumError):

@@ -164,6 +164,10 @@ class Terminal:
                 assert text in self.seen, f"ended without {text!r}:\n{self.seen}"
         return self.seen
 
+    def more(self) -> None:
+        """Read whatever comes next."""
+        assert self._read(), f"ended:\n{self.seen}"
+
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 

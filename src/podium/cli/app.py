@@ -45,6 +45,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "report", "report:report", "[RUN]", "A report of a run as HTML, Markdown or JSON."),
     ("Look", "trace", "trace:trace", "[RUN]", "The trace of a run for OpenTelemetry: a file, or sent."),
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
+    ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
     ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
     ("Steer", "cancel", "cancel:cancel", "RUN", "Stop a run for good."),
     (
@@ -80,12 +81,30 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
 )
 """Group, name, `module:function` in `podium.cli.commands`, its arguments, and what it does."""
 
+FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
+    "brain": (
+        "What a project knows.\n\n"
+        "Runs with --project propose facts. Review them, and later runs of the project build upon what you "
+        "accepted.",
+        (
+            ("show", "brain.show:show", "[FACT]", "Projects and their facts; one fact with its history."),
+            ("search", "brain.search:search", "TEXT", "Facts by name, by word and by meaning."),
+            ("review", "brain.review:review", "[RUN]", "Accept, edit or discard what a run proposes."),
+            ("forget", "brain.forget:forget", "[FACT…]", "Remove facts for good."),
+            ("export", "brain.files:export", "[FILE]", "Write facts as lines of JSON."),
+            ("import", "brain.files:import_", "FILE", "Read facts from lines of JSON."),
+            ("embed", "brain.embed:embed", "", "Prepare facts for search by meaning."),
+        ),
+    ),
+}
+"""Commands that have commands of their own: what they are about; name, target, arguments, text of each."""
+
 NAMES = tuple(name for _, name, *_ in COMMANDS)
 
 
-def build_app(used: str = "", run_command: Callable[..., Any] | None = None) -> App:
-    """The whole command line. The command that is `used` tells about itself at length; `run_command` is
-    `run` with the options of one workflow added."""
+def build_app(used: str = "", run_command: Callable[..., Any] | None = None, *, inside: str = "") -> App:
+    """The whole command line. The command that is `used` (and the one `inside` it, where it has commands of
+    its own) tells about itself at length; `run_command` is `run` with the options of one workflow added."""
     app = App(
         name="podium",
         help=INTRODUCTION,
@@ -106,5 +125,31 @@ def build_app(used: str = "", run_command: Callable[..., Any] | None = None) -> 
         if name != used:
             options["help"] = text
         own = run_command if name == "run" else None
-        app.command(own or f"podium.cli.commands.{target}", **options)
+        if name in FAMILIES:
+            short = "" if name == used else text
+            app.command(_family(name, inside, group=groups[group], sort_key=position, short=short))
+        else:
+            app.command(own or f"podium.cli.commands.{target}", **options)
     return app
+
+
+def _family(name: str, inside: str, *, group: Group, sort_key: int, short: str) -> App:
+    text, commands = FAMILIES[name]
+    family = App(
+        name=name,
+        group=group,
+        sort_key=sort_key,
+        help=short or text,
+        usage=f"podium {name} COMMAND [OPTIONS]",
+        version_flags=(),
+        group_commands=Group("Commands", sort_key=0),
+        group_arguments=Group("Arguments", sort_key=0),
+        group_parameters=Group("Options", sort_key=3),
+    )
+    for position, (command, target, arguments, told) in enumerate(commands):
+        usage = " ".join(part for part in ("podium", name, command, arguments, "[OPTIONS]") if part)
+        options: dict[str, Any] = {"name": command, "sort_key": position, "usage": usage}
+        if command != inside:
+            options["help"] = told
+        family.command(f"podium.cli.commands.{target}", **options)
+    return family

@@ -6,6 +6,7 @@ import platform
 import shutil
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -61,6 +62,10 @@ def _sqlite() -> Check:
     told = f"SQLite {sqlite3.sqlite_version}"
     if sqlite3.sqlite_version_info < OLD_SQLITE:
         return Check("sqlite", "fail", told, "Podium needs SQLite 3.35 or newer.")
+    with closing(sqlite3.connect(":memory:")) as trial:
+        if trial.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone() is None:
+            fix = "`podium brain` needs a Python whose SQLite was built with FTS5; runs do not."
+            return Check("sqlite", "warn", f"{told} without full-text search", fix)
     return Check("sqlite", "ok", told)
 
 

@@ -16,7 +16,7 @@ from cyclopts.exceptions import (
     UnusedCliTokensError,
 )
 
-from podium.cli.app import NAMES
+from podium.cli.app import FAMILIES, NAMES
 from podium.cli.terminal import print_json, say
 from podium.errors import PodiumError, RunInterrupted, RunLockedError, StoreFullError, UsageError
 from podium.report.words import one_line, safe, sentence
@@ -90,9 +90,11 @@ def _explained(error: CycloptsError) -> tuple[str, str]:
         given = (error.unused_tokens or [""])[0]
         if given.startswith("-"):
             return f"podium has no option {given}", "Options come after the command. See `podium --help`."
-        meant = nearest(given, NAMES)
-        hint = f"Did you mean `podium {meant}`?" if meant else f"Commands: {', '.join(NAMES)}."
-        return f"There is no command {given!r}", hint
+        family = FAMILIES.get((error.command_chain or ("",))[0])
+        names = NAMES if family is None else tuple(name for name, *_ in family[1])
+        meant = nearest(given, names)
+        hint = f"Did you mean `{command} {meant}`?" if meant else f"Commands: {', '.join(names)}."
+        return f"There is no command {given!r}" if family is None else f"{command} has no {given!r}", hint
     if isinstance(error, UnusedCliTokensError):
         extra = (error.unused_tokens or [""])[0]
         return f"{command} does not take {extra!r} here", f"Put text with spaces in quotes. {see}"

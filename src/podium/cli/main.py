@@ -59,13 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(tokens: list[str]) -> int:
     run_command = None
+    if tokens[:1] == ["run"] or tokens[:2] == ["brain", "import"]:
+        tokens = ["@-" if token == "-" else token for token in tokens]  # a bare hyphen would be an option
     if tokens[:1] == ["run"]:
         # `run` takes the options of the workflow that it is given, so it is parsed in two passes.
         from podium.cli.commands.run import command_for  # noqa: PLC0415 - only `run` pays for it
 
-        tokens = ["@-" if token == "-" else token for token in tokens]
         run_command = command_for(tokens[1:])
-    result: Any = build_app(next(iter(tokens), ""), run_command)(
+    used, inside = [*tokens[:2], "", ""][:2]
+    result: Any = build_app(used, run_command, inside=inside)(
         tokens, exit_on_error=False, print_error=False, result_action="return_value"
     )
     return result if isinstance(result, int) else 0

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from podium.engine.events import NOTHING, Charge, Event, decode_event
+from podium.engine.facts import Facts
 from podium.engine.samples import Samples
 
 
@@ -95,8 +96,9 @@ class Message(NamedTuple):
     data: Any
 
 
-class Store(Samples, Protocol):
-    """A home for logs, and for the cache beside them. One instance belongs to one event loop."""
+class Store(Samples, Facts, Protocol):
+    """A home for logs, and beside them for the cache and for what projects know. One instance belongs to one
+    event loop."""
 
     live: int
     """How many effects are under way in this process; the engine counts, the store reads it to choose

@@ -7,7 +7,7 @@ providers are adapters to this page.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -69,6 +69,13 @@ class Reply(msgspec.Struct, frozen=True):
     """How a structured reply was asked for: `native`, `tool` or `prompted`."""
     calls: int = 1
     """Requests that went out; one, unless an adapter failed to keep its word."""
+
+
+class Embedded(NamedTuple):
+    """One vector for each of some texts, and what they cost."""
+
+    vectors: list[list[float]]
+    charge: Charge
 
 
 class Price(msgspec.Struct, frozen=True):

@@ -23,9 +23,9 @@ from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duratio
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
-    "McpServer", "OtelOptions", "OwnPrice", "ProviderOptions", "Settings", "debug_wanted", "default_store",
-    "nearest", "parse_duration", "parse_size", "provider_keys", "settings_files", "store_url", "user_file",
-    "variable",
+    "BrainOptions", "McpServer", "OtelOptions", "OwnPrice", "ProviderOptions", "Settings", "debug_wanted",
+    "default_store", "nearest", "parse_duration", "parse_size", "provider_keys", "settings_files",
+    "store_url", "user_file", "variable",
 ]  # fmt: skip
 
 FILE_NAME = "podium.toml"
@@ -84,6 +84,14 @@ class OtelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Send prompts, replies and messages of errors too."""
 
 
+class BrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What projects know: `[brain]`."""
+
+    embedding: str = ""
+    """The model that finds facts by meaning: `openai:MODEL`, `ollama:MODEL`, `openai-compatible:MODEL@URL` or
+    `python:FILE.py:function`; empty: facts are found by their words and names."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is started with when its own flags do not say otherwise."""
 
@@ -119,6 +127,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
     otel: bool | OtelOptions | None = None
     """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
+    brain: BrainOptions = BrainOptions()
+    """How the facts of projects are found."""
     files: tuple[str, ...] = ()
     """The settings files that were read, the strongest first. Not a key."""
     sources: dict[str, str] = {}
@@ -189,6 +199,7 @@ _EXPECTED = {
     "mcp": "a table of servers, each with a `command` or a `url`",
     "retry_wait": "a duration such as 500ms or 2s",
     "otel": "true, false, or a table with `endpoint` and `content`",
+    "brain": "a table with `embedding`",
 }
 
 
@@ -320,6 +331,8 @@ def _anchored(key: str, value: Any, base: Path) -> Any:
         return store_url(value, base)
     if key == "profiles":
         return {name: _anchored("model", model, base) for name, model in value.items()}
+    if isinstance(value, BrainOptions):
+        return BrainOptions(embedding=_anchored("model", value.embedding, base))
     if isinstance(value, list):
         return [_anchored(key, model, base) for model in cast("list[str]", value)]
     if key == "model" and value.startswith("python:") and value != "python:":
@@ -339,6 +352,7 @@ def _hint(key: str) -> str:
         "prices": '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10',
         "otel": '[otel]\nendpoint = "http://localhost:4318"',
         "mcp": EXAMPLE,
+        "brain": '[brain]\nembedding = "openai:text-embedding-3-small"',
         "providers": "[providers.openai]\nrequests_per_minute = 500",
     }
     return "" if key not in examples else f"For example: {examples[key]}"

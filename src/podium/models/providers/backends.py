@@ -33,6 +33,13 @@ def open_backend(access: Access) -> Opened:
     return _OPENERS[access.provider.name](access)
 
 
+def open_client(access: Access) -> tuple[Any, Callable[[], Awaitable[Any]]]:
+    """The bare client of a server that speaks as OpenAI does, for what is no model call; and how to close
+    it."""
+    client = http_client()
+    return _open_ai(access, client), client.aclose
+
+
 def _open_ai(access: Access, client: Any) -> Any:
     return import_module("openai").AsyncOpenAI(
         api_key=access.key or NO_KEY,

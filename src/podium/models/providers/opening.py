@@ -28,7 +28,7 @@ def open_hosted(access: Access, prices: Mapping[str, OwnPrice]) -> HostedModel:
     return HostedModel(
         access.name,
         opened,
-        _rates(access, prices),
+        rates_for(access, prices),
         GUARDS.of(provider, access.address, options.requests_per_minute, options.tokens_per_minute),
         mode=options.output,
         hinted=options.prompt_cache,
@@ -36,7 +36,8 @@ def open_hosted(access: Access, prices: Mapping[str, OwnPrice]) -> HostedModel:
     )
 
 
-def _rates(access: Access, prices: Mapping[str, OwnPrice]) -> Rates:
+def rates_for(access: Access, prices: Mapping[str, OwnPrice]) -> Rates:
+    """What a model costs here: one's own price, nothing, or what the tables say."""
     if access.provider.name == "ollama" and access.name not in prices:
         return Rates(FREE)
     if access.name in prices:  # also for names that hold an address

@@ -19,6 +19,7 @@ from podium.engine.samples import CacheShare, Sample
 from podium.errors import StoreError, UnknownRunError
 from podium.stores.sqlite import lock, samples
 from podium.stores.sqlite.bulk import Bulk
+from podium.stores.sqlite.fact_reading import FactReader
 from podium.stores.sqlite.failures import explain, unknown
 
 SLICE = 1000
@@ -50,6 +51,8 @@ class Reader:
         self._db = db
         self._path = path
         self._locks = lock.folder_beside(path)
+        self.brain = FactReader(db, path)
+        """What is asked about facts."""
 
     def close(self) -> None:
         self._db.close()

@@ -14,15 +14,15 @@ from podium.engine.log import Message, Row, RunRow, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.errors import StoreError
 from podium.stores.sqlite import database, samples
-from podium.stores.sqlite.batch import Blob, Creation, Job, SqliteLease
-from podium.stores.sqlite.driving import Driving
+from podium.stores.sqlite.batch import Blob, Creation, SqliteLease
 from podium.stores.sqlite.failures import explain
 from podium.stores.sqlite.jobs import discard_messages, fence_run, post_message
 from podium.stores.sqlite.reading import SLICE, Reader
+from podium.stores.sqlite.remembering import Remembering
 from podium.stores.sqlite.writer import Writer
 
 
-class SqliteStore(Driving):
+class SqliteStore(Remembering):
     """A home for logs in one file. One instance belongs to one event loop."""
 
     def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
@@ -169,10 +169,3 @@ class SqliteStore(Driving):
         driven = self._current.get(run_id)
         number = driven.key[0] if driven is not None else self._reader.number(run_id)
         return self._watch.subscribe(run_id, number, callback)
-
-    async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Have something rare done in the writer's next transaction."""
-        job = Job(self._loop.create_future(), lambda db: call(db, *args))
-        self._batch.jobs.append(job)
-        self._schedule()
-        return await job.future

@@ -1,0 +1,147 @@
+"""The brain of one project: what it knows, found by name, by word and by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from podium.brain.canon import NAMED, Canon
+from podium.brain.editing import cleaned, now, prepared, told
+from podium.brain.embedding import open_embedder
+from podium.brain.meaning import Meaning
+from podium.brain.ranking import fuse
+from podium.brain.rules import Contradiction, find_contradictions
+from podium.brain.words import search_terms
+from podium.engine.events import Charge
+from podium.engine.facts import Fact, FactChange, FactUpdate
+from podium.engine.log import Store
+from podium.engine.redact import Redactor
+from podium.errors import UsageError
+from podium.settings import Settings
+
+LONGEST_PROJECT = 100
+_LOOKED_AT = 5
+"""So many times the wanted number of facts is looked at before the best are chosen."""
+
+
+class Brain:
+    """Reads canon once and again when somebody changes it; an instance belongs to one event loop."""
+
+    def __init__(self, store: Store, project: str, settings: Settings) -> None:
+        self.project = project
+        self._store = store
+        self._redact = Redactor(settings.secrets())
+        self._canon = Canon([])
+        self._revision = -1
+        embedder = open_embedder(settings)
+        self._meaning = None if embedder is None else Meaning(store, project, embedder)
+
+    @classmethod
+    async def open(cls, store: Store, project: str, *, settings: Settings | None = None) -> Brain:
+        """The brain of a project; one that nobody has told anything yet is empty."""
+        return cls(store, checked_project(project), settings or Settings.load())
+
+    async def close(self) -> None:
+        """Let go of the embedding model's connections, where there are any. The store stays open."""
+        if self._meaning is not None:
+            await self._meaning.close()
+
+    # ── what is known ──
+
+    async def search(
+        self, text: str, limit: int = 20, *, status: Collection[str] = ("accepted",)
+    ) -> list[Fact]:
+        """The facts that matter to a text, the most telling first: about whom it names, with its words, and
+        (with an embedding model) with its meaning."""
+        if limit <= 0 or not text.strip():
+            return []
+        canon = await self.canon() if set(status) == {"accepted"} else Canon(await self.facts(status))
+        subjects = dict.fromkeys([*canon.mentioned(text), *canon.beginning_with(text)])
+        named = [fact for key in subjects for fact in canon.about(key)]
+        most = limit * _LOOKED_AT
+        matched = await self._store.match_facts(self.project, search_terms(text), status=status, limit=most)
+        meant = await self._meaning.nearest(text, canon.facts, most) if self._meaning else []
+        return fuse(named, matched, meant)[:limit]
+
+    def search_cost(self, text: str) -> Charge | None:
+        """The most that a search can cost, for a step that has a budget; `None`: nothing."""
+        return self._meaning.worst_case(text) if self._meaning else None
+
+    @property
+    def warning(self) -> str:
+        """Why the last search could not go by meaning although a model is configured for that."""
+        return self._meaning.warning if self._meaning else ""
+
+    @property
+    def has_embedding(self) -> bool:
+        """Whether a model finds facts by meaning here."""
+        return self._meaning is not None
+
+    async def embed(self) -> int:
+        """Give canon the vectors that it lacks; returns how many facts were embedded."""
+        return await self._meaning.embed((await self.canon()).facts) if self._meaning else 0
+
+    async def names(self, kinds: Iterable[str] = NAMED) -> list[str]:
+        """Names of characters, places and objects that the project knows, and their other names."""
+        return (await self.canon()).names(kinds)
+
+    async def contradictions(self, facts: Sequence[Fact]) -> list[Contradiction]:
+        """What the rules find; an empty list does not mean that a model would find nothing."""
+        return find_contradictions(facts, await self.canon())
+
+    async def facts(
+        self, status: Collection[str] = ("accepted",), source_run: str = "", ids: Collection[str] = ()
+    ) -> list[Fact]:
+        """Facts in the order in which they were told; what is empty does not narrow it."""
+        return await self._store.list_facts(self.project, status=status, source_run=source_run, ids=ids)
+
+    async def canon(self) -> Canon:
+        """Everything that was accepted, as it stands now."""
+        revision = await self._store.project_revision(self.project)
+        if revision != self._revision:
+            self._canon = Canon(await self.facts())
+            self._revision = revision
+        return self._canon
+
+    # ── what is told ──
+
+    async def propose(self, run_id: str, facts: Sequence[Fact]) -> None:
+        """Let facts wait for review. What canon says already, and what says nothing, is left out; what this
+        run has proposed before keeps what was decided about it."""
+        given = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
+        known = {_said(fact) for fact in (await self.canon()).facts}
+        new = [fact for fact in prepared(given, self.project, self._redact) if _said(fact) not in known]
+        if new:
+            change = FactChange(action="proposed", at=now(), by=f"run {run_id}")
+            await self._store.add_facts(new, change)
+
+    async def change(self, updates: Sequence[FactUpdate]) -> list[str]:
+        """Accept, discard, edit or replace facts (see `editing`); returns the ids of those that nobody else
+        has changed since they were read."""
+        clean = [
+            FactUpdate(cleaned(fact, self._redact), told(change, self._redact)) for fact, change in updates
+        ]
+        return await self._store.change_facts(clean, now())
+
+    async def forget(self, ids: Collection[str] | None = None) -> int:
+        """Remove facts, or everything, with their history."""
+        return await self._store.forget_facts(self.project, ids)
+
+    async def history(self, fact_id: str) -> list[FactChange]:
+        return await self._store.fact_history(self.project, fact_id)
+
+
+def checked_project(name: str) -> str:
+    """A project's name, without blanks around it."""
+    clean = " ".join(name.split())
+    if not clean or len(clean) > LONGEST_PROJECT or not clean.isprintable():
+        raise UsageError(
+            f"{name!r} is not the name of a project.",
+            hint=f"Use 1 to {LONGEST_PROJECT} characters, for example: lighthouse.",
+        )
+    return clean
+
+
+def _said(fact: Fact) -> tuple[str, str, str]:
+    return fact.subject.casefold(), fact.predicate.casefold(), fact.value.casefold()

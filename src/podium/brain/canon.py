@@ -1,0 +1,158 @@
+"""All that a project has accepted, in memory: who is known by which names, and what is said of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from podium.brain.claims import Claim, claims_of
+from podium.brain.life import tells_death, tells_life
+from podium.brain.predicates import ALIAS, predicate_key
+from podium.brain.words import name_key, word_set, words_of
+from podium.engine.facts import Fact
+
+NAMED = ("character", "place", "object")
+"""Kinds whose subjects are names."""
+_RANKS = word_set(
+    "captain doctor professor inspector detective officer king queen prince princess general colonel major "
+    "sergeant agent father mother brother sister uncle aunt old young little big saint"
+)
+"""Words of names by which nobody is called alone."""
+_LONGEST_NAME = 6
+_SHORTEST_PREFIX = 2
+
+
+class Canon:
+    """Built once for each revision of a project; a thousand facts take some milliseconds."""
+
+    def __init__(self, facts: Iterable[Fact]) -> None:
+        self.facts = list(facts)
+        self.dead: dict[str, Fact] = {}
+        """The fact that tells of a death, by the key of who died."""
+        self._by_subject: dict[str, list[Fact]] = defaultdict(list)
+        self._claims: dict[tuple[str, str], list[tuple[Fact, Claim]]] = defaultdict(list)
+        self._aliases: dict[str, str] = {}
+        self._partial: dict[str, set[str]] = defaultdict(set)
+        for fact in self.facts:  # other names have to be known before anything is filed under one of them
+            self._learn_names(fact)
+        for fact in self.facts:
+            self._file(fact)
+
+    def add(self, fact: Fact) -> None:
+        """One more, for as long as this lasts: what was filed before is not filed anew."""
+        self.facts.append(fact)
+        self._learn_names(fact)
+        self._file(fact)
+
+    def _learn_names(self, fact: Fact) -> None:
+        key = name_key(fact.subject)
+        if predicate_key(fact.predicate) == ALIAS and self._root(key) != name_key(fact.value):
+            self._aliases.setdefault(name_key(fact.value), key)  # names in a circle: the first counts
+        if fact.kind == "character":
+            for part in _parts(fact.subject):
+                self._partial[name_key(part)].add(key)
+
+    def _file(self, fact: Fact) -> None:
+        key = self.resolve(fact.subject)
+        self._by_subject[key].append(fact)
+        for claim in claims_of(fact):
+            self._claims[key, claim.predicate].append((fact, claim))
+        if tells_death(fact):
+            self.dead.setdefault(key, fact)
+        elif tells_life(fact):  # the last word on somebody counts: canon may also tell of a return
+            self.dead.pop(key, None)
+
+    def _root(self, key: str) -> str:
+        """The end of a chain of names."""
+        while key in self._aliases:
+            key = self._aliases[key]
+        return key
+
+    # ── names ──
+
+    def names(self, kinds: Iterable[str] = NAMED) -> list[str]:
+        """Names as they were told, then other names for the same, then the parts of characters' names that
+        mean nobody else."""
+        wanted = set(kinds)
+        shown: dict[str, str] = {}
+        for fact in self.facts:
+            if fact.kind in wanted:
+                shown.setdefault(name_key(fact.subject), fact.subject)
+        others = [
+            fact.value
+            for fact in self.facts
+            if predicate_key(fact.predicate) == ALIAS and name_key(fact.subject) in shown
+        ]
+        parts = [
+            part
+            for key, name in shown.items()
+            for part in _parts(name)
+            if self._partial.get(name_key(part)) == {key}
+        ]
+        return list(dict.fromkeys([*shown.values(), *others, *parts]))
+
+    def resolve(self, name: str) -> str:
+        """The key of whoever is meant: the name itself, another name for it, or the first or last name of
+        exactly one character."""
+        key = name_key(name)
+        if key in self._aliases:
+            return self._root(key)
+        partial = {self._root(whole) for whole in self._partial.get(key, ())}
+        return partial.pop() if len(partial) == 1 else key
+
+    def is_named(self, name: str) -> str:
+        """The key of a subject that a text is the name of; empty when it is nobody's."""
+        key = self.resolve(name)
+        return key if key in self._by_subject else ""
+
+    def spellings(self, key: str) -> list[tuple[str, ...]]:
+        """The words under which somebody may be spoken of, the longest first."""
+        whole = [key, *(alias for alias in self._aliases if self._root(alias) == key)]
+        parts = [part for part in self._partial if self.resolve(part) == key]
+        return sorted({tuple(name.split()) for name in (*whole, *parts)}, key=len, reverse=True)
+
+    # ── facts ──
+
+    def about(self, key: str) -> list[Fact]:
+        return self._by_subject.get(key, [])
+
+    def claims(self, key: str, predicate: str) -> list[tuple[Fact, Claim]]:
+        return self._claims.get((key, predicate), [])
+
+    def mentioned(self, text: str) -> list[str]:
+        """The keys of the subjects that a text names."""
+        words = words_of(text)
+        found: dict[str, None] = {}
+        for place in range(len(words)):
+            for size in range(min(_LONGEST_NAME, len(words) - place), 0, -1):
+                name = " ".join(words[place : place + size])
+                if name in self._by_subject:
+                    found[name] = None
+                elif name in self._aliases:
+                    found[self._root(name)] = None
+                elif name in self._partial:
+                    found.update(dict.fromkeys(sorted(map(self._root, self._partial[name]))))
+        return list(found)
+
+    def beginning_with(self, text: str) -> list[str]:
+        """The keys of subjects with a name that begins like this."""
+        key = name_key(text)
+        if len(key) < _SHORTEST_PREFIX:
+            return []
+        own = [name for name in self._by_subject if name.startswith(key)]
+        others = [self._root(alias) for alias in self._aliases if alias.startswith(key)]
+        return list(dict.fromkeys([*own, *others]))
+
+
+def _parts(name: str) -> list[str]:
+    """The first and the last word of a name of several, where each could be a name of its own."""
+    words = name.split()
+    ends = (words[0], words[-1]) if len(words) > 1 else ()
+    return [
+        word
+        for word in ends
+        if len(word) > 2
+        and word[:1].isupper()
+        and word.casefold().strip(".") not in _RANKS
+        and name_key(word)
+    ]

@@ -1,0 +1,89 @@
+"""A review: what a person decides about the facts that wait, applied at once and kept in their history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from podium.brain.brain import Brain
+from podium.brain.canon import Canon
+from podium.brain.editing import accepted, discarded, edited, replaced
+from podium.brain.rules import Contradiction, find_contradictions
+from podium.engine.facts import Fact, FactUpdate
+
+
+class Outcome(msgspec.Struct):
+    """What a review has done so far: ids of facts."""
+
+    accepted: list[str] = []
+    discarded: list[str] = []
+    edited: list[str] = []
+    replaced: list[str] = []
+    """Canon that gave way to an accepted fact."""
+    conflicting: list[str] = []
+    """Facts that were to be accepted with all others, but contradict canon: they still wait."""
+    changed_meanwhile: list[str] = []
+    """Facts that somebody else has changed since they were read: nothing was done to them."""
+
+
+class Review:
+    """The decisions about some facts of one project. Each is durable before the next one is asked for."""
+
+    def __init__(self, brain: Brain, *, by: str) -> None:
+        self.brain = brain
+        self.outcome = Outcome()
+        self._by = by
+
+    async def clashes(self, fact: Fact) -> list[Contradiction]:
+        return await self.brain.contradictions([fact])
+
+    async def accept(self, fact: Fact) -> bool:
+        return await self._apply([fact], self.outcome.accepted, accept=True)
+
+    async def accept_all(self, facts: Sequence[Fact]) -> None:
+        """Everything that contradicts nothing, at once; the rest is left for a closer look. The second of two
+        new facts may contradict the first."""
+        canon = Canon((await self.brain.canon()).facts)
+        fitting: list[Fact] = []
+        for fact in facts:
+            if find_contradictions([fact], canon):
+                self.outcome.conflicting.append(fact.id)
+            else:
+                canon.add(fact)
+                fitting.append(fact)
+        await self._apply(fitting, self.outcome.accepted, accept=True)
+
+    async def discard(self, facts: Sequence[Fact]) -> None:
+        await self._apply(facts, self.outcome.discarded, accept=False)
+
+    async def edit(self, fact: Fact, **fields: str) -> Fact | None:
+        """The fact as it then is; `None`: somebody else was quicker."""
+        changed = {name: text for name, text in fields.items() if str(getattr(fact, name)) != text}
+        if not changed:
+            return fact
+        if not await self._done([edited(fact, self._by, **changed)], self.outcome.edited):
+            return None
+        (after,) = await self.brain.facts((), ids=[fact.id])
+        return after
+
+    async def replace(self, fact: Fact) -> bool:
+        """Accept a fact in the place of the canon that it contradicts."""
+        given_way = {clash.canon.id: clash.canon for clash in await self.clashes(fact)}
+        updates = [replaced(known, self._by, fact) for known in given_way.values()]
+        done = await self.brain.change([accepted(fact, self._by), *updates])
+        self.outcome.accepted += [fact.id] if fact.id in done else []
+        self.outcome.replaced += [known for known in given_way if known in done]
+        self.outcome.changed_meanwhile += [one for one in (fact.id, *given_way) if one not in done]
+        return fact.id in done
+
+    async def _apply(self, facts: Sequence[Fact], into: list[str], *, accept: bool) -> bool:
+        decide = accepted if accept else discarded
+        return await self._done([decide(fact, self._by) for fact in facts], into)
+
+    async def _done(self, updates: Sequence[FactUpdate], into: list[str]) -> bool:
+        done = await self.brain.change(updates)
+        into += done
+        missed = [update.fact.id for update in updates if update.fact.id not in done]
+        self.outcome.changed_meanwhile += missed
+        return not missed

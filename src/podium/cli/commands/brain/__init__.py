@@ -1,0 +1,1 @@
+"""`podium brain`: what projects know."""

@@ -1,0 +1,124 @@
+"""Facts on a terminal: which project is meant, and how facts and contradictions are told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from podium.brain import Brain, Contradiction, Fact
+from podium.brain.files import FIELDS
+from podium.cli.card import say_prose
+from podium.cli.opening import opened
+from podium.cli.table import print_table
+from podium.cli.terminal import out, say
+from podium.engine.log import Store
+from podium.errors import EmbeddingError, UsageError
+from podium.report.words import one_line
+from podium.settings import Settings, nearest
+
+ProjectName = Annotated[
+    str | None,
+    Parameter(name="--project", metavar="NAME", help="Whose facts; not needed where there is only one."),
+]
+SHORTEST_ID = 4
+
+
+@asynccontextmanager
+async def opened_brain(
+    store: str | None, project: str | None
+) -> AsyncGenerator[tuple[Settings, Store, Brain]]:
+    """The brain of the project that is meant, for one command."""
+    async with opened(store) as (settings, opened_store):
+        name = await project_meant(opened_store, project)
+        brain = await Brain.open(opened_store, name, settings=settings)
+        try:
+            yield settings, opened_store, brain
+        finally:
+            await brain.close()
+
+
+async def project_meant(store: Store, given: str | None) -> str:
+    """The project of a name, or the only one."""
+    names = [share.project for share in await store.list_projects()]
+    if given is not None and given in names:
+        return given
+    if not names:
+        raise UsageError(
+            "No project knows anything yet.",
+            hint="Runs with --project propose facts; `podium brain import` reads them.",
+        )
+    if given is None and len(names) == 1:
+        return names[0]
+    listed = ", ".join(one_line(name, 40) for name in names[:12])
+    if given is None:
+        raise UsageError("Which project is meant?", hint=f"Add --project with one of: {listed}.")
+    meant = nearest(given, names)
+    raise UsageError(
+        f"There is no project {given!r} in this store.",
+        hint=f"Did you mean {meant}?" if meant else f"It has: {listed}.",
+    )
+
+
+def fact_meant(reference: str, facts: Sequence[Fact]) -> Fact:
+    """The fact of an id, or of the beginning of one."""
+    exact = [fact for fact in facts if fact.id == reference]
+    begun = exact or [
+        fact for fact in facts if len(reference) >= SHORTEST_ID and fact.id.startswith(reference)
+    ]
+    if len(begun) > 1:
+        raise UsageError(
+            f"More than one fact begins with {reference}.", hint="Give more characters of the id."
+        )
+    if not begun:
+        raise UsageError(f"There is no fact {reference!r} here.", hint="`podium brain show` lists them.")
+    return begun[0]
+
+
+async def embed_quietly(brain: Brain) -> str:
+    """Give canon its vectors after a change. A model that fails costs nothing but a sentence."""
+    try:
+        await brain.embed()
+    except EmbeddingError as error:
+        return f"{error} `podium brain embed` tries again."
+    return ""
+
+
+def as_data(fact: Fact) -> dict[str, Any]:
+    return {name: getattr(fact, name) for name in FIELDS}
+
+
+def clash_data(clash: Contradiction) -> dict[str, Any]:
+    return {
+        "new": as_data(clash.new),
+        "canon": as_data(clash.canon),
+        "reason": clash.reason,
+        "severity": clash.severity,
+    }
+
+
+def print_facts(facts: Sequence[Fact], *, with_status: bool = False) -> None:
+    titles = ["id", "subject", "predicate", "value", "kind", "run"]
+    rows = [[fact.id, fact.subject, fact.predicate, fact.value, fact.kind, fact.source_run] for fact in facts]
+    if with_status:
+        titles.append("status")
+        rows = [[*row, fact.status] for row, fact in zip(rows, facts, strict=True)]
+    print_table(out(), titles, rows, spare=("run", "kind"))
+
+
+def print_fact(fact: Fact, clashes: Sequence[Contradiction] = ()) -> None:
+    """One fact with the words that it was taken from, and what speaks against it."""
+    told = (f"  {fact.kind} · {fact.id}", "dim")
+    say(
+        (one_line(fact.subject), "bold"),
+        f"  {one_line(fact.predicate)}: ",
+        (one_line(fact.value), "bold"),
+        told,
+    )
+    if fact.quote:
+        say_prose(out(), Text(f"“{one_line(fact.quote)}”", style="dim"))
+    for clash in clashes:
+        say_prose(out(), (f"! {clash.severity}: ", "bold yellow"), one_line(clash.reason))

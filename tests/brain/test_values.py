@@ -1,0 +1,79 @@
+"""When two values differ, and when they are only put in other words."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.brain.values import difference
+
+SAME = [
+    ("green", "Green"),
+    ("green", "a green"),
+    ("emerald green", "green"),
+    ("emerald", "green"),
+    ("dark brown", "brown"),
+    ("gray", "grey"),
+    ("raven", "black"),
+    ("keeper of the lighthouse", "lighthouse keeper"),
+    ("lighthouse keeper", "the old lighthouse keeper"),
+    ("34", "34 years old"),
+    ("thirty-four", "34"),
+    ("aged 34", "thirty-four years old"),
+    ("180 cm", "1.80 m"),
+    ("1,80 m", "180 centimetres"),
+    ("5'11\"", "180 cm"),
+    ("5 feet 11 inches", "1.8 metres"),
+    ("about 30", "32"),
+    ("1,200 metres", "1.2 km"),
+    ("90 minutes", "1.5 hours"),
+    ("12 March 1987", "1987-03-12"),
+    ("March 12th, 1987", "12 Mar 1987"),
+    ("1987", "12 March 1987"),
+    ("March 1987", "1987-03-12"),
+    ("yes", "true"),
+    ("Café Noir", "cafe noir"),
+    ("physician", "a doctor"),
+    ("the tower on the north coast near the harbour", "a tower near the harbour on the north coast"),
+    ("a long tale that no rule could ever judge because it goes on and on about the sea and its moods",
+     "another long story about something else entirely that only a reader could put beside the first one"),
+]  # fmt: skip
+
+OTHER = [
+    ("green", "blue", "another colour"),
+    ("dark green", "dark blue", "another colour"),
+    ("34", "35 years old", "another number"),
+    ("thirty-four", "43", "another number"),
+    ("180 cm", "1.70 m", "another number"),
+    ("5'11\"", "160 cm", "another number"),
+    ("12 March 1987", "1987-03-13", "another date"),
+    ("1986", "12 March 1987", "another date"),
+    ("April 1987", "12 March 1987", "another date"),
+    ("keeper", "captain", "another value"),
+    ("north tower", "south tower", "another value"),
+    ("married", "not married", "one denies the other"),
+    ("can swim", "cannot swim", "one denies the other"),
+    ("yes", "no", "another value"),
+    ("true", "no", "another value"),
+]
+
+
+@pytest.mark.parametrize(("one", "two"), SAME)
+def test_other_words_for_the_same_are_no_difference(one: str, two: str) -> None:
+    assert difference(one, two) == ""
+    assert difference(two, one) == ""
+
+
+@pytest.mark.parametrize(("one", "two", "why"), OTHER)
+def test_another_value_is_told_with_its_reason(one: str, two: str, why: str) -> None:
+    assert difference(one, two) == why
+    assert difference(two, one) == why
+
+
+def test_measures_of_different_things_are_not_compared() -> None:
+    assert difference("180 cm", "80 kg") == ""
+
+
+def test_a_name_stands_for_whom_it_names() -> None:
+    names = {"ellie": "elena", "elena": "elena"}
+    assert difference("Ellie", "Elena", lambda text: names.get(text.lower(), "")) == ""
+    assert difference("Ida", "Elena", lambda text: names.get(text.lower(), "")) == "another value"
