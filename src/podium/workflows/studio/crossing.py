@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.studio import events, roles
+from podium.workflows.studio.canon import CANON
 from podium.workflows.studio.contracts import DepartmentReport, FoundConflict, Resolution, Validation
 from podium.workflows.studio.matching import likeness, telling_stems
 from podium.workflows.studio.policy import MAX_CONFLICT_ROUNDS
@@ -34,7 +35,7 @@ async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -
     """Find, settle, look again; what two rounds did not settle stays open and is shown."""
     crossing = Crossing(studio, {one.key: one for one in reports})
     working = [one for one in reports if one.status == "completed"]
-    if len(working) < 2:
+    if len(working) + bool(studio.settled) < 2:
         return crossing
     try:
         for number in range(1, MAX_CONFLICT_ROUNDS + 1):
@@ -55,14 +56,14 @@ async def _find(crossing: Crossing, number: int) -> None:
 
     def check(answer: Validation) -> str:
         named = {key for one in answer.conflicts for key in one.departments}
-        unknown = sorted(named - set(working))
-        return (
-            f"there is no department {', '.join(unknown)}; there are {', '.join(working)}" if unknown else ""
-        )
+        allowed = [*working, *([CANON] if studio.settled else [])]
+        unknown = ", ".join(sorted(named - set(allowed)))
+        return f"there is no department {unknown}; there are {', '.join(allowed)}" if unknown else ""
 
     try:
         found = await studio.run.ask(
             roles.MASTER, "validate", returns=Validation, check=check, request=studio.request,
+            settled=list(studio.settled),
             outputs=[{"key": key, "name": one.department_name, "output": one.output}
                      for key, one in working.items()],
         )  # fmt: skip
@@ -100,11 +101,12 @@ def _noted(crossing: Crossing, found: FoundConflict) -> Conflict | None:
 
 
 async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
-    """Ask the heads concerned one after the other, the less relevant department first, until one yields."""
+    """Ask the heads concerned one after the other, the less relevant department first, until one yields.
+    What is settled never does."""
     studio = crossing.studio
     conflict.rounds = number
-    order = sorted(conflict.departments, key=lambda key: studio.route.relevance(key))
-    for key in order:
+    heads = [key for key in conflict.departments if key != CANON]
+    for key in sorted(heads, key=lambda key: studio.route.relevance(key)):
         report = crossing.reports[key]
         try:
             answer = await _ask(crossing, conflict, key)
@@ -122,7 +124,7 @@ async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
 
 async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
     studio = crossing.studio
-    others = [crossing.reports[other] for other in conflict.departments if other != key]
+    others = [crossing.reports[other] for other in conflict.departments if other not in (key, CANON)]
 
     def check(answer: Resolution) -> str:
         return (
@@ -138,5 +140,5 @@ async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
             conflict={"description": conflict.description, "kind": conflict.kind,
                       "severity": conflict.severity},
             others=[{"name": one.department_name, "output": one.output} for one in others],
-            said=list(conflict.said),
+            said=list(conflict.said), settled=list(studio.settled) if CANON in conflict.departments else [],
         )  # fmt: skip

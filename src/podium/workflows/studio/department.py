@@ -10,7 +10,6 @@ from podium.engine.branch import Failed, Ok
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.studio import events, roles
 from podium.workflows.studio.batch import run_batch
-from podium.workflows.studio.canon import RECALLED
 from podium.workflows.studio.choosing import choose_specialists
 from podium.workflows.studio.contracts import (
     Brief,
@@ -80,7 +79,6 @@ async def run_department(studio: Studio, department: Department) -> DepartmentRe
     began = await studio.clock()
     error: Exception | None = None
     try:
-        department = await _remember(studio, department)
         await _work(studio, department, made, wanted, began)
     except (HeadFailedError, BudgetExhaustedError) as problem:
         error = problem
@@ -106,14 +104,6 @@ async def _work(studio: Studio, department: Department, made: Made, wanted: int,
         await _synthesize(studio, department, made)
     else:
         await _write_alone(studio, department, made)
-
-
-async def _remember(studio: Studio, department: Department) -> Department:
-    """What the project knows that has to do with the request."""
-    if studio.canon is None:
-        return department
-    lines = await studio.run.step("recall", studio.canon.recall, studio.request, RECALLED, returns=list[str])
-    return replace(department, canon=tuple(lines))
 
 
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, NoReturn
 from msgspec import Meta
 
 from podium.agents.ask import Run
+from podium.brain.brain import checked_project
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
 from podium.settings import nearest
 from podium.workflows.studio import events, rehearsal, roles
-from podium.workflows.studio.canon import OpenCanon
+from podium.workflows.studio.canon import Canon, OpenCanon
 from podium.workflows.studio.contracts import Routing
 from podium.workflows.studio.crossing import validate_across
 from podium.workflows.studio.deliverable import to_markdown
@@ -20,7 +21,7 @@ from podium.workflows.studio.graph import needs_of, run_departments
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.matching import Meanings
 from podium.workflows.studio.policy import CONCURRENCY, complexity_of
-from podium.workflows.studio.remembering import NoMemory, keep_facts, open_brain
+from podium.workflows.studio.remembering import keep_facts, open_brain, recall
 from podium.workflows.studio.result import Result, hand_over, scores_shown
 from podium.workflows.studio.routing import Route, Score, route_by_keywords, route_fixed, routed
 from podium.workflows.studio.team import TeamSpec
@@ -65,10 +66,15 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
         """
         choices = Choices(specialists, adaptive, synthesis_rounds, batch_grading)
         fixed = [key for key in departments.split(",") if key]
-        opened = await _open(run, request, team, fixed, router, choices, project, open_canon)
-        if opened is None:
-            return Partial(output=None, reason="route rejected")
-        return await _produce(opened)
+        canon = await open_canon(run, project) if project else None
+        try:
+            opened = await _open(run, request, team, fixed, router, choices, canon)
+            if opened is None:
+                return Partial(output=None, reason="route rejected")
+            return await _produce(opened)
+        finally:
+            if canon is not None:
+                await canon.close()
 
     return Workflow(
         studio, "studio", closing=CLOSING, gates=("route", "result"), concurrency=CONCURRENCY,
@@ -100,8 +106,8 @@ async def _produce(studio: Studio) -> Outcome | Partial:
 
 
 async def _open(
-    run: Run, request: str, team_name: str, fixed: list[str], router: Router, choices: Choices, project: str,
-    open_canon: OpenCanon,
+    run: Run, request: str, team_name: str, fixed: list[str], router: Router, choices: Choices,
+    canon: Canon | None,
 ) -> Studio | None:  # fmt: skip
     """Everything that is known before anybody works: team, past, project, route. All of it is recorded."""
 
@@ -114,15 +120,12 @@ async def _open(
 
     team = await run.step("team", read_team, returns=TeamSpec)
     learnt = await run.step("history", look_back, returns=dict[str, Learnt])
-    canon = await open_canon(run.store, project) if project else None
-    if isinstance(canon, NoMemory):
-        run.warn(canon.warning)
-        canon = None
     names = await run.step("names", canon.names, returns=list[str]) if canon is not None else []
+    settled = await recall(run, canon, request) if canon is not None else []
     route = await _route(run, team, request, fixed, router, names)
     studio = Studio(
         run, request, team, route, complexity_of(request, len(route.chosen)), choices, learnt,
-        Meanings(team.meanings), canon,
+        Meanings(team.meanings), canon, tuple(settled),
     )  # fmt: skip
     _tell_route(studio)
     asked = f"Let {', '.join(route.chosen)} work on it?"
@@ -226,6 +229,8 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Refuse an empty request, a team that cannot be used, departments that nobody knows."""
     if not isinstance(request, str) or not request.strip():
         raise UsageError("The request is empty.", hint="Say what the studio should make.")
+    if options.get("project"):
+        options = {**options, "project": checked_project(options["project"])}
     path = find_team(options.get("team", ""))
     team = load_team(str(path))
     prepared = {**options, "team": options["team"] if options.get("team") in TEAM_NAMES else str(path)}

@@ -46,7 +46,8 @@ async def _department(studio: Studio, key: str, given: list[DepartmentReport]) -
     if any(one.status == "unfinished" for one in given):
         return _blank(studio, key, "unfinished", "not started: out of budget")
     inputs = tuple(one for one in given if one.output)
-    return await run_department(studio, Department(key, spec, inputs, tuple(told_missing(given))))
+    department = Department(key, spec, inputs, tuple(told_missing(given)), studio.settled)
+    return await run_department(studio, department)
 
 
 def _broken(studio: Studio, key: str, error: Exception) -> DepartmentReport:

@@ -1,42 +1,70 @@
-"""What a studio does with a project's memory: facts are taken from finished work, held against what is
-settled, and proposed for a person to keep."""
+"""What a studio does with a project's brain: settled facts are recalled, facts are taken from finished work,
+held against what is settled, and proposed for a person to keep."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from podium.agents.ask import Run
+from podium.brain import Brain, Fact
 from podium.engine.branch import Ok
-from podium.engine.log import Store
+from podium.engine.events import Charge
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.studio import roles
-from podium.workflows.studio.canon import Canon, NewFact, NewFacts
+from podium.workflows.studio.canon import CANON, RECALLED, Canon, Denial, NewFact, NewFacts, Recalled
 from podium.workflows.studio.contracts import DepartmentReport
 from podium.workflows.studio.working import Conflict, Studio
 
 
-@dataclass(frozen=True)
-class NoMemory:
-    """Stands in where no memory can be opened."""
+class BrainCanon:
+    """A project's brain in the words of a studio."""
 
-    warning: str
+    def __init__(self, brain: Brain) -> None:
+        self._brain = brain
 
     async def names(self) -> list[str]:
-        return []
+        return await self._brain.names()
 
-    async def recall(self, text: str, limit: int) -> list[str]:
-        return []
+    def recall_cost(self, text: str) -> Charge | None:
+        return self._brain.search_cost(text)
 
-    async def contradictions(self, run_id: str, facts: Sequence[NewFact]) -> list[str]:
-        return []
+    async def recall(self, text: str, limit: int) -> Recalled:
+        found = await self._brain.search(text, limit)
+        return Recalled(
+            [f"{one.subject}, {one.predicate}: {one.value}" for one in found], self._brain.warning
+        )
+
+    async def contradictions(self, facts: Sequence[NewFact]) -> list[Denial]:
+        found = await self._brain.contradictions(_facts(facts))
+        return [Denial(one.reason, one.severity) for one in found]
 
     async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
-        """Nothing is kept."""
+        await self._brain.propose(run_id, _facts(facts))
+
+    async def close(self) -> None:
+        await self._brain.close()
 
 
-async def open_brain(store: Store, project: str) -> Canon:
-    """The memory of a project. This version has none to open yet."""
-    return NoMemory(f"Facts of the project {project} are not remembered yet: this version has no brain.")
+def _facts(facts: Sequence[NewFact]) -> list[Fact]:
+    return [
+        Fact(subject=one.subject, predicate=one.predicate, value=one.value, kind=one.kind, quote=one.quote)
+        for one in facts
+    ]
+
+
+async def open_brain(run: Run, project: str) -> Canon:
+    """The brain of a project, over the store that the run itself is kept in."""
+    return BrainCanon(await Brain.open(run.store, project, settings=run.settings))
+
+
+async def recall(run: Run, canon: Canon, request: str) -> list[str]:
+    """What is settled and has to do with the request; recorded, so that a resumed run knows the same."""
+    found = await run.step(
+        "recall", canon.recall, request, RECALLED, returns=Recalled, cost=canon.recall_cost(request)
+    )
+    if found.warning:
+        run.warn(found.warning)
+    return found.lines
 
 
 async def keep_facts(studio: Studio, reports: Sequence[DepartmentReport]) -> list[Conflict]:
@@ -45,17 +73,17 @@ async def keep_facts(studio: Studio, reports: Sequence[DepartmentReport]) -> lis
     if canon is None:
         return []
     working = {one.key: one for one in reports if one.status == "completed"}
+    conflicts: list[Conflict] = []
     async with studio.run.branch("facts"):
         outcomes = await studio.run.gather({key: _extract(studio, one) for key, one in working.items()})
         found = {key: one.value for key, one in outcomes.items() if isinstance(one, Ok)}
-        conflicts: list[Conflict] = []
         for key, facts in found.items():
             denied = await studio.run.step(
-                "contradictions", canon.contradictions, studio.run.id, facts, key=key, returns=list[str]
+                "contradictions", canon.contradictions, facts, key=key, returns=list[Denial]
             )
             conflicts += [
-                Conflict(f"canon-{key}-{nth}", "direct", "high", [key, "canon"], line)
-                for nth, line in enumerate(denied, 1)
+                Conflict(f"{CANON}-{key}-{nth}", "direct", one.severity, [key, CANON], one.description)
+                for nth, one in enumerate(denied, 1)
             ]
         everything = [fact for facts in found.values() for fact in facts]
         await studio.run.step("propose", canon.propose, studio.run.id, everything)

@@ -39,6 +39,8 @@ class Studio:
     learnt: Mapping[str, Learnt]
     meanings: Meanings
     canon: Canon | None = None
+    settled: tuple[str, ...] = ()
+    """What the project knows that has to do with the request."""
 
     def threshold(self, key: str, specialist: str) -> float:
         """The one that counts: learnt, if that was wished for and there is evidence."""
