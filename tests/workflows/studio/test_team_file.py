@@ -77,6 +77,21 @@ def test_what_is_absent_has_the_documented_default(tmp_path: Path) -> None:
     assert head.passing_threshold is None, "an absent threshold stays absent"
 
 
+def test_who_has_no_name_is_called_after_its_key(tmp_path: Path) -> None:
+    text = "departments:\n  fine_art:\n    head: {}\n    specialists:\n      oil-paint: {}\n"
+    team = load_team(write(tmp_path, text, "gallery.yaml"))
+    department = team.departments["fine_art"]
+    assert (team.name, department.name, department.head.name) == (
+        "gallery", "Fine Art Department", "Fine Art Head",
+    )  # fmt: skip
+    specialist = department.specialists["oil-paint"]
+    assert (specialist.name, specialist.specialization) == ("Oil Paint Specialist", "oil paint")
+
+
+def test_a_file_that_extends_a_team_is_another_team(tmp_path: Path) -> None:
+    assert load_team(write(tmp_path, "extends: film\n", "noir.yaml")).name == "noir"
+
+
 def test_a_department_may_have_no_threshold_at_all(tmp_path: Path) -> None:
     text = LEAST.replace("    head:", "    min_quality_threshold: null\n    head:")
     assert load_team(write(tmp_path, text)).departments["story"].min_quality_threshold is None

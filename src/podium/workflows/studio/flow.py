@@ -227,7 +227,9 @@ def _give_up(result: Result, why: str, reason: str, cause: Exception | None = No
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Refuse an empty request, a team that cannot be used, departments that nobody knows."""
-    if not isinstance(request, str) or not request.strip():
+    if not isinstance(request, str):
+        raise UsageError("The request must be text.", hint="Say what the studio should make.")
+    if not request.strip():
         raise UsageError("The request is empty.", hint="Say what the studio should make.")
     if options.get("project"):
         options = {**options, "project": checked_project(options["project"])}

@@ -18,6 +18,7 @@ _SPECIALIST = re.compile(r"^- (.+?) \((.+?)\): (.*)$", re.MULTILINE)
 _PART = re.compile(r"^Your part: (.+?)\.$", re.MULTILINE)
 _DELIVERED = re.compile(r"^## (.+?)(?: \(.*\))?(?:, score .*)?$", re.MULTILINE)
 _BATCH = re.compile(r"^## ([a-z0-9_-]+): ", re.MULTILINE)
+_OF = re.compile(r"^# Text of the (.+)$", re.MULTILINE)
 _KEYS = re.compile(r"^- `([a-z0-9_-]+)`: ", re.MULTILINE)
 _ATTEMPT = re.compile(r"/(?:attempt|round)(?:#(\d+))?/")
 
@@ -132,7 +133,13 @@ def rehearse_resolution(call: Call) -> dict[str, Any]:
 
 @rehearses("studio", "extract_facts")
 def rehearse_facts(call: Call) -> dict[str, Any]:
-    return {"facts": []}
+    """One fact, so that a review can be rehearsed too; it waits for one, and says what it is."""
+    name, quoted = _OF.search(call.prompt), re.search(r"“(.+?)”", call.prompt)
+    fact = {
+        "subject": quoted[1] if quoted else "this request", "predicate": "worked on by",
+        "value": name[1] if name else call.agent, "kind": "other", "quote": f"{LABEL} not a model's work",
+    }  # fmt: skip
+    return {"facts": [fact]}
 
 
 @rehearses("studio", "aggregate")

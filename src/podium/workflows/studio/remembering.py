@@ -10,7 +10,7 @@ from podium.brain import Brain, Fact
 from podium.engine.branch import Ok
 from podium.engine.events import Charge
 from podium.errors import BudgetExhaustedError, StepFailedError
-from podium.workflows.studio import roles
+from podium.workflows.studio import events, roles
 from podium.workflows.studio.canon import CANON, RECALLED, Canon, Denial, NewFact, NewFacts, Recalled
 from podium.workflows.studio.contracts import DepartmentReport
 from podium.workflows.studio.working import Conflict, Studio
@@ -68,25 +68,42 @@ async def recall(run: Run, canon: Canon, request: str) -> list[str]:
 
 
 async def keep_facts(studio: Studio, reports: Sequence[DepartmentReport]) -> list[Conflict]:
-    """Take facts from every department's work, and propose them. What denies a settled fact is a conflict."""
+    """Take facts from every department's work, and propose them. What denies a settled fact is a conflict.
+    Where a budget has ended nothing is kept: the run is not at its end."""
     canon = studio.canon
-    if canon is None:
+    if canon is None or any(one.status == "unfinished" for one in reports):
         return []
     working = {one.key: one for one in reports if one.status == "completed"}
     conflicts: list[Conflict] = []
-    async with studio.run.branch("facts"):
-        outcomes = await studio.run.gather({key: _extract(studio, one) for key, one in working.items()})
-        found = {key: one.value for key, one in outcomes.items() if isinstance(one, Ok)}
-        for key, facts in found.items():
-            denied = await studio.run.step(
-                "contradictions", canon.contradictions, facts, key=key, returns=list[Denial]
+    try:
+        async with studio.run.branch("facts"):
+            outcomes = await studio.run.gather({key: _extract(studio, one) for key, one in working.items()})
+            found = {key: one.value for key, one in outcomes.items() if isinstance(one, Ok)}
+            for key, facts in found.items():
+                conflicts += await _denied(studio, canon, key, facts)
+            everything = [fact for facts in found.values() for fact in facts]
+            await studio.run.step("propose", canon.propose, studio.run.id, everything)
+    except BudgetExhaustedError as error:
+        studio.run.warn(f"The facts of this run were not kept: {error}")
+    return conflicts
+
+
+async def _denied(studio: Studio, canon: Canon, key: str, facts: list[NewFact]) -> list[Conflict]:
+    """What one department says and the project denies."""
+    denied = await studio.run.step(
+        "contradictions", canon.contradictions, facts, key=key, returns=list[Denial]
+    )
+    conflicts = [
+        Conflict(f"{CANON}-{key}-{nth}", "direct", one.severity, [key, CANON], one.description)
+        for nth, one in enumerate(denied, 1)
+    ]
+    for one in conflicts:
+        studio.run.emit(
+            events.ConflictFound(
+                id=one.id, round=0, kind=one.kind, severity=one.severity, departments=one.departments,
+                description=one.description,
             )
-            conflicts += [
-                Conflict(f"{CANON}-{key}-{nth}", "direct", one.severity, [key, CANON], one.description)
-                for nth, one in enumerate(denied, 1)
-            ]
-        everything = [fact for facts in found.values() for fact in facts]
-        await studio.run.step("propose", canon.propose, studio.run.id, everything)
+        )  # fmt: skip
     return conflicts
 
 
@@ -96,7 +113,7 @@ async def _extract(studio: Studio, report: DepartmentReport) -> list[NewFact]:
         found = await studio.run.ask(
             roles.MASTER, "extract_facts", returns=NewFacts, name=report.department_name, output=report.output
         )
-    except (StepFailedError, BudgetExhaustedError) as error:
+    except StepFailedError as error:
         studio.run.warn(f"No facts were taken from the work of the {report.department_name}: {error}")
         return []
     return found.facts

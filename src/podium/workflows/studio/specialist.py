@@ -109,12 +109,14 @@ class Trying:
             )  # fmt: skip
 
     def take(self, output: str, grade: Grade | None, score: float | None) -> None:
-        """One more attempt is done and graded."""
+        """One more attempt is done and graded; told only if the budget has let the head come to that."""
         feedback = grade.feedback if grade is not None else EMPTY if not output else ""
         made = Attempt(
             len(self.attempts) + 1, output, score, feedback, tuple(grade.suggestions) if grade else ()
         )
         self.attempts.append(made)
+        if self.exhausted is not None:
+            return
         self.studio.run.emit(
             events.SpecialistGraded(
                 department=self.department.key, specialist=self.key, attempt=made.number, score=score,
@@ -137,6 +139,8 @@ class Trying:
             execution_time=self.took, review_status=status, review_notes=notes, threshold=self.threshold,
             attempts=len(self.attempts), feedback=self.feedback_lines(), error=self.error,
         )  # fmt: skip
+        if self.exhausted is not None:  # a budget ended it: that says nothing about the specialist
+            return result
         self.studio.run.emit(
             events.SpecialistReviewed(
                 department=self.department.key, specialist=self.key, team=self.studio.team.name,

@@ -90,6 +90,7 @@ def _whole(path: Path, seen: tuple[Path, ...]) -> _Document:
     """A file, put over the one that it extends."""
     document = _read(path)
     base_name = document.data.pop("extends", None)
+    document.data.setdefault("name", path.stem)
     if base_name is None:
         return document
     flaw = document.flaw(("extends",), "")
@@ -121,6 +122,7 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _validated(document: _Document) -> TeamSpec:
+    _fill_in_names(document.data)
     try:
         team = TeamSpec.model_validate(document.data)
     except ValidationError as error:
@@ -133,6 +135,31 @@ def _validated(document: _Document) -> TeamSpec:
     if flaws:
         raise TeamError(_in_order(flaws))
     return team
+
+
+def _fill_in_names(data: dict[str, Any]) -> None:
+    """Who has no name is called after its key: `art-direction` is the Art Direction Specialist."""
+    for key, department in _mappings(data.get("departments")):
+        department.setdefault("name", f"{_titled(key)} Department")
+        for _, head in _mappings({"head": department.get("head")}):
+            head.setdefault("name", f"{_titled(key)} Head")
+        for name, specialist in _mappings(department.get("specialists")):
+            specialist.setdefault("name", f"{_titled(name)} Specialist")
+            specialist.setdefault("specialization", " ".join(_words(name)))
+
+
+def _mappings(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The entries of a mapping that are mappings themselves; whatever else stands there is told later."""
+    entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return [(key, cast("dict[str, Any]", one)) for key, one in entries.items() if isinstance(one, dict)]
+
+
+def _words(key: str) -> list[str]:
+    return key.replace("_", " ").replace("-", " ").split()
+
+
+def _titled(key: str) -> str:
+    return " ".join(word.capitalize() for word in _words(key))
 
 
 def _in_order(flaws: list[Flaw]) -> list[Flaw]:

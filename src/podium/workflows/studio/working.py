@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.agents.ask import Run
+from podium.errors import BudgetExhaustedError
 from podium.workflows.studio.canon import Canon
 from podium.workflows.studio.contracts import DepartmentReport
 from podium.workflows.studio.learning import Learnt
@@ -60,7 +61,10 @@ class Studio:
         async def read() -> int:
             return round(self.run.driven_s * 1000)
 
-        return await self.run.step("clock", read)
+        try:
+            return await self.run.step("clock", read)
+        except BudgetExhaustedError:  # the time is up, and a resumed run reads it anew
+            return await read()
 
 
 @dataclass(frozen=True)
