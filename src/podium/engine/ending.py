@@ -113,10 +113,19 @@ def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
     if exhausted is not None:
         return Ending("partial", reason=_stop_reason(exhausted), error=exhausted)
     if isinstance(error, GaveUpError):
-        return Ending("failed", error=error, output=error.output)
+        return _given_up(error)
     if isinstance(error, Exception):
         return Ending("failed", error=error)
     raise error
+
+
+def _given_up(error: GaveUpError) -> Ending:
+    """The run fails with what the workflow has; what cannot be logged must not hide why it failed."""
+    try:
+        encode(error.output)
+    except PodiumError:
+        return Ending("failed", error=error)
+    return Ending("failed", error=error, output=error.output)
 
 
 def ending_of_broken(error: StoreError) -> Ending:
