@@ -55,6 +55,10 @@ async def test_error_case_1_every_department_failed(store: Store) -> None:
     assert found.error.startswith("Unable to generate content: every department failed")
     assert found.output["departments"][0]["status"] == "failed"
     assert crew.tasks("aggregate") == []
+    healthy = Crew()
+    again = await (await podium.resume(found.run_id, model=healthy, store=store)).result()
+    assert again.status == "completed", "what failed last is asked once more"
+    assert healthy.paths == ["character/head_execute#4", "aggregate"]
 
 
 # ── 2. Department head failure ──

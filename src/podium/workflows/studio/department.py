@@ -65,7 +65,15 @@ class Made:
         return max(self.accepted, key=lambda one: one.quality_score, default=None)
 
 
-async def run_department(studio: Studio, department: Department) -> DepartmentReport:
+@dataclass(frozen=True)
+class Finished:
+    """A department's report, and what stopped it."""
+
+    report: DepartmentReport
+    error: Exception | None = None
+
+
+async def run_department(studio: Studio, department: Department) -> Finished:
     """Whatever happens in it, a department comes to a report."""
     made = Made(studio.complexity)
     active = sum(spec.active for spec in department.spec.specialists.values())
@@ -84,7 +92,7 @@ async def run_department(studio: Studio, department: Department) -> DepartmentRe
         error = problem
     report = _report(studio, department, made, error, await studio.clock() - began)
     _tell_end(studio, report, error)
-    return report
+    return Finished(report, error)
 
 
 async def _work(studio: Studio, department: Department, made: Made, wanted: int, began: int) -> None:

@@ -84,9 +84,12 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
 
 async def _produce(studio: Studio) -> Outcome | Partial:
     """Departments, then the checks across them, then one deliverable."""
-    reports = await run_departments(studio)
+    finished = await run_departments(studio)
+    reports = [one.report for one in finished]
     if all(one.status == "failed" for one in reports):
-        _give_up(Result(studio, reports, []), "every department failed", reports[0].error)
+        causes = [one.error for one in finished if one.error is not None]
+        everything = ExceptionGroup("departments", causes) if causes else None
+        _give_up(Result(studio, reports, []), "every department failed", reports[0].error, everything)
     crossing = await validate_across(studio, reports)
     result = Result(studio, list(crossing.reports.values()), crossing.conflicts)
     result.conflicts += await keep_facts(studio, result.reports)

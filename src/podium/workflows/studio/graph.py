@@ -8,7 +8,7 @@ from typing import Literal
 from podium.engine.branch import Failed
 from podium.errors import BudgetExhaustedError
 from podium.workflows.studio.contracts import DepartmentReport
-from podium.workflows.studio.department import run_department, told_missing
+from podium.workflows.studio.department import Finished, run_department, told_missing
 from podium.workflows.studio.working import Department, Studio
 
 
@@ -17,21 +17,18 @@ def needs_of(studio: Studio, key: str) -> list[str]:
     return [one for one in studio.team.departments[key].depends_on if one in studio.route.chosen]
 
 
-async def run_departments(studio: Studio) -> list[DepartmentReport]:
+async def run_departments(studio: Studio) -> list[Finished]:
     """All chosen departments, each from the moment on that the ones it needs are done."""
     loop, chosen = asyncio.get_running_loop(), studio.route.chosen
-    done: dict[str, asyncio.Future[DepartmentReport]] = {key: loop.create_future() for key in chosen}
+    done: dict[str, asyncio.Future[Finished]] = {key: loop.create_future() for key in chosen}
 
-    async def work(key: str) -> DepartmentReport:
+    async def work(key: str) -> None:
         try:
-            given = [await asyncio.shield(done[needed]) for needed in needs_of(studio, key)]
-            report = await _department(studio, key, given)
+            given = [(await asyncio.shield(done[needed])).report for needed in needs_of(studio, key)]
+            done[key].set_result(await _department(studio, key, given))
         except Exception as error:
-            report = _broken(studio, key, error)
-            done[key].set_result(report)
+            done[key].set_result(_broken(studio, key, error))
             raise
-        done[key].set_result(report)
-        return report
 
     outcomes = await studio.run.gather({key: work(key) for key in chosen})
     for key, outcome in outcomes.items():
@@ -40,19 +37,19 @@ async def run_departments(studio: Studio) -> list[DepartmentReport]:
     return [done[key].result() for key in chosen]
 
 
-async def _department(studio: Studio, key: str, given: list[DepartmentReport]) -> DepartmentReport:
+async def _department(studio: Studio, key: str, given: list[DepartmentReport]) -> Finished:
     """One department with what it needs. Where a budget has ended, those who wait do not begin."""
     spec = studio.team.departments[key]
     if any(one.status == "unfinished" for one in given):
-        return _blank(studio, key, "unfinished", "not started: out of budget")
+        return Finished(_blank(studio, key, "unfinished", "not started: out of budget"))
     inputs = tuple(one for one in given if one.output)
     department = Department(key, spec, inputs, tuple(told_missing(given)), studio.settled)
     return await run_department(studio, department)
 
 
-def _broken(studio: Studio, key: str, error: Exception) -> DepartmentReport:
+def _broken(studio: Studio, key: str, error: Exception) -> Finished:
     status = "unfinished" if isinstance(error, BudgetExhaustedError) else "failed"
-    return _blank(studio, key, status, f"{type(error).__name__}: {error}")
+    return Finished(_blank(studio, key, status, f"{type(error).__name__}: {error}"), error)
 
 
 def _blank(studio: Studio, key: str, status: Literal["failed", "unfinished"], error: str) -> DepartmentReport:
