@@ -67,6 +67,16 @@ def test_wrong_usage_is_one_sentence_and_exit_2(podium: Shell, words: tuple[str,
     assert "Traceback" not in told.err
 
 
+def test_a_project_is_told_facts_that_wait_for_a_review(podium: Shell) -> None:
+    words = ("run", "studio", "Create character Aladdin", "--project", "bread", *REHEARSAL)
+    podium(*words, "--quiet")
+    assert "worked on by: Character Department" in podium("brain", "review", "last").out
+    podium("brain", "review", "last", "--accept", "all")
+    assert podium(*words, "--json").json["status"] == "completed"
+    refused = podium("run", "studio", "x", "--project", " ", *REHEARSAL, code=2)
+    assert "not the name of a project" in refused.err
+
+
 # ── podium team ──
 
 

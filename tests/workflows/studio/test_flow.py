@@ -365,6 +365,27 @@ async def test_a_batch_grade_that_forgets_somebody_is_sent_back(store: Store) ->
     assert found.status == "completed"
 
 
+async def test_a_batch_that_nobody_could_grade_counts_75(store: Store) -> None:
+    crew = Crew({"character/brief": brief("appearance", "personality"), "*/grade": RuntimeError("down")})
+    found = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
+    assert [one["qualityScore"] for one in department(found, "character")["specialistResults"]] == [75, 75]
+    assert any("could not be graded" in warning for warning in found.warnings)
+
+
+async def test_in_a_batch_one_that_fails_does_not_disturb_the_others(store: Store) -> None:
+    crew = Crew(
+        {
+            "character/brief": brief("appearance", "personality"),
+            "character/round/appearance/execute": RuntimeError("down"),
+            "character/round/grade": {"grades": [{"specialist": "personality", **graded(90)}]},
+        }
+    )
+    found = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
+    one = specialist(found, "character", "character-appearance-specialist")
+    assert (one["qualityScore"], one["error"]) == (0, "RuntimeError: down")
+    assert department(found, "character")["qualityScore"] == 48.0
+
+
 # ── routing options ──
 
 

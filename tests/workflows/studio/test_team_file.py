@@ -136,6 +136,8 @@ departments:
         ),
         (("  story:", "  Story Dept:"), 3, "must be lower-case letters"),
         (("    head: {name: Head}\n", ""), 3, "field required"),
+        (("  story:", "  canon:"), 3, "choose another"),
+        (("name: small", "name: !!python/name:os.system x"), 1, "cannot be read"),
         (("name: small", "name: small\nname: other"), 2, "it is given twice"),
         (("head: {name: Head}", "head: {name: Head"), 6, "this is not YAML"),
         (("departments:", "departments:\n\t- x"), 3, "this is not YAML"),

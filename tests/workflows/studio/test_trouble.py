@@ -223,6 +223,19 @@ async def test_out_of_budget_the_master_sums_up_what_there_is(store: Store) -> N
     assert [one["status"] for one in reviewed] == ["approved"] * 8, "an empty budget is nobody's failure"
 
 
+async def test_a_batch_that_a_budget_cuts_short_goes_on_later(store: Store) -> None:
+    options = {"departments": "story", "specialists": "always", "batch_grading": True}
+    both = {"grades": [{"specialist": key, **graded(90)} for key in ("plot", "pacing")]}
+    crew = Crew({"story/brief": brief("plot", "pacing"), "story/round/grade": both})
+    found = await make(store, crew, WORKED, budget=Budget(calls=4), concurrency=1, **options)
+    assert (found.status, department(found, "story")["status"]) == ("partial", "unfinished")
+    whole = await (
+        await podium.resume(found.run_id, model=crew, store=store, budget=Budget(calls=50))
+    ).result()
+    assert (whole.status, department(whole, "story")["qualityScore"]) == ("completed", 96.0)
+    assert len(crew.tasks("execute")) == 2, "nothing is paid twice"
+
+
 async def test_out_of_time_there_is_an_answer_too(store: Store) -> None:
     async def slow(call: podium.Call) -> str:
         await asyncio.sleep(0.2)

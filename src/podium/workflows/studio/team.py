@@ -17,6 +17,9 @@ DEPARTMENT_THRESHOLD = 80.0
 TIMEOUT_S = 300.0
 TEMPERATURE = 0.7
 
+RESERVED = frozenset({"canon"})
+"""Keys that mean something else where departments are named."""
+
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
@@ -101,6 +104,8 @@ def problems_of(team: TeamSpec) -> Iterator[Problem]:
     known = set(team.departments)
     for key, department in team.departments.items():
         at = ("departments", key)
+        if key in RESERVED:
+            yield at, f"the key {key!r} stands for what is settled in a project; choose another"
         if not _KEY.fullmatch(key):
             yield at, f"the key {key!r} must be lower-case letters, digits, _ or -"
         for specialist in department.specialists:
