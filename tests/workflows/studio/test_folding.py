@@ -182,8 +182,10 @@ def test_what_a_department_cost_is_found_by_its_path() -> None:
 
 def test_a_resumed_run_goes_on_with_what_was_stopped() -> None:
     made = shown(*STORY, started("visual"), failed("visual", "no calls left", "budget"), ("", RunResumed()))
-    assert made.studio.departments["visual"].status == "waiting"
+    assert made.studio.departments["visual"].status == "working"
     assert made.studio.departments["story"].status == "completed"
+    lost = shown(routed(), started("story"), failed("story"), ("", RunResumed()))
+    assert lost.studio.departments["story"].status == "failed", "a handled failure is not told again"
 
 
 def test_the_summary_counts_what_matters() -> None:

@@ -132,11 +132,12 @@ class StudioState:
         }
 
     def _reopen(self) -> None:
-        """A run that is taken up again goes on with what was stopped."""
+        """A run that is taken up again goes on with what a budget has stopped, and does not tell once more
+        that it began. A department that failed stays so, unless it is told otherwise."""
         self.aggregated = None
         for one in self.departments.values():
-            if one.status in ("unfinished", "failed"):
-                one.status, one.error = "waiting", ""
+            if one.status == "unfinished":
+                one.status, one.error = "working", ""
 
     def _asked(self, path: str, department: DepartmentState | None) -> None:
         task = path.rpartition("/")[2].partition("#")[0]
