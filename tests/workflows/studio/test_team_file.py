@@ -167,6 +167,13 @@ def test_a_file_that_explodes_is_refused(tmp_path: Path) -> None:
     assert "too much" in found
 
 
+def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+    (found,) = flaws(tmp_path, "[" * 400_000)
+    assert "this is not YAML" in found
+    (found,) = flaws(tmp_path, "".join(f"{' ' * depth}a:\n" for depth in range(60)))
+    assert "too much" in found
+
+
 def test_a_name_that_nobody_knows_is_answered_with_what_was_meant() -> None:
     with pytest.raises(UsageError) as caught:
         load_team("sofware")
