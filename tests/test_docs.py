@@ -1,7 +1,7 @@
 """Everything that the documentation shows is executed: its files, its commands, and what they print.
 
-A Python block whose first line is a comment with a file name becomes that file. Lines of a console block
-that begin with `$` are commands; what follows must match their output, where `...` stands for anything.
+A block of Python or YAML whose first line is a comment with a file name becomes that file. Lines of a console
+block that begin with `$` are commands; what follows must match their output, where `...` stands for anything.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ def commands(page: str) -> list[tuple[str, str]]:
 
 
 def write_files(page: str, folder: Path) -> list[str]:
+    """Write the files that a page shows; the names of its Python files."""
     names: list[str] = []
-    for body in blocks(page, "python"):
+    for body in (*blocks(page, "python"), *blocks(page, "yaml")):
         first = body.splitlines()[0]
-        if match := re.fullmatch(r"# (\w+\.py)", first):
+        if match := re.fullmatch(r"# (\w+\.(?:py|yaml))", first):
             (folder / match[1]).write_text(body)
             names.append(match[1])
-    return names
+    return [name for name in names if name.endswith(".py")]
 
 
 @pytest.mark.parametrize("page", PAGES)

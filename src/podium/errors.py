@@ -19,6 +19,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 ├── DuplicateKeyError            an explicit `key=` used twice in one branch
 ├── NotEncodableError            a step's input or result cannot be written as JSON
 ├── ExitError                    a workflow called `sys.exit`
+├── GaveUpError                  a workflow could not do it: `output` is what it has all the same
 └── StepFailedError              the recorded failure of a step; live and replayed alike
     ├── StepTimeoutError         the step's time-out passed
     ├── ModelFailedError         a model call failed for good
@@ -186,6 +187,14 @@ class ExitError(PodiumError):
 
     def __init__(self, code: object) -> None:
         super().__init__(f"The workflow called sys.exit({code!r}).", hint="Return a value or raise an error.")
+
+
+class GaveUpError(PodiumError):
+    """A workflow could not do what was asked. The run fails, with what it has as its output."""
+
+    def __init__(self, message: str, *, hint: str = "", output: Any = None) -> None:
+        super().__init__(message, hint=hint)
+        self.output = output
 
 
 class StepFailedError(PodiumError):

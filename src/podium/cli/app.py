@@ -69,6 +69,13 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
         "[PROVIDER | test MODEL]",
         "Which models can be used now, their prices; test one.",
     ),
+    (
+        "Set up",
+        "team",
+        "team:team",
+        "[show|check|init|stats] [TEAM]",
+        "Who works in a studio: look, check a file, copy one, see how they did.",
+    ),
     ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
     ("Set up", "completion", "completion:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
 )

@@ -26,6 +26,7 @@ from podium.engine.workflow import Outcome, Partial
 from podium.errors import (
     BudgetExhaustedError,
     FencedError,
+    GaveUpError,
     PodiumError,
     StepFailedError,
     StoreError,
@@ -83,7 +84,7 @@ class Ending(msgspec.Struct):
         if self.status == "failed":
             return RunFailed(
                 usage=usage, driven_s=driven, error=result.error, error_type=type(self.error).__name__,
-                hint=result.hint, cause=causes_of(self.error), output=output,
+                hint=result.hint, cause=causes_of(self.error), output=output, blob=blob,
             )  # fmt: skip
         if self.status == "cancelled":
             return RunCancelled(usage=usage, driven_s=driven, reason=self.reason)
@@ -111,9 +112,20 @@ def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
     exhausted = _exhaustion_behind(error)
     if exhausted is not None:
         return Ending("partial", reason=_stop_reason(exhausted), error=exhausted)
+    if isinstance(error, GaveUpError):
+        return _given_up(error)
     if isinstance(error, Exception):
         return Ending("failed", error=error)
     raise error
+
+
+def _given_up(error: GaveUpError) -> Ending:
+    """The run fails with what the workflow has; what cannot be logged must not hide why it failed."""
+    try:
+        encode(error.output)
+    except PodiumError:
+        return Ending("failed", error=error)
+    return Ending("failed", error=error, output=error.output)
 
 
 def ending_of_broken(error: StoreError) -> Ending:

@@ -188,6 +188,8 @@ class RunFailed(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
     """Paths of the failed steps that led here: a resume runs them again."""
     output: Any = None
     """What the workflow could still hand over."""
+    blob: str = ""
+    """Set instead of `output` when the output is large: its content hash."""
 
 
 class RunCancelled(RunEnded, frozen=True, omit_defaults=True, kw_only=True):

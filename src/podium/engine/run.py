@@ -22,6 +22,7 @@ from podium.engine.events import (
     StepStarted,
 )
 from podium.engine.gathering import Gathering
+from podium.engine.log import Store
 from podium.engine.recall import NOT_HELD, recall
 from podium.engine.retry import Retry
 from podium.engine.steps import PlainStep, returned_type
@@ -71,6 +72,11 @@ class Run:
     def budget(self) -> Budget:
         """The run's ceilings."""
         return self._core.budget
+
+    @property
+    def store(self) -> Store:
+        """Where this run is kept, and others: look into it inside a step, so that a replay sees the same."""
+        return self._core.journal.store
 
     @property
     def driven_s(self) -> float:

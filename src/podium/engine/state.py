@@ -222,7 +222,8 @@ class RunState:
             self.output, self.output_blob, self.quality = data.output, data.blob, data.quality
             self.missing, self.error = data.missing, data.error
         elif isinstance(data, RunFailed):
-            self.status, self.error, self.hint, self.output = "failed", data.error, data.hint, data.output
+            self.status, self.error, self.hint = "failed", data.error, data.hint
+            self.output, self.output_blob = data.output, data.blob
         elif isinstance(data, RunCancelled):
             self.status, self.stop_reason = "cancelled", data.reason
         elif isinstance(data, RunPaused):

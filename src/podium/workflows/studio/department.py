@@ -1,0 +1,174 @@
+"""A department at work: brief, specialists, review, synthesis; or the head alone. Its failure is data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from podium.engine.branch import Failed, Ok
+from podium.errors import BudgetExhaustedError
+from podium.workflows.studio import events
+from podium.workflows.studio.batch import run_batch
+from podium.workflows.studio.choosing import choose_specialists
+from podium.workflows.studio.contracts import (
+    DepartmentReport,
+    DepartmentStatus,
+    ReportMetadata,
+    SpecialistResult,
+)
+from podium.workflows.studio.head import HeadFailedError, Made, brief, synthesize, write_alone
+from podium.workflows.studio.policy import (
+    department_score,
+    formula_score,
+    specialists_wanted,
+)
+from podium.workflows.studio.specialist import Trying, run_specialist
+from podium.workflows.studio.working import Department, Studio
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A department's report, and what stopped it."""
+
+    report: DepartmentReport
+    error: Exception | None = None
+
+
+async def run_department(studio: Studio, department: Department) -> Finished:
+    """Whatever happens in it, a department comes to a report."""
+    made = Made(studio.complexity)
+    active = sum(spec.active for spec in department.spec.specialists.values())
+    wanted = min(specialists_wanted(studio.complexity, studio.choices.specialists), active)
+    studio.run.emit(
+        events.DepartmentStarted(
+            department=department.key, name=department.spec.name, complexity=studio.complexity,
+            specialists=wanted, missing=list(department.missing),
+        )
+    )  # fmt: skip
+    began = await studio.clock()
+    error: Exception | None = None
+    try:
+        await _work(studio, department, made, wanted, began)
+    except (HeadFailedError, BudgetExhaustedError) as problem:
+        error = problem
+    report = _report(studio, department, made, error, await studio.clock() - began)
+    _tell_end(studio, report, error)
+    return Finished(report, error)
+
+
+async def _work(studio: Studio, department: Department, made: Made, wanted: int, began: int) -> None:
+    """With specialists: brief, work, synthesis. Without, or if none was good enough: the head alone."""
+    if wanted:
+        wish = await brief(studio, department, wanted)
+        department = replace(department, approach=wish.approach)
+        chosen = choose_specialists(
+            department.key, department.spec, studio.request, wish.required_skills, wanted, studio.meanings,
+            studio.learnt,
+        )  # fmt: skip
+        made.analysis_time = await studio.clock() - began
+        made.results, exhausted = await _specialists(studio, department, chosen)
+        if exhausted is not None:
+            raise exhausted
+    if made.accepted:
+        await synthesize(studio, department, made)
+    else:
+        await write_alone(studio, department, made)
+
+
+# ── specialists ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def _specialists(
+    studio: Studio, department: Department, chosen: list[str]
+) -> tuple[list[SpecialistResult], BudgetExhaustedError | None]:
+    """Side by side, or one after the other where the team file says so."""
+    if studio.choices.batch_grading and department.spec.allow_parallel_execution:
+        tryings = await run_batch(studio, department, chosen)
+        results = [one.reviewed() for one in tryings]
+    else:
+        tryings = [Trying.begin(studio, department, key) for key in chosen]
+        results = await _graded_one_by_one(studio, department, {one.key: one for one in tryings})
+    stopped = [one.exhausted for one in tryings if one.exhausted is not None]
+    return results, stopped[0] if stopped else None
+
+
+async def _graded_one_by_one(
+    studio: Studio, department: Department, tryings: dict[str, Trying]
+) -> list[SpecialistResult]:
+    outcomes: dict[str, Ok[SpecialistResult] | Failed] = {}
+    if department.spec.allow_parallel_execution:
+        outcomes = await studio.run.gather({key: run_specialist(one) for key, one in tryings.items()})
+    else:
+        for key, trying in tryings.items():
+            outcomes |= await studio.run.gather({key: run_specialist(trying)})
+    return [_kept(tryings[key], outcome) for key, outcome in outcomes.items()]
+
+
+def _kept(trying: Trying, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
+    """A branch that broke in an unforeseen way is a rejected specialist as well."""
+    if isinstance(outcome, Ok):
+        return outcome.value
+    if isinstance(outcome.error, BudgetExhaustedError):
+        trying.exhausted = outcome.error
+    else:
+        trying.error = f"{type(outcome.error).__name__}: {outcome.error}"
+    return trying.reviewed()
+
+
+# ── the report ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _report(
+    studio: Studio, department: Department, made: Made, error: Exception | None, took: int
+) -> DepartmentReport:
+    scores = [one.quality_score for one in made.results]
+    statuses = [one.review_status for one in made.results]
+    score = department_score(statuses, scores) if error is None else 0.0
+    if isinstance(error, BudgetExhaustedError) and made.best is not None:
+        made.output, made.made_by = made.output or made.best.output, made.made_by or made.best.agent_id
+        score = formula_score(statuses, scores)
+    accepted = sum(one.is_accepted for one in made.results)
+    return DepartmentReport(
+        department_id=f"dept-{department.key}", department_name=department.spec.name,
+        head_execution_id=f"{studio.run.id}:{made.made_by}" if made.made_by else "", output=made.output,
+        quality_score=score, specialist_results=made.results,
+        metadata=ReportMetadata(
+            analysis_time=made.analysis_time, specialists_used=len(made.results), total_execution_time=took,
+            successful_specialists=accepted, failed_specialists=len(made.results) - accepted,
+        ),
+        complexity=made.complexity, status=_status(error),
+        formula_score=formula_score(statuses, scores) if made.results else None, flags=made.flags,
+        contradictions=made.contradictions, decisions=made.decisions, error=str(error or ""),
+        missing=list(department.missing),
+    )  # fmt: skip
+
+
+def _status(error: Exception | None) -> DepartmentStatus:
+    if error is None:
+        return "completed"
+    return "unfinished" if isinstance(error, BudgetExhaustedError) else "failed"
+
+
+def _tell_end(studio: Studio, report: DepartmentReport, error: Exception | None) -> None:
+    if error is not None:
+        reason = "budget" if report.status == "unfinished" else "error"
+        studio.run.emit(
+            events.DepartmentFailed(
+                department=report.key, name=report.department_name, error=report.error, reason=reason
+            )
+        )
+        return
+    studio.run.emit(
+        events.DepartmentCompleted(
+            department=report.key, name=report.department_name, score=report.quality_score,
+            formula_score=report.formula_score, accepted=report.metadata.successful_specialists,
+            specialists=report.metadata.specialists_used, flags=report.flags,
+        )
+    )  # fmt: skip
+
+
+def told_missing(reports: Sequence[DepartmentReport]) -> list[str]:
+    """What dependents hear about departments that delivered nothing."""
+    return [
+        f"{one.department_name}: {one.error or 'it delivered nothing'}" for one in reports if not one.output
+    ]

@@ -1,0 +1,259 @@
+"""The studio: a master routes a request, departments work as early as what they need is there, the master
+checks what they deliver against each other and brings it together."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NoReturn
+
+from msgspec import Meta
+
+from podium.agents.ask import Run
+from podium.brain.brain import checked_project
+from podium.engine.workflow import Outcome, Partial, Workflow
+from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
+from podium.settings import nearest
+from podium.workflows.studio import events, rehearsal, roles
+from podium.workflows.studio.canon import Canon, OpenCanon
+from podium.workflows.studio.contracts import Routing
+from podium.workflows.studio.crossing import validate_across
+from podium.workflows.studio.deliverable import to_markdown
+from podium.workflows.studio.graph import needs_of, run_departments
+from podium.workflows.studio.learning import Learnt, learn, read_past
+from podium.workflows.studio.matching import Meanings
+from podium.workflows.studio.policy import CONCURRENCY, complexity_of
+from podium.workflows.studio.remembering import keep_facts, open_brain, recall
+from podium.workflows.studio.result import Result, hand_over, scores_shown
+from podium.workflows.studio.routing import Route, Score, route_by_keywords, route_fixed, routed
+from podium.workflows.studio.team import TeamSpec
+from podium.workflows.studio.team_file import find_team, load_team
+from podium.workflows.studio.working import Choices, Studio, conflict_lines
+
+__all__ = ["WORKFLOW", "rehearsal", "studio_with"]
+
+CLOSING = 0.1
+"""Share of every ceiling that is kept for the master's last words."""
+UNABLE = "Unable to generate content"
+
+Specialists = Literal["never", "auto", "always"]
+Router = Literal["keywords", "model"]
+
+
+def studio_with(open_canon: OpenCanon) -> Workflow:
+    """The workflow, with whatever remembers a project's facts."""
+
+    async def studio(
+        run: Run,
+        request: str,
+        *,
+        team: Annotated[str, Meta(description="film, software, or a YAML file of your own.")] = "",
+        departments: Annotated[str, Meta(description="Who works on it, e.g. story,audio; no routing.")] = "",
+        router: Annotated[Router, Meta(description="Who decides which departments work.")] = "keywords",
+        specialists: Annotated[Specialists, Meta(description="Whether specialists work.")] = "auto",
+        synthesis_rounds: Annotated[
+            int, Meta(ge=1, le=5, description="Drafts of a head, each better than the last.")
+        ] = 1,
+        batch_grading: Annotated[
+            bool, Meta(description="Grade specialists that finish together in one call.")
+        ] = False,
+        adaptive: Annotated[bool, Meta(description="Use thresholds learnt from earlier runs.")] = False,
+        project: Annotated[str, Meta(description="Remember facts under this name and keep to them.")] = "",
+    ) -> Outcome | Partial:
+        """A studio: departments with heads and specialists work on one request.
+
+        A master finds the departments that a request is for. Each head briefs specialists, grades and retries
+        their work, and writes one result of what passes. The master checks the departments against each other
+        and brings everything together.
+        """
+        choices = Choices(specialists, adaptive, synthesis_rounds, batch_grading)
+        fixed = [key for key in departments.split(",") if key]
+        canon = await open_canon(run, project) if project else None
+        try:
+            opened = await _open(run, request, team, fixed, router, choices, canon)
+            if opened is None:
+                return Partial(output=None, reason="route rejected")
+            return await _produce(opened)
+        finally:
+            if canon is not None:
+                await canon.close()
+
+    return Workflow(
+        studio, "studio", closing=CLOSING, gates=("route", "result"), concurrency=CONCURRENCY,
+        prepare=prepare, ref="studio",
+    )  # fmt: skip
+
+
+async def _produce(studio: Studio) -> Outcome | Partial:
+    """Departments, then the checks across them, then one deliverable."""
+    finished = await run_departments(studio)
+    reports = [one.report for one in finished]
+    if all(one.status == "failed" for one in reports):
+        causes = [one.error for one in finished if one.error is not None]
+        everything = ExceptionGroup("departments", causes) if causes else None
+        _give_up(Result(studio, reports, []), "every department failed", reports[0].error, everything)
+    crossing = await validate_across(studio, reports)
+    result = Result(studio, list(crossing.reports.values()), crossing.conflicts)
+    result.conflicts += await keep_facts(studio, result.reports)
+    await _aggregate(result)
+    await hand_over(result)
+    if not await studio.run.approved("result", "Is this the result?", details=result.deliverable):
+        return Partial(output=result.shown(), reason="result rejected", quality=result.quality)
+    missing = [one.department_name for one in result.reports if one.status != "completed"]
+    if missing:
+        return Partial(
+            output=result.shown(), reason="department failed", quality=result.quality, missing=missing
+        )
+    return Outcome(output=result.shown(), quality=result.quality)
+
+
+# ── the master routes ────────────────────────────────────────────────────────────────────────────
+
+
+async def _open(
+    run: Run, request: str, team_name: str, fixed: list[str], router: Router, choices: Choices,
+    canon: Canon | None,
+) -> Studio | None:  # fmt: skip
+    """Everything that is known before anybody works: team, past, project, route. All of it is recorded."""
+
+    async def read_team() -> TeamSpec:
+        return load_team(team_name)
+
+    async def look_back() -> dict[str, Learnt]:
+        past = await read_past(run.store, team.name, rehearsals=bool(run.config.get("rehearsal")), but=run.id)
+        return learn(team, past, request)
+
+    team = await run.step("team", read_team, returns=TeamSpec)
+    learnt = await run.step("history", look_back, returns=dict[str, Learnt])
+    names = await run.step("names", canon.names, returns=list[str]) if canon is not None else []
+    settled = await recall(run, canon, request) if canon is not None else []
+    route = await _route(run, team, request, fixed, router, names)
+    studio = Studio(
+        run, request, team, route, complexity_of(request, len(route.chosen)), choices, learnt,
+        Meanings(team.meanings), canon, tuple(settled),
+    )  # fmt: skip
+    _tell_route(studio)
+    asked = f"Let {', '.join(route.chosen)} work on it?"
+    return studio if await run.approved("route", asked, details=scores_shown(route)) else None
+
+
+async def _route(
+    run: Run, team: TeamSpec, request: str, fixed: list[str], router: Router, names: list[str]
+) -> Route:
+    if fixed:
+        return route_fixed(team, fixed)
+    if router == "keywords":
+        return route_by_keywords(team, request, names)
+
+    def check(answer: Routing) -> str:
+        unknown = sorted({one.department for one in answer.scores} - set(team.departments))
+        known = ", ".join(team.departments)
+        return f"there is no department {', '.join(unknown)}; there are {known}" if unknown else ""
+
+    offered = [
+        {"key": key, "name": one.name, "skills": [spec.specialization for spec in one.specialists.values()]}
+        for key, one in team.departments.items()
+    ]
+    try:
+        answer = await run.ask(
+            roles.MASTER, "route", returns=Routing, check=check, request=request, departments=offered
+        )
+    except StepFailedError as error:
+        raise GaveUpError(f"{UNABLE}: routing failed: {error.reason}") from error
+    told = {one.department: one for one in answer.scores}
+    return routed(team, [
+        Score(key, told[key].relevance if key in told else 0.0, one.priority,
+              (told[key].reason if key in told else "") or "scored by the model")
+        for key, one in team.departments.items()
+    ])  # fmt: skip
+
+
+def _tell_route(studio: Studio) -> None:
+    route, run = studio.route, studio.run
+    for warning in route.warnings:
+        run.warn(warning)
+    run.emit(
+        events.Routed(
+            team=studio.team.name, primary=route.primary, supporting=list(route.supporting), mode=route.mode,
+            complexity=studio.complexity, scores=scores_shown(route),
+            names={key: studio.team.departments[key].name for key in route.chosen},
+            needs={key: needs_of(studio, key) for key in route.chosen},
+        )
+    )  # fmt: skip
+
+
+# ── the master brings it together ────────────────────────────────────────────────────────────────
+
+
+async def _aggregate(result: Result) -> None:
+    """The master's opening. Out of budget it comes from the closing reserve, or there is none; if the master
+    fails, the run does, and what the departments delivered stays."""
+    run = result.studio.run
+    stopped = any(one.status == "unfinished" for one in result.reports)
+    try:
+        if stopped:
+            async with run.closing():
+                result.opening = await _opening(result)
+        else:
+            result.opening = await _opening(result)
+    except BudgetExhaustedError:
+        try:
+            async with run.closing():
+                result.opening = await _opening(result)
+        except BudgetExhaustedError:
+            result.opening = "The budget ended before the master could sum this up; below is what there is."
+    except StepFailedError as error:
+        _give_up(result, "aggregation failed", error.reason, error)
+
+
+async def _opening(result: Result) -> str:
+    errors = [f"{one.department_name}: {one.error}" for one in result.reports if one.error]
+    return await result.studio.run.ask(
+        roles.MASTER, "aggregate", request=result.studio.request, errors=errors,
+        conflicts=conflict_lines(result.conflicts),
+        outputs=[
+            {"name": one.department_name, "status": one.status, "score": f"{one.quality_score:g}",
+             "output": one.output}
+            for one in result.reports
+        ],
+    )  # fmt: skip
+
+
+def _give_up(result: Result, why: str, reason: str, cause: Exception | None = None) -> NoReturn:
+    """The master has no second attempt. What was finished is handed over all the same."""
+    result.deliverable = to_markdown(
+        result.studio.request, "", result.reports, result.conflicts, result.quality
+    )
+    raise GaveUpError(f"{UNABLE}: {why}: {reason}", output=result.shown()) from cause
+
+
+# ── before anything starts ───────────────────────────────────────────────────────────────────────
+
+
+def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse an empty request, a team that cannot be used, departments that nobody knows."""
+    if not isinstance(request, str):
+        raise UsageError("The request must be text.", hint="Say what the studio should make.")
+    if not request.strip():
+        raise UsageError("The request is empty.", hint="Say what the studio should make.")
+    if options.get("project"):
+        options = {**options, "project": checked_project(options["project"])}
+    path = find_team(options.get("team", ""))
+    team = load_team(str(path))
+    prepared = {**options, "team": options["team"] if options.get("team") in TEAM_NAMES else str(path)}
+    if not options.get("team"):
+        prepared.pop("team")
+    named = list(
+        dict.fromkeys(part.strip() for part in options.get("departments", "").split(",") if part.strip())
+    )
+    for key in named:
+        if key not in team.departments:
+            meant = nearest(key, list(team.departments))
+            known = f"The team {team.name} has: {', '.join(team.departments)}."
+            raise UsageError(
+                f"There is no department {key}.", hint=f"Did you mean {meant}? {known}" if meant else known
+            )
+    return {**prepared, "departments": ",".join(named)} if named else prepared
+
+
+TEAM_NAMES = ("default", "film", "software")
+
+WORKFLOW = studio_with(open_brain)

@@ -1,0 +1,144 @@
+"""What a head does itself: the brief, the synthesis, and work that nobody else could do. Asked again after an
+error, with what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from podium.errors import StepFailedError
+from podium.workflows.studio import events, roles
+from podium.workflows.studio.contracts import Brief, SpecialistResult
+from podium.workflows.studio.policy import SYNTHESIS_RETRIES, contradictions_among, split_decisions
+from podium.workflows.studio.working import Department, Studio
+
+T = TypeVar("T")
+
+PARTIAL_SYNTHESIS = "partial_synthesis_failure"
+
+
+class HeadFailedError(Exception):
+    """A head could not do it, however often it was asked."""
+
+
+class EmptyAnswerError(Exception):
+    """A head wrote nothing."""
+
+
+@dataclass
+class Made:
+    """What a department has so far."""
+
+    complexity: str
+    results: list[SpecialistResult] = field(default_factory=list[SpecialistResult])
+    output: str = ""
+    made_by: str = ""
+    """Path of the step that wrote the output."""
+    flags: list[str] = field(default_factory=list[str])
+    contradictions: list[str] = field(default_factory=list[str])
+    decisions: list[str] = field(default_factory=list[str])
+    analysis_time: int = 0
+
+    @property
+    def accepted(self) -> list[SpecialistResult]:
+        return [one for one in self.results if one.is_accepted and one.output]
+
+    @property
+    def best(self) -> SpecialistResult | None:
+        return max(self.accepted, key=lambda one: one.quality_score, default=None)
+
+
+async def by_head(retries: int, ask: Callable[[list[str]], Awaitable[T]]) -> tuple[T, int]:
+    """An answer of the head and how often it was asked: again after an error, with what went wrong."""
+    errors: list[str] = []
+    while True:
+        try:
+            return await ask(errors), len(errors) + 1
+        except (StepFailedError, EmptyAnswerError) as error:
+            said = error.reason if isinstance(error, StepFailedError) else str(error)
+            errors = [*errors, f"Attempt {len(errors) + 1}: {said}"]
+            if len(errors) > retries:
+                raise HeadFailedError(f"the head failed {len(errors)} times; last: {said}") from error
+
+
+async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
+    offered = [
+        {"name": spec.name, "specialization": spec.specialization, "skills": spec.skills}
+        for spec in department.spec.specialists.values()
+        if spec.active
+    ]
+
+    async def ask(errors: list[str]) -> Brief:
+        return await studio.run.ask(
+            roles.head_of(department.spec.head), "brief", returns=Brief, request=studio.request,
+            wanted=wanted, specialists=offered, errors=errors, context=department.context(),
+        )  # fmt: skip
+
+    return (await by_head(department.spec.max_retries, ask))[0]
+
+
+async def write_alone(studio: Studio, department: Department, made: Made) -> None:
+    rejected = [f"{one.agent_name}: {one.review_notes}" for one in made.results]
+
+    async def ask(errors: list[str]) -> str:
+        text = await studio.run.ask(
+            roles.head_of(department.spec.head), "head_execute", request=studio.request, rejected=rejected,
+            errors=errors, context=department.context(),
+        )  # fmt: skip
+        return _not_empty(text)
+
+    made.output, asked = await by_head(department.spec.max_retries, ask)
+    made.made_by = _path(studio, "head_execute", asked)
+
+
+async def synthesize(studio: Studio, department: Department, made: Made) -> None:
+    """A new text from everything accepted; if the head cannot write one, the best of them stands in."""
+    made.contradictions = contradictions_among({one.agent_name: one.output for one in made.accepted})
+    rounds, fallback = 0, ""
+    try:
+        for rounds in range(1, studio.choices.synthesis_rounds + 1):
+            text, asked = await _draft(studio, department, made, SYNTHESIS_RETRIES if rounds == 1 else 0)
+            made.made_by = _path(studio, "synthesize", rounds - 1 + asked)
+            made.output, made.decisions = split_decisions(text)
+    except HeadFailedError as error:
+        best = made.best
+        if not made.output and best is not None:
+            made.output, fallback = best.output, best.agent_name
+            made.made_by = best.agent_id
+            made.flags.append(PARTIAL_SYNTHESIS)
+            studio.run.warn(f"{department.spec.name}: {error}; the best specialist's work stands in.")
+    studio.run.emit(
+        events.Synthesized(
+            department=department.key, inputs=len(made.accepted), rounds=rounds, fallback=fallback,
+            contradictions=made.contradictions, decisions=made.decisions,
+        )
+    )  # fmt: skip
+
+
+async def _draft(studio: Studio, department: Department, made: Made, retries: int) -> tuple[str, int]:
+    outputs = [
+        {"name": one.agent_name, "specialization": one.specialization, "score": f"{one.quality_score:g}",
+         "note": one.review_notes if one.review_status == "revision-needed" else "", "output": one.output}
+        for one in made.accepted
+    ]  # fmt: skip
+
+    async def ask(errors: list[str]) -> str:
+        text = await studio.run.ask(
+            roles.head_of(department.spec.head), "synthesize", request=studio.request, outputs=outputs,
+            contradictions=made.contradictions, draft=made.output, errors=errors,
+            context=department.context(),
+        )  # fmt: skip
+        return _not_empty(text)
+
+    return await by_head(retries, ask)
+
+
+def _not_empty(text: str) -> str:
+    if not text.strip():
+        raise EmptyAnswerError("the answer was empty")
+    return text.strip()
+
+
+def _path(studio: Studio, task: str, nth: int) -> str:
+    return f"{studio.run.path}/{task}" + (f"#{nth}" if nth > 1 else "")

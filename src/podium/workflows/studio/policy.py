@@ -1,0 +1,220 @@
+"""Every rule and number of the studio as pure functions, in the order in which a request meets them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+CONCURRENCY = 8
+SUPPORTING_ABOVE = 0.3
+DEFAULT_THRESHOLD = 60.0
+"""Where neither the agent nor its department has one."""
+HEAD_ONLY_SCORE = 85.0
+"""Of a department whose head wrote the result alone."""
+UNGRADED_SCORE = 75.0
+"""Of an output that nobody could grade."""
+REVISE_WITHIN = 20.0
+"""This far below the threshold an output is worth revising."""
+CLOSE_WITHIN = 10.0
+"""Less than this above it, an accepted output still gets a note."""
+MAX_CONFLICT_ROUNDS = 2
+SYNTHESIS_RETRIES = 3
+SPECIALISTS = {"simple": 0, "moderate": 2, "complex": 4}
+AT_LEAST = 2
+"""Specialists that work with `--specialists always`."""
+ADAPT_WITHIN = 15.0
+"""How far a learnt threshold may lie from the configured one."""
+LEAST_EVIDENCE = 5
+"""Graded results below which nothing is learnt."""
+
+Complexity = Literal["simple", "moderate", "complex"]
+Decision = Literal["accept", "revise", "discard"]
+Review = Literal["approved", "revision-needed", "rejected"]
+Mode = Literal["single", "sequential", "parallel"]
+
+AUTO_APPROVED = "Auto-approved (no threshold set)"
+
+# ── routing ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def primary_and_supporting(ranked: Sequence[tuple[str, float]]) -> tuple[str, list[str]]:
+    """The most relevant department, and all others above the line."""
+    primary, *others = ranked
+    return primary[0], [key for key, relevance in others if relevance > SUPPORTING_ABOVE]
+
+
+def mode_of(chosen: Sequence[str], needs: Mapping[str, Sequence[str]]) -> Mode:
+    """`single`; `sequential` if one of the chosen needs another one; else `parallel`."""
+    if len(chosen) == 1:
+        return "single"
+    waits = any(needed in chosen for key in chosen for needed in needs.get(key, ()))
+    return "sequential" if waits else "parallel"
+
+
+# ── how much work it is ──────────────────────────────────────────────────────────────────────────
+
+COMPLEX_TERMS = frozenset({"complex", "detailed", "comprehensive", "elaborate"})
+CONNECTIVES = frozenset({"and", "also", "additionally", "furthermore"})
+
+
+def complexity_of(request: str, departments: int) -> Complexity:
+    """Long, said to be complex, or of several parts: complex. Something of that, or more than one
+    department: moderate."""
+    length = len(request.split())
+    words = re.findall(r"[^\W_]+", request.lower())
+    connectives = sum(word in CONNECTIVES for word in words)
+    if length > 100 or COMPLEX_TERMS & set(words) or connectives >= 2:
+        return "complex"
+    if length >= 50 or connectives == 1 or departments > 1:
+        return "moderate"
+    return "simple"
+
+
+def specialists_wanted(complexity: Complexity, policy: str) -> int:
+    """How many specialists work; 0: the head alone."""
+    if policy == "never":
+        return 0
+    wanted = SPECIALISTS[complexity]
+    return max(wanted, AT_LEAST) if policy == "always" else wanted
+
+
+# ── grades ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def threshold_of(agent: float | None, department: float | None) -> float:
+    """The agent's own (0: everything passes), else the department's, else the general one."""
+    if agent is not None:
+        return agent
+    return DEFAULT_THRESHOLD if department is None else department
+
+
+def score_of(quality: float, relevance: float, consistency: float) -> float:
+    """In percent, rounded before anything is compared with it."""
+    return round((quality * 0.4 + relevance * 0.3 + consistency * 0.3) * 100, 2)
+
+
+def decision_of(score: float, threshold: float) -> Decision:
+    if score >= threshold:
+        return "accept"
+    return "revise" if score >= threshold - REVISE_WITHIN else "discard"
+
+
+def may_retry(attempts: int, max_retries: int, score: float, threshold: float) -> bool:
+    """Whether another attempt is made after this many. Without a threshold nothing is ever retried."""
+    return threshold > 0 and decision_of(score, threshold) != "accept" and attempts <= max_retries
+
+
+def review_of(score: float | None, threshold: float, retries: int = 0) -> tuple[Review, str]:
+    """Status and note; an output without a grade counts as an average one, a real 0 as 0."""
+    value = UNGRADED_SCORE if score is None else score
+    after = f" after {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
+    if threshold == 0:
+        return "approved", AUTO_APPROVED
+    if value < threshold:
+        return "rejected", f"Score {value:g} is below the threshold {threshold:g}{after}"
+    if value < threshold + CLOSE_WITHIN:
+        return (
+            "revision-needed",
+            f"Score {value:g} is accepted{after}, but close to the threshold {threshold:g}",
+        )
+    return "approved", f"Approved by the department head{after}"
+
+
+def accepted(status: str) -> bool:
+    return status in ("approved", "revision-needed")
+
+
+def feedback_line(attempt: int, score: float, threshold: float, feedback: str) -> str:
+    """What a later attempt reads about an earlier one."""
+    said = " ".join(feedback.split())
+    return f"Attempt {attempt}: scored {score:g}, the threshold is {threshold:g}." + (
+        f" {said}" if said else ""
+    )
+
+
+# ── departments ──────────────────────────────────────────────────────────────────────────────────
+
+
+def formula_score(statuses: Sequence[str], scores: Sequence[float]) -> float:
+    """60 % of the share that was accepted, 40 % of the mean score; errors count in both."""
+    if not scores:
+        return 0.0
+    rate = sum(accepted(status) for status in statuses) / len(statuses) * 100
+    return round(rate * 0.6 + sum(scores) / len(scores) * 0.4, 2)
+
+
+def department_score(statuses: Sequence[str], scores: Sequence[float]) -> float:
+    """The formula's figure; if nothing was accepted the head wrote it, and that counts 85."""
+    if not any(accepted(status) for status in statuses):
+        return HEAD_ONLY_SCORE
+    return formula_score(statuses, scores)
+
+
+def overall_quality(departments: Sequence[tuple[float, float]]) -> float | None:
+    """The mean of (relevance, score), weighted by relevance; of departments that did not fail."""
+    if not departments:
+        return None
+    weight = sum(relevance for relevance, _ in departments)
+    if weight <= 0:
+        return round(sum(score for _, score in departments) / len(departments), 2)
+    return round(sum(relevance * score for relevance, score in departments) / weight, 2)
+
+
+# ── what the specialists disagree on ─────────────────────────────────────────────────────────────
+
+_LABELLED = re.compile(
+    r"^[ \t>*+-]*([^\W\d_][^:*\n]{1,30}?)[ \t]*\**:\**[ \t]*(\S[^\n]{0,60})$", re.MULTILINE
+)
+_COMMON_LABELS = frozenset({"note", "notes", "summary", "title", "example", "warning", "goal", "part", "why"})
+_MOST_WORDS = 8
+"""A longer value is a sentence: two specialists may well say different ones."""
+
+
+def contradictions_among(outputs: Mapping[str, str]) -> list[str]:
+    """The same label with another value in two specialists' work: `Eyes: green` and `Eyes: brown`."""
+    said: dict[str, dict[str, str]] = {}
+    for who, text in outputs.items():
+        for label, value in _LABELLED.findall(text):
+            name = " ".join(label.lower().split())
+            if name not in _COMMON_LABELS and len(value.split()) <= _MOST_WORDS:
+                said.setdefault(name, {}).setdefault(who, value.strip(" *."))
+    return [
+        f"{label}: " + "; ".join(f"{who} says “{value}”" for who, value in values.items())
+        for label, values in said.items()
+        if len({value.lower() for value in values.values()}) > 1
+    ]
+
+
+_DECISIONS = re.compile(r"^[#* \t]*decisions[*: \t]*$", re.IGNORECASE | re.MULTILINE)
+
+
+def split_decisions(text: str) -> tuple[str, list[str]]:
+    """A head's text, and the decisions that stand at its end under a heading of that name."""
+    found = list(_DECISIONS.finditer(text))
+    if not found:
+        return text.strip(), []
+    lines = text[found[-1].end() :].splitlines()
+    decided = [line.strip().lstrip("*+- ").strip() for line in lines if line.strip()]
+    return text[: found[-1].start()].strip(), decided
+
+
+# ── learning ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def suggested_threshold(scores: Sequence[float], configured: float) -> float | None:
+    """The lower quartile of an agent's scores, so that three of four would have passed, kept within 15 points
+    of the configured threshold. Nothing from little evidence, and nothing where everything passes."""
+    if len(scores) < LEAST_EVIDENCE or configured == 0:
+        return None
+    quartile = sorted(scores)[(len(scores) - 1) // 4]
+    low, high = max(1.0, configured - ADAPT_WITHIN), min(100.0, configured + ADAPT_WITHIN)
+    return float(round(min(max(quartile, low), high)))
+
+
+def success_rate(outcomes: Sequence[tuple[float, bool]]) -> float:
+    """The weighted share of accepted work; a newcomer, of whom nothing is known, is taken for average."""
+    weight = sum(one for one, _ in outcomes)
+    if weight <= 0:
+        return 0.5
+    return round(sum(one for one, good in outcomes if good) / weight, 4)

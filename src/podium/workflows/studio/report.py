@@ -1,0 +1,126 @@
+"""What a person sees of a studio: its lines, its lanes, the deliverable first, and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from podium.engine.events import ArtifactCreated, Event
+from podium.engine.state import RunState
+from podium.report.lines import Line
+from podium.report.markdown import cell
+from podium.report.presentation import Presentation, Section
+from podium.report.words import count
+from podium.workflows.studio.drawing import draw
+from podium.workflows.studio.folding import StudioState, as_data
+from podium.workflows.studio.tellers import STATUSES, figure, is_noise, line_of
+
+SIGNS = {"approved": "✓", "revision-needed": "~", "rejected": "✗"}
+
+
+class StudioPresentation(Presentation):
+    """Shows one studio."""
+
+    def __init__(self) -> None:
+        self.studio = StudioState()
+        self._exhausted = 0
+        self._files: dict[str, str] = {}
+
+    def apply(self, event: Event) -> None:
+        self.studio.apply(event)
+        if event.type == "budget.exhausted":
+            self._exhausted += 1
+        elif event.type == "run.resumed":
+            self._exhausted = 0
+        elif isinstance(event.data, ArtifactCreated):
+            self._files[event.data.name] = event.data.id
+
+    def line(self, event: Event, state: RunState) -> Line | None:
+        return line_of(event, self.studio)
+
+    def quiets(self, event: Event) -> bool:
+        if event.type == "budget.exhausted":
+            return self._exhausted > 1  # every branch meets the same ceiling
+        return is_noise(event, self.studio)
+
+    def drawing(self, most: int, *, alive: bool) -> list[Line]:
+        return draw(self.studio, most, alive=alive)
+
+    def summary(self) -> str:
+        """`4 departments · 7 of 8 specialists accepted · 3 retries`."""
+        departments = self.studio.departments.values()
+        if not departments:
+            return ""
+        done = sum(one.status == "completed" for one in departments)
+        whole = count(len(departments), "department")
+        told = [whole if done == len(departments) else f"{done} of {whole} done"]
+        reviewed = [each for one in departments for each in one.specialists.values() if each.status]
+        if reviewed:
+            passed = sum(each.status != "rejected" for each in reviewed)
+            told.append(f"{passed} of {count(len(reviewed), 'specialist')} accepted")
+        retries = sum(max(each.attempts - 1, 0) for each in reviewed)
+        told += [f"{retries} {'retry' if retries == 1 else 'retries'}"] if retries else []
+        conflicts = self.studio.conflicts.values()
+        told += [count(len(conflicts), "conflict")] if conflicts else []
+        return " · ".join(told)
+
+    def deliverable(self, output: Any) -> str | None:
+        text = cast("dict[str, Any]", output).get("deliverable") if isinstance(output, dict) else None
+        return text if isinstance(text, str) else None
+
+    def leading(self, output: Any) -> list[str]:
+        return [self._files[name] for name in ("deliverable.md", "deliverable.html") if name in self._files]
+
+    def sections(self, *, alive: bool) -> list[Section]:
+        if self.studio.routed is None:
+            return []
+        data = as_data(self.studio)
+        return [
+            Section(
+                name="studio",
+                title="The studio",
+                data=data,
+                markdown=lambda: "\n".join(_lines(data)),
+                package="podium.workflows.studio",
+                template="studio.html",
+                context={"signs": SIGNS, "states": {key: sign for key, (sign, _) in STATUSES.items()}},
+                style="studio.css",
+            )
+        ]
+
+
+def _lines(data: dict[str, Any]) -> Iterator[str]:
+    """Routing, then each department with its specialists, then the conflicts."""
+    chosen = {one["key"] for one in data["departments"]}
+    yield f"{data['mode']}, {data['complexity']}, team {cell(data['team'], 60)}\n"
+    yield "| department | relevance | why |"
+    yield "|---|--:|---|"
+    for one in data["scores"]:
+        name = f"**{one['department']}**" if one["department"] in chosen else one["department"]
+        yield f"| {name} | {one['relevance']:g} | {cell(one['reason'], 200)} |"
+    yield ""
+    for one in data["departments"]:
+        yield from _department(one)
+    for conflict in data["conflicts"]:
+        end = f"{conflict['yielded']} yielded: {conflict['reason']}" if conflict["yielded"] else "unresolved"
+        who = " and ".join(conflict["departments"])
+        yield f"- ! {who} ({conflict['severity']}): {cell(conflict['description'], 300)}; {cell(end, 300)}"
+
+
+def _department(one: dict[str, Any]) -> Iterator[str]:
+    sign = STATUSES.get(one["status"], ("·", "routine"))[0]
+    told = [f"score {figure(one['score'])}" if one["status"] == "completed" else one["status"]]
+    told += [count(one["calls"], "call"), *one["flags"]]
+    yield f"- {sign} **{cell(one['name'], 100)}**: {' · '.join(told)}"
+    if one["error"]:
+        yield f"  - {cell(one['error'], 400)}"
+    for each in one["specialists"]:
+        dots = " → ".join(figure(tried["score"]) for tried in each["tried"])
+        sign = SIGNS.get(each["status"], "…")
+        notes = cell(each["error"] or each["notes"], 300)
+        yield f"  - {sign} {cell(each['name'], 100)} {dots} of {each['threshold']:g}: {notes}"
+    for line in one["decisions"]:
+        yield f"  - decided: {cell(line, 300)}"
+
+
+PRESENTATION = StudioPresentation

@@ -1,0 +1,211 @@
+"""A specialist's work: attempt, grade, and again with the feedback, until it passes or attempts run out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.workflows.studio import events, roles
+from podium.workflows.studio.contracts import Grade, SpecialistResult
+from podium.workflows.studio.policy import (
+    UNGRADED_SCORE,
+    decision_of,
+    feedback_line,
+    may_retry,
+    review_of,
+    score_of,
+)
+from podium.workflows.studio.team import AgentSpec, agent_id
+from podium.workflows.studio.working import Department, Studio
+
+EMPTY = "The answer was empty."
+IMPROVE = ("quality: make it better work", "relevance: serve the request", "consistency: fit what is given")
+"""What a retry is told to improve where the grade suggests nothing."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of a specialist."""
+
+    number: int
+    output: str
+    score: float | None
+    feedback: str = ""
+    suggestions: tuple[str, ...] = ()
+
+
+@dataclass
+class Trying:
+    """A specialist at work: its attempts so far."""
+
+    studio: Studio
+    department: Department
+    key: str
+    spec: AgentSpec
+    threshold: float
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
+    error: str = ""
+    exhausted: BudgetExhaustedError | None = None
+    took: int = 0
+
+    @classmethod
+    def begin(cls, studio: Studio, department: Department, key: str) -> Trying:
+        spec, threshold = department.spec.specialists[key], studio.threshold(department.key, key)
+        configured = studio.configured(department.key, key)
+        studio.run.emit(
+            events.SpecialistStarted(
+                department=department.key, specialist=key, name=spec.name, threshold=threshold,
+                configured=configured,
+            )
+        )  # fmt: skip
+        return cls(studio, department, key, spec, threshold)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another attempt is to be made."""
+        if self.error or self.exhausted:
+            return False
+        if not self.attempts:
+            return True
+        last = self.attempts[-1]
+        if last.score is None:  # an output that nobody could grade counts as it is
+            return False
+        return may_retry(len(self.attempts), self.spec.max_retries, last.score, self.threshold)
+
+    @property
+    def best(self) -> Attempt | None:
+        graded = [one for one in self.attempts if one.output]
+        return max(graded, key=lambda one: review_score(one.score), default=None)
+
+    def failed(self) -> dict[str, Any] | None:
+        """What a retry is told of the attempts before it."""
+        if not self.attempts:
+            return None
+        last = self.attempts[-1]
+        return {
+            "output": last.output or "(empty)",
+            "afresh": decision_of(last.score or 0.0, self.threshold) == "discard",
+            "feedback": self.feedback_lines(),
+            "improve": list(last.suggestions or IMPROVE),
+        }
+
+    def feedback_lines(self) -> list[str]:
+        return [
+            feedback_line(one.number, one.score, self.threshold, one.feedback)
+            for one in self.attempts
+            if one.score is not None and decision_of(one.score, self.threshold) != "accept"
+        ]
+
+    def announce(self) -> None:
+        """Tell that another attempt begins."""
+        told = self.failed()
+        if told is not None:
+            self.studio.run.emit(
+                events.SpecialistRetried(
+                    department=self.department.key, specialist=self.key, attempt=len(self.attempts) + 1,
+                    most=self.spec.max_retries + 1, afresh=bool(told["afresh"]),
+                )
+            )  # fmt: skip
+
+    def take(self, output: str, grade: Grade | None, score: float | None) -> None:
+        """One more attempt is done and graded; told only if the budget has let the head come to that."""
+        feedback = grade.feedback if grade is not None else EMPTY if not output else ""
+        made = Attempt(
+            len(self.attempts) + 1, output, score, feedback, tuple(grade.suggestions) if grade else ()
+        )
+        self.attempts.append(made)
+        if self.exhausted is not None:
+            return
+        self.studio.run.emit(
+            events.SpecialistGraded(
+                department=self.department.key, specialist=self.key, attempt=made.number, score=score,
+                threshold=self.threshold, feedback=feedback,
+                decision="ungraded" if score is None else decision_of(score, self.threshold),
+            )
+        )  # fmt: skip
+
+    def reviewed(self) -> SpecialistResult:
+        """The head's review of the best attempt; an error without any output is a rejected 0."""
+        best = self.best
+        if best is None:
+            score, status, notes = 0.0, "rejected", self.error or str(self.exhausted or EMPTY)
+        else:
+            status, notes = review_of(best.score, self.threshold, len(self.attempts) - 1)
+            score = review_score(best.score)
+        result = SpecialistResult(
+            agent_id=agent_id(self.department.key, self.key), agent_name=self.spec.name,
+            specialization=self.spec.specialization, output=best.output if best else "", quality_score=score,
+            execution_time=self.took, review_status=status, review_notes=notes, threshold=self.threshold,
+            attempts=len(self.attempts), feedback=self.feedback_lines(), error=self.error,
+        )  # fmt: skip
+        if self.exhausted is not None:  # a budget ended it: that says nothing about the specialist
+            return result
+        self.studio.run.emit(
+            events.SpecialistReviewed(
+                department=self.department.key, specialist=self.key, team=self.studio.team.name,
+                agent_id=result.agent_id, score=score, threshold=self.threshold, status=status, notes=notes,
+                attempts=len(self.attempts), error=self.error,
+            )
+        )  # fmt: skip
+        return result
+
+
+def review_score(score: float | None) -> float:
+    """What an attempt counts; one that nobody could grade counts as an average one."""
+    return UNGRADED_SCORE if score is None else score
+
+
+async def execute(trying: Trying) -> str | None:
+    """One attempt's text. An error or a time-out ends the specialist's work; so does an empty budget."""
+    try:
+        text = await trying.studio.run.ask(
+            roles.specialist_of(trying.spec), "execute", request=trying.studio.request,
+            failed=trying.failed(), approach=trying.department.approach,
+            specialization=trying.spec.specialization or trying.spec.name,
+            context=trying.department.context(),
+        )  # fmt: skip
+    except StepFailedError as error:
+        trying.error = error.reason
+        return None
+    except BudgetExhaustedError as error:
+        trying.exhausted = error
+        return None
+    return text.strip()
+
+
+async def run_specialist(trying: Trying) -> SpecialistResult:
+    """Attempts one after the other, each graded by the head."""
+    began = await trying.studio.clock()
+    while trying.goes_on:
+        trying.announce()
+        async with trying.studio.run.branch("attempt"):
+            output = await execute(trying)
+            if output is None:
+                break
+            await grade(trying, output)
+    trying.took = await trying.studio.clock() - began
+    return trying.reviewed()
+
+
+async def grade(trying: Trying, output: str) -> None:
+    """The head's grade. An empty text needs none, and one that could not be had is left open."""
+    if not output:
+        trying.take(output, None, 0.0)
+        return
+    found: Grade | None = None
+    try:
+        found = await trying.studio.run.ask(
+            roles.grader_of(trying.department.spec.head), "grade", returns=Grade,
+            request=trying.studio.request, name=trying.spec.name,
+            specialization=trying.spec.specialization, output=output, context=trying.department.context(),
+        )  # fmt: skip
+    except StepFailedError as error:
+        trying.studio.run.warn(f"{trying.spec.name} could not be graded: {error.reason}")
+    except BudgetExhaustedError as error:
+        trying.exhausted = error
+    trying.take(output, found, None if found is None else score_of_grade(found))
+
+
+def score_of_grade(found: Grade) -> float:
+    return score_of(found.quality, found.relevance, found.consistency)

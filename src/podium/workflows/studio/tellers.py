@@ -1,0 +1,167 @@
+"""How a studio's events are told: one line for what matters, indented by department and specialist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from podium.engine.events import ArtifactCreated, Event, EventData, RunWarned
+from podium.report.lines import Line, Weight
+from podium.report.words import count, money, one_line
+from podium.workflows.studio import events
+from podium.workflows.studio.folding import DepartmentState, SpecialistState, StudioState
+
+REVIEWS: dict[str, tuple[str, Weight]] = {
+    "approved": ("✓", "result"),
+    "revision-needed": ("~", "result"),
+    "rejected": ("✗", "warning"),
+}
+STATUSES: dict[str, tuple[str, Weight]] = {
+    "waiting": ("○", "routine"),
+    "working": ("●", "result"),
+    "completed": ("✓", "result"),
+    "failed": ("✗", "failure"),
+    "unfinished": ("■", "warning"),
+}
+DECISIONS = {
+    "revise": "to be revised",
+    "discard": "discarded",
+    "accept": "accepted",
+    "ungraded": "not graded",
+}
+
+
+def line_of(event: Event, state: StudioState) -> Line | None:
+    """The line of an event of a studio; `state` has taken it into account already."""
+    teller = _TELLERS.get(type(event.data))
+    return None if teller is None else teller(event.data, state)
+
+
+def is_noise(event: Event, state: StudioState) -> bool:
+    """Whether the studio's own lines tell the same, or nobody wants to know while it works."""
+    data = event.data
+    if isinstance(data, RunWarned):
+        return any(one.error and one.error in data.message for one in state.departments.values())
+    if isinstance(data, (ArtifactCreated, events.SpecialistStarted)):
+        return True
+    if isinstance(data, events.SpecialistGraded):
+        return data.decision == "accept"  # the review tells the same at once
+    if isinstance(data, events.StudioEvent):
+        return line_of(event, state) is None
+    return event.type in ("step.completed", "step.failed")
+
+
+def spent(one: DepartmentState) -> tuple[str, ...]:
+    """What a department cost."""
+    if not one.charge.calls:
+        return ()
+    return (money(one.charge.usd) if one.charge.usd else count(one.charge.calls, "call"),)
+
+
+def figure(value: float | None) -> str:
+    return "?" if value is None else f"{value:g}"
+
+
+# ── lines ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _routed(data: events.Routed, state: StudioState) -> Line:
+    scores = {str(one["department"]): one["relevance"] for one in data.scores}
+    chosen = [f"{key} {scores.get(key, 0):g}" for key in (data.primary, *data.supporting)]
+    return Line(f"routed to {', '.join(chosen)}", "result", (data.mode, data.complexity), "▸")
+
+
+def _started(data: events.DepartmentStarted, state: StudioState) -> Line:
+    who = count(data.specialists, "specialist") if data.specialists else "the head alone"
+    without = f", without {'; '.join(data.missing)}" if data.missing else ""
+    weight: Weight = "warning" if data.missing else "routine"
+    return Line(one_line(f"{data.name}: {who}{without}"), weight, mark="○")
+
+
+def _completed(data: events.DepartmentCompleted, state: StudioState) -> Line:
+    passed = f"{data.accepted} of {count(data.specialists, 'specialist')} accepted"
+    how = passed if data.specialists else "written by the head"
+    flags = f", {', '.join(data.flags)}" if data.flags else ""
+    weight: Weight = "warning" if data.flags else "result"
+    figures = (f"score {data.score:g}", *spent(state.departments[data.department]))
+    return Line(f"{data.name}: {how}{flags}", weight, figures, "✓")
+
+
+def _failed(data: events.DepartmentFailed, state: StudioState) -> Line:
+    if data.reason == "budget":
+        return Line(one_line(f"{data.name} stopped: {data.error}"), "warning", mark="■")
+    return Line(one_line(f"{data.name} failed: {data.error}"), "failure", mark="✗")
+
+
+def _graded(data: events.SpecialistGraded, state: StudioState) -> Line:
+    said = f": {one_line(data.feedback, 140)}" if data.feedback else ""
+    what = f"{_name(state, data)} {DECISIONS.get(data.decision, data.decision)}{said}"
+    return Line(what, notes=(f"{figure(data.score)} of {data.threshold:g}",), mark="·", indent=1)
+
+
+def _retried(data: events.SpecialistRetried, state: StudioState) -> Line:
+    how = "starts afresh" if data.afresh else "tries again"
+    return Line(f"{_name(state, data)} {how}, attempt {data.attempt} of {data.most}", mark="↻", indent=1)
+
+
+def _reviewed(data: events.SpecialistReviewed, state: StudioState) -> Line:
+    mark, weight = REVIEWS.get(data.status, ("·", "routine"))
+    why = f": {one_line(data.error or data.notes, 200)}" if data.status == "rejected" else ""
+    figures = (f"{data.score:g} of {data.threshold:g}",)
+    return Line(f"{_name(state, data)} {data.status}{why}", weight, figures, mark, 1)
+
+
+def _synthesized(data: events.Synthesized, state: StudioState) -> Line | None:
+    if data.fallback:
+        what = f"no synthesis: the work of the {data.fallback} stands in"
+        return Line(one_line(what), "warning", mark="!", indent=1)
+    decided = f", {count(len(data.contradictions), 'contradiction')} decided" if data.contradictions else ""
+    rounds = f" in {data.rounds} rounds" if data.rounds > 1 else ""
+    return Line(f"synthesis of {count(data.inputs, 'part')}{rounds}{decided}", mark="─", indent=1)
+
+
+def _validated(data: events.Validated, state: StudioState) -> Line:
+    if data.error:
+        return Line(one_line(f"not checked across departments: {data.error}"), "warning", mark="!")
+    if data.conflicts:
+        return Line(f"{count(data.conflicts, 'conflict')} between departments, round {data.round}", mark="▸")
+    return Line("no conflicts between departments", mark="✓")
+
+
+def _conflict(data: events.ConflictFound, state: StudioState) -> Line:
+    what = f"{' and '.join(data.departments)}: {one_line(data.description, 200)}"
+    return Line(what, "warning", (data.severity, data.kind), "!", 1)
+
+
+def _resolved(data: events.ConflictResolved, state: StudioState) -> Line:
+    return Line(f"{data.by} yields: {one_line(data.reason, 200)}", "result", mark="✓", indent=1)
+
+
+def _aggregated(data: events.Aggregated, state: StudioState) -> Line:
+    done = f"{data.departments - data.failed} of {count(data.departments, 'department')}"
+    left = f", {count(data.unresolved, 'conflict')} unresolved" if data.unresolved else ""
+    figures = () if data.quality is None else (f"quality {data.quality:g}",)
+    weight: Weight = "warning" if data.failed or data.unresolved else "result"
+    return Line(f"brought together: {done}{left}", weight, figures, "✓" if weight == "result" else "~")
+
+
+def _name(state: StudioState, data: events.SpecialistEvent) -> str:
+    department = state.departments.get(data.department)
+    one: SpecialistState | None = department.specialists.get(data.specialist) if department else None
+    return one.name if one else data.specialist
+
+
+_TELLERS: dict[type[EventData], Callable[[Any, StudioState], Line | None]] = {
+    events.Routed: _routed,
+    events.DepartmentStarted: _started,
+    events.DepartmentCompleted: _completed,
+    events.DepartmentFailed: _failed,
+    events.SpecialistGraded: _graded,
+    events.SpecialistRetried: _retried,
+    events.SpecialistReviewed: _reviewed,
+    events.Synthesized: _synthesized,
+    events.Validated: _validated,
+    events.ConflictFound: _conflict,
+    events.ConflictResolved: _resolved,
+    events.Aggregated: _aggregated,
+}

@@ -1,0 +1,118 @@
+"""What everybody in one run of a studio shares, and what is handed from one department to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.agents.ask import Run
+from podium.errors import BudgetExhaustedError
+from podium.workflows.studio.canon import Canon
+from podium.workflows.studio.contracts import DepartmentReport
+from podium.workflows.studio.learning import Learnt
+from podium.workflows.studio.matching import Meanings
+from podium.workflows.studio.policy import Complexity, threshold_of
+from podium.workflows.studio.routing import Route
+from podium.workflows.studio.team import DepartmentSpec, TeamSpec, agent_id
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How a run was asked to work."""
+
+    specialists: str = "auto"
+    adaptive: bool = False
+    synthesis_rounds: int = 1
+    batch_grading: bool = False
+
+
+@dataclass(frozen=True)
+class Studio:
+    """One run's studio. Nothing in it changes while departments work."""
+
+    run: Run
+    request: str
+    team: TeamSpec
+    route: Route
+    complexity: Complexity
+    choices: Choices
+    learnt: Mapping[str, Learnt]
+    meanings: Meanings
+    canon: Canon | None = None
+    settled: tuple[str, ...] = ()
+    """What the project knows that has to do with the request."""
+
+    def threshold(self, key: str, specialist: str) -> float:
+        """The one that counts: learnt, if that was wished for and there is evidence."""
+        known = self.learnt.get(agent_id(key, specialist))
+        if self.choices.adaptive and known is not None and known.suggested is not None:
+            return known.suggested
+        return self.configured(key, specialist)
+
+    def configured(self, key: str, specialist: str) -> float:
+        department = self.team.departments[key]
+        spec = department.specialists[specialist]
+        return threshold_of(spec.passing_threshold, department.min_quality_threshold)
+
+    async def clock(self) -> int:
+        """Milliseconds of work so far, recorded: a resumed run tells the same times."""
+
+        async def read() -> int:
+            return round(self.run.driven_s * 1000)
+
+        try:
+            return await self.run.step("clock", read)
+        except BudgetExhaustedError:  # the time is up, and a resumed run reads it anew
+            return await read()
+
+
+@dataclass(frozen=True)
+class Department:
+    """A department at work, and what it was given."""
+
+    key: str
+    spec: DepartmentSpec
+    inputs: tuple[DepartmentReport, ...] = ()
+    missing: tuple[str, ...] = ()
+    canon: tuple[str, ...] = ()
+    approach: str = ""
+
+    def context(self) -> dict[str, Any]:
+        """For every prompt of the department."""
+        return {
+            "inputs": [{"name": one.department_name, "output": one.output} for one in self.inputs],
+            "missing": list(self.missing),
+            "canon": list(self.canon),
+        }
+
+
+@dataclass
+class Conflict:
+    """A contradiction between departments, or with what is settled, and what became of it."""
+
+    id: str
+    kind: str
+    severity: str
+    departments: list[str]
+    description: str
+    status: str = "unresolved"
+    yielded: str = ""
+    reason: str = ""
+    said: list[str] = field(default_factory=list[str])
+    """What heads said who did not yield."""
+    rounds: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "id": self.id, "kind": self.kind, "severity": self.severity, "departments": self.departments,
+            "description": self.description, "status": self.status, "yielded": self.yielded or None,
+            "reason": self.reason or None, "said": self.said, "rounds": self.rounds,
+        }  # fmt: skip
+
+
+def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
+    """Those that are still open, for a prompt."""
+    return [
+        f"{' and '.join(one.departments)}: {one.description}" for one in conflicts if one.status != "resolved"
+    ]

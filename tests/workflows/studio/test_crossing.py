@@ -1,0 +1,130 @@
+"""Cross-department validation: conflicts are found, the heads concerned settle them in at most two rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.engine.log import Store
+from tests.workflows.studio.crew import Crew, Told, conflict, department, make
+
+TWO = {"departments": "story,audio"}
+DOOR = {"conflicts": [conflict("story", "audio")]}
+NONE: dict[str, Any] = {"conflicts": []}
+STAYS = {"yields": False, "reason": "the script says so", "output": ""}
+
+
+def gives_way(text: str, reason: str = "red is nicer") -> dict[str, Any]:
+    return {"yields": True, "reason": reason, "output": text}
+
+
+async def test_departments_that_agree_pass(store: Store) -> None:
+    crew = Crew()
+    found = await make(store, crew, "x", **TWO)
+    assert found.output["conflicts"] == []
+    assert len(crew.tasks("validate")) == 1
+    told = await Told.of(store, found.run_id)
+    assert told.of_type("validated") == [{"round": 1, "conflicts": 0, "error": ""}]
+
+
+async def test_a_conflict_is_resolved_by_the_head_that_yields_and_the_result_shows_who_and_why(
+    store: Store,
+) -> None:
+    crew = Crew({"validate": DOOR, "validate#2": NONE, "*/resolve": gives_way("THE RED DOOR CREAKS")})
+    found = await make(store, crew, "x", **TWO)
+    assert found.status == "completed"
+    (one,) = found.output["conflicts"]
+    assert (one["status"], one["kind"], one["severity"]) == ("resolved", "direct", "high")
+    assert (one["departments"], one["reason"]) == (["story", "audio"], "red is nicer")
+    yielded = one["yielded"]
+    assert department(found, yielded)["output"] == "THE RED DOOR CREAKS"
+    assert f"Resolved: {yielded} yielded, because red is nicer" in found.output["deliverable"]
+    told = await Told.of(store, found.run_id)
+    assert told.of_type("conflict_resolved") == [
+        {"id": "c1", "round": 1, "by": yielded, "reason": "red is nicer"}
+    ]
+    assert "THE RED DOOR CREAKS" in crew.asked("validate#2")[0].prompt, "the second look sees the change"
+
+
+async def test_the_less_relevant_department_is_asked_first_and_the_other_hears_its_reason(
+    store: Store,
+) -> None:
+    crew = Crew(
+        {
+            "validate": DOOR, "validate#2": NONE,
+            "resolve[c1-audio-1]/resolve": STAYS, "resolve[c1-story-1]/resolve": gives_way("THE DOOR"),
+        }
+    )  # fmt: skip
+    found = await make(store, crew, "A story with music")
+    assert found.output["routing"]["primary"] == "story"
+    order = [call.path for call in crew.tasks("resolve")]
+    assert order == ["resolve[c1-audio-1]/resolve", "resolve[c1-story-1]/resolve"]
+    assert "Audio Department does not yield: the script says so" in crew.tasks("resolve")[1].prompt
+    assert found.output["conflicts"][0]["yielded"] == "story"
+
+
+async def test_after_two_rounds_a_conflict_stays_unresolved_and_is_shown(store: Store) -> None:
+    crew = Crew({"*/validate": DOOR, "*/resolve": STAYS})
+    found = await make(store, crew, "x", **TWO)
+    assert found.status == "completed"
+    assert (len(crew.tasks("validate")), len(crew.tasks("resolve"))) == (2, 4)
+    (one,) = found.output["conflicts"]
+    assert (one["status"], one["rounds"], len(one["said"])) == ("unresolved", 2, 4)
+    assert "**Unresolved.**" in found.output["deliverable"]
+    assert any("Unresolved conflict (high)" in warning for warning in found.warnings)
+    assert "the colour of the door" in crew.asked("aggregate")[0].prompt
+
+
+async def test_a_conflict_that_comes_back_is_open_again(store: Store) -> None:
+    crew = Crew({"*/validate": DOOR, "*/resolve": [gives_way("A"), STAYS]})
+    found = await make(store, crew, "x", **TWO)
+    (one,) = found.output["conflicts"]
+    assert one["status"] == "unresolved"
+    assert "had yielded, but it is still there" in one["said"][0]
+
+
+async def test_several_conflicts_are_settled_one_by_one(store: Store) -> None:
+    both = {
+        "conflicts": [
+            conflict("story", "audio", what="the door"),
+            conflict("audio", "story", what="the hour"),
+        ]
+    }
+    crew = Crew({"validate": both, "validate#2": NONE, "*/resolve": gives_way("NEW")})
+    found = await make(store, crew, "x", **TWO)
+    assert [one["id"] for one in found.output["conflicts"]] == ["c1", "c2"]
+    assert {one["status"] for one in found.output["conflicts"]} == {"resolved"}
+
+
+async def test_a_validation_that_names_nobody_we_know_is_sent_back(store: Store) -> None:
+    wrong = {"conflicts": [conflict("story", "catering")]}
+    crew = Crew({"validate": [wrong, NONE]})
+    await make(store, crew, "x", **TWO)
+    assert "there is no department catering; there are story, audio" in crew.asked("validate")[1].prompt
+
+
+async def test_a_validation_that_fails_is_a_warning(store: Store) -> None:
+    crew = Crew({"*/validate": RuntimeError("no idea")})
+    found = await make(store, crew, "x", **TWO)
+    assert found.status == "completed"
+    assert any("could not be checked against each other" in warning for warning in found.warnings)
+
+
+async def test_a_head_that_yields_without_a_text_is_sent_back(store: Store) -> None:
+    crew = Crew({"validate": DOOR, "validate#2": NONE, "*/resolve": [gives_way(" "), gives_way("NEW")]})
+    found = await make(store, crew, "x", **TWO)
+    assert "`output` must hold your whole text" in crew.tasks("resolve")[1].prompt
+    assert found.output["conflicts"][0]["status"] == "resolved"
+
+
+async def test_a_head_that_cannot_answer_leaves_it_to_the_other(store: Store) -> None:
+    crew = Crew({"validate": DOOR, "validate#2": NONE, "resolve[c1-story-1]/resolve": RuntimeError("out")})
+    found = await make(store, crew, "x", **TWO)
+    (one,) = found.output["conflicts"]
+    assert one["yielded"] == "audio"
+    assert "Story Department could not answer" in one["said"][0]
+
+
+async def test_one_department_is_not_checked_against_itself(store: Store) -> None:
+    crew = Crew()
+    await make(store, crew, "x", departments="story")
+    assert crew.tasks("validate") == []

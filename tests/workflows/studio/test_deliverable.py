@@ -1,0 +1,115 @@
+"""The deliverable: one section for each department, whatever its text holds; and the page in a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.engine.log import Store
+from podium.engine.result import RunResult
+from podium.workflows.studio.deliverable import demoted
+from tests.workflows.studio.crew import WORKED, Crew, brief, conflict, graded, make
+
+TROUBLED: dict[str, Any] = {
+    "character/brief": brief("appearance", "arc"),
+    "character/arc/attempt/grade": graded(10, "it leads nowhere"),
+    "character/arc/attempt#2/grade": graded(20), "character/arc/attempt#3/grade": graded(30, "still nowhere"),
+    "character/arc/attempt#4/grade": graded(5), "audio/brief": RuntimeError("down"),
+    "audio/brief#2": RuntimeError("down"), "audio/brief#3": RuntimeError("down"),
+    "audio/brief#4": RuntimeError("down"), "story/synthesize": "# Big title\n\n## Part\n\nText.",
+    "validate": {"conflicts": [conflict("story", "character", what="dawn or midnight")]},
+}  # fmt: skip
+"""A run in which much goes wrong."""
+
+
+async def page_of(store: Store, found: RunResult) -> str:
+    made = next(one for one in found.artifacts if one.name == "deliverable.html")
+    return (await store.get_blob(made.blob)).decode()
+
+
+def test_headings_of_a_department_stand_below_its_own() -> None:
+    assert demoted("# A\n\n## B\n\n#hash\n\n###### F") == "### A\n\n#### B\n\n#hash\n\n###### F"
+    assert demoted("### A\n#### B") == "### A\n#### B"
+    assert demoted("```\n# no heading\n```\n# A") == "```\n# no heading\n```\n### A"
+    assert demoted("no headings") == "no headings"
+
+
+async def test_the_markdown_has_one_section_for_each_department_and_tells_what_was_rejected(
+    store: Store,
+) -> None:
+    text = (await make(store, Crew(TROUBLED))).output["deliverable"]
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
+        "Story Department", "Character Department", "Visual Department", "Audio Department",
+        "Conflicts between departments", "What is missing",
+    ]  # fmt: skip
+    assert "### Big title" in text
+    assert "✗ Arc Specialist 30 in 4 attempts, rejected: Score 30 is below the threshold 80" in text
+    assert "the threshold is 80" in text, "and the feedback"
+    assert "*Failed: the head failed 4 times; last: RuntimeError: down*" in text
+
+
+class Page(HTMLParser):
+    """Tags that are opened and closed properly, and the text."""
+
+    VOID = ("meta", "br", "hr", "wbr")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+async def test_the_page_is_well_formed_self_contained_and_without_script(store: Store) -> None:
+    text = await page_of(store, await make(store, Crew(TROUBLED)))
+    page = Page(text)
+    assert page.open == []
+    tags = {tag for tag, _ in page.seen}
+    assert not tags & {"script", "img", "link", "iframe"}
+    ids = [attributes["id"] for _, attributes in page.seen if attributes.get("id")]
+    assert ids == ["dept-story", "dept-character", "dept-visual", "dept-audio"]
+    targets = [attributes["href"] for tag, attributes in page.seen if tag == "a"]
+    assert targets == [f"#{name}" for name in ids]
+    for told in (
+        "Arc Specialist",
+        "rejected",
+        "it leads nowhere",
+        "dawn or midnight",
+        "yielded",
+        "RuntimeError: down",
+    ):
+        assert told in text
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+async def test_a_browser_shows_the_page_of_the_worked_example(store: Store, tmp_path: Path) -> None:
+    """What is on the page when Chromium has laid it out: every department, with a place on the page."""
+    file = tmp_path / "deliverable.html"
+    file.write_text(await page_of(store, await make(store, Crew(TROUBLED))))
+    assert CHROMIUM is not None
+    done = subprocess.run(  # noqa: ASYNC221 - nothing else runs here
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile",
+         "--dump-dom", file.as_uri()],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert WORKED in done.stdout
+    for name in ("Story", "Character", "Visual", "Audio"):
+        assert f"{name} Department" in done.stdout

@@ -1,0 +1,226 @@
+"""A studio as its log tells it: the fold, its lines, its lanes, and the sections of its reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.engine.events import Charge, EventData, RunCompleted, RunResumed, StepCompleted, StepStarted
+from podium.report.facts import facts_of
+from podium.report.html import to_html
+from podium.report.lines import Line
+from podium.report.markdown import to_markdown
+from podium.workflows import presentation_of
+from podium.workflows.studio import events
+from podium.workflows.studio.folding import StudioState, in_order
+from podium.workflows.studio.report import StudioPresentation
+from tests.report.logs import log
+
+Entry = tuple[str, EventData]
+HOSTILE = "<script>alert(1)</script>\x1b[31m"
+
+
+def routed() -> Entry:
+    scores: list[dict[str, Any]] = [
+        {"department": "visual", "relevance": 0.9, "priority": 3, "reason": "keywords: shot"},
+        {"department": "story", "relevance": 0.6, "priority": 1, "reason": "keywords: scene"},
+        {"department": "audio", "relevance": 0.0, "priority": 4, "reason": "no keyword"},
+    ]
+    return "", events.Routed(
+        team="film", primary="visual", supporting=["story"], mode="sequential", complexity="moderate",
+        scores=scores, names={"visual": "Visual Department", "story": "Story Department"},
+        needs={"visual": ["story"], "story": []},
+    )  # fmt: skip
+
+
+def started(key: str, specialists: int = 1, *missing: str) -> Entry:
+    return key, events.DepartmentStarted(
+        department=key, name=f"{key.capitalize()} Department", complexity="moderate", specialists=specialists,
+        missing=list(missing),
+    )  # fmt: skip
+
+
+def specialist(key: str, name: str, threshold: float = 80, configured: float = 80) -> Entry:
+    return key, events.SpecialistStarted(
+        department=key, specialist=name, name=f"{name.capitalize()} Specialist", threshold=threshold,
+        configured=configured,
+    )  # fmt: skip
+
+
+def graded(key: str, name: str, attempt: int, score: float | None, decision: str) -> Entry:
+    return f"{key}/{name}/attempt", events.SpecialistGraded(
+        department=key, specialist=name, attempt=attempt, score=score, threshold=80, decision=decision,
+        feedback="too vague",
+    )  # fmt: skip
+
+
+def retried(key: str, name: str, attempt: int, *, afresh: bool = False) -> Entry:
+    return f"{key}/{name}", events.SpecialistRetried(
+        department=key, specialist=name, attempt=attempt, most=4, afresh=afresh
+    )
+
+
+def reviewed(key: str, name: str, score: float, status: str, error: str = "") -> Entry:
+    return f"{key}/{name}", events.SpecialistReviewed(
+        department=key, specialist=name, team="film", agent_id=f"{key}-{name}-specialist", score=score,
+        threshold=80, status=status, notes=f"note on {name}", attempts=2, error=error,
+    )  # fmt: skip
+
+
+def completed(key: str, score: float = 92.0, *flags: str) -> Entry:
+    return key, events.DepartmentCompleted(
+        department=key, name=f"{key.capitalize()} Department", score=score, formula_score=score, accepted=1,
+        specialists=1, flags=list(flags),
+    )  # fmt: skip
+
+
+def failed(key: str, error: str = "the head failed 4 times", reason: str = "error") -> Entry:
+    return key, events.DepartmentFailed(
+        department=key, name=f"{key.capitalize()} Department", error=error, reason=reason
+    )
+
+
+def conflict(what: str) -> Entry:
+    return "", events.ConflictFound(
+        id="c1", round=1, kind="direct", severity="high", departments=["story", "visual"], description=what
+    )
+
+
+STORY = [
+    routed(), started("story"), specialist("story", "plot"), graded("story", "plot", 1, 58, "discard"),
+    retried("story", "plot", 2, afresh=True), graded("story", "plot", 2, 88.5, "accept"),
+    reviewed("story", "plot", 88.5, "revision-needed"), completed("story"),
+]  # fmt: skip
+
+
+def shown(*entries: Entry) -> StudioPresentation:
+    made = StudioPresentation()
+    for event in log(*entries):
+        made.apply(event)
+    return made
+
+
+def lines(*entries: Entry) -> list[Line]:
+    """What the live view would print of the studio's own events."""
+    made, told = StudioPresentation(), list[Line]()
+    state: Any = None
+    for event in log(*entries):
+        made.apply(event)
+        line = made.line(event, state)
+        if line is not None and not made.quiets(event):
+            told.append(line)
+    return told
+
+
+def test_departments_stand_in_the_order_of_their_dependencies() -> None:
+    assert list(shown(routed()).studio.departments) == ["story", "visual"]
+    assert in_order(["a", "b", "c"], {"a": ["c"], "c": ["b"]}) == ["b", "c", "a"]
+    assert in_order(["a", "b"], {"a": ["b"], "b": ["a"]}) == ["a", "b"], "a circle does not hang it"
+
+
+def test_the_lines_read_as_a_story() -> None:
+    told = [(line.mark, line.indent, line.what, line.notes) for line in lines(*STORY)]
+    assert told == [
+        ("▸", 0, "routed to visual 0.9, story 0.6", ("sequential", "moderate")),
+        ("○", 0, "Story Department: 1 specialist", ()),
+        ("·", 1, "Plot Specialist discarded: too vague", ("58 of 80",)),
+        ("↻", 1, "Plot Specialist starts afresh, attempt 2 of 4", ()),
+        ("~", 1, "Plot Specialist revision-needed", ("88.5 of 80",)),
+        ("✓", 0, "Story Department: 1 of 1 specialist accepted", ("score 92",)),
+    ]
+
+
+def test_trouble_is_loud() -> None:
+    told = lines(
+        routed(), started("story"), specialist("story", "plot"),
+        reviewed("story", "plot", 0, "rejected", "gone"), failed("story"),
+        started("visual", 0, "Story Department: the head failed"),
+        ("visual", events.Synthesized(department="visual", inputs=2, rounds=1, fallback="Colour Specialist",
+                                      contradictions=[], decisions=[])),
+        completed("visual", 90, "partial_synthesis_failure"), failed("visual", "no calls left", "budget"),
+    )  # fmt: skip
+    weights = {line.what: line.weight for line in told}
+    assert weights["Plot Specialist rejected: gone"] == "warning"
+    assert weights["Story Department failed: the head failed 4 times"] == "failure"
+    assert (
+        weights["Visual Department: the head alone, without Story Department: the head failed"] == "warning"
+    )
+    assert weights["no synthesis: the work of the Colour Specialist stands in"] == "warning"
+    assert weights["Visual Department stopped: no calls left"] == "warning"
+
+
+def test_the_lanes_show_chips_with_score_against_threshold_and_dots_for_retries() -> None:
+    made = shown(*STORY)
+    drawn = [(line.mark, line.what, line.notes) for line in made.drawing(10, alive=True)]
+    assert drawn == [
+        ("✓", "Story Department  Plot ~88.5/80·", ("score 92",)),
+        ("○", "Visual Department  waits for story", ("waiting",)),
+    ]
+    begun = shown(*STORY, started("visual"), specialist("visual", "colour"),
+                  ("visual/brief", StepStarted(kind="ask")))  # fmt: skip
+    lane = begun.drawing(10, alive=True)[1]
+    assert (lane.mark, lane.what, lane.notes) == ("●", "Visual Department  Colour …", ("brief",))
+    assert begun.drawing(10, alive=False)[1].notes == ("interrupted",)
+
+
+def test_a_small_screen_keeps_the_lanes_that_move() -> None:
+    made = shown(*STORY, started("visual"))
+    assert [line.what for line in made.drawing(1, alive=True)] == ["… 2 more"]
+    assert made.drawing(0, alive=True) == []
+    two = shown(*STORY, started("visual"), ("validate", StepStarted(kind="ask"))).drawing(2, alive=True)
+    assert [line.mark for line in two] == ["●", " "]
+
+
+def test_what_a_department_cost_is_found_by_its_path() -> None:
+    cost = Charge(usd=0.5, calls=2)
+    answered = StepCompleted(result=msgspec.Raw(b'"x"'), charge=cost)
+    made = shown(*STORY, ("story/plot/attempt/execute", answered), ("aggregate", answered))
+    assert made.studio.departments["story"].charge == cost
+    assert made.studio.departments["visual"].charge == Charge()
+
+
+def test_a_resumed_run_goes_on_with_what_was_stopped() -> None:
+    made = shown(*STORY, started("visual"), failed("visual", "no calls left", "budget"), ("", RunResumed()))
+    assert made.studio.departments["visual"].status == "working"
+    assert made.studio.departments["story"].status == "completed"
+    lost = shown(routed(), started("story"), failed("story"), ("", RunResumed()))
+    assert lost.studio.departments["story"].status == "failed", "a handled failure is not told again"
+
+
+def test_the_summary_counts_what_matters() -> None:
+    assert shown(*STORY, failed("visual"), conflict("the door")).summary() == (
+        "1 of 2 departments done · 1 of 1 specialist accepted · 1 retry · 1 conflict"
+    )
+    assert StudioPresentation().summary() == ""
+
+
+def test_reports_begin_with_the_deliverable_and_tell_how_it_came_about() -> None:
+    resolved = ("", events.ConflictResolved(id="c1", round=1, by="story", reason=f"cheaper {HOSTILE}"))
+    found = conflict(f"the door {HOSTILE}")
+    output: dict[str, Any] = {"deliverable": "# The answer\n\n*Well.*", "routing": {}}
+    entries = [*STORY, failed("visual", f"gone {HOSTILE}"), found, resolved]
+    made = shown(*entries)
+    events_log = log(*entries, ("", RunCompleted(output=output)))
+    facts = facts_of(events_log, shown=made)
+    sections = made.sections(alive=False)
+    page, text = to_html(facts, sections), to_markdown(facts, sections)
+    assert page.index("<em>Well.</em>") < page.index("The studio") < page.index("Plot Specialist")
+    assert "<script>alert" not in page
+    assert "\x1b" not in page + text
+    for told in ("Plot Specialist", "58", "88.5", "Story Department", "the door", "cheaper"):
+        assert told in page
+        assert told in text
+    assert text.index("# The answer") < text.index("## The studio")
+    (section,) = sections
+    assert section.data["departments"][0]["specialists"][0]["tried"][0]["decision"] == "discard"
+
+
+def test_a_run_that_was_not_routed_yet_has_nothing_to_show() -> None:
+    made = StudioPresentation()
+    assert (made.sections(alive=True), made.drawing(5, alive=True), made.deliverable(None)) == ([], [], None)
+
+
+def test_the_presentation_is_found_by_the_workflows_name() -> None:
+    assert isinstance(presentation_of("studio"), StudioPresentation)
+    assert StudioState.of(log(*STORY)).departments["story"].score == 92

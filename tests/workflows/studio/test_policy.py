@@ -1,0 +1,243 @@
+"""Every rule and number of the studio, at its edges; each test names the section of the seed it is from."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.workflows.studio.policy import (
+    AUTO_APPROVED,
+    complexity_of,
+    contradictions_among,
+    decision_of,
+    department_score,
+    feedback_line,
+    formula_score,
+    may_retry,
+    mode_of,
+    overall_quality,
+    review_of,
+    score_of,
+    specialists_wanted,
+    split_decisions,
+    success_rate,
+    suggested_threshold,
+    threshold_of,
+)
+
+# ── Threshold Decision Matrix ──
+
+
+@pytest.mark.parametrize(
+    ("agent", "department", "counts"), [(70, 80, 70), (0, 80, 0), (None, 80, 80), (None, None, 60)]
+)
+def test_threshold_matrix(agent: float | None, department: float | None, counts: float) -> None:
+    assert threshold_of(agent, department) == counts
+
+
+# ── 4. Grading & Threshold Logic ──
+
+
+@pytest.mark.parametrize(
+    ("grade", "score"),
+    [
+        ((1, 1, 1), 100),
+        ((0, 0, 0), 0),
+        ((1, 0, 0), 40),
+        ((0, 1, 0), 30),
+        ((0, 0, 1), 30),
+        ((0.9, 0.8, 0.7), 81),
+    ],
+)
+def test_section_4_a_score_weighs_quality_relevance_and_consistency(
+    grade: tuple[float, float, float], score: float
+) -> None:
+    assert score_of(*grade) == score
+
+
+def test_section_4_a_score_is_rounded_before_it_is_compared() -> None:
+    assert (0.29 * 0.4 + 0.29 * 0.3 + 0.29 * 0.3) * 100 < 29, "what floating point makes of it"
+    assert score_of(0.29, 0.29, 0.29) == 29.0
+    assert decision_of(score_of(0.29, 0.29, 0.29), 29) == "accept"
+
+
+@pytest.mark.parametrize(
+    ("score", "decision"),
+    [(60, "accept"), (59.99, "revise"), (40, "revise"), (39.99, "discard"), (0, "discard"), (100, "accept")],
+)
+def test_section_4_accept_revise_discard(score: float, decision: str) -> None:
+    assert decision_of(score, 60) == decision
+
+
+# ── 5. Retry Mechanism with Feedback ──
+
+
+def test_section_5_three_retries_after_the_first_attempt() -> None:
+    assert [may_retry(done, 3, 50, 60) for done in (1, 2, 3, 4)] == [True, True, True, False]
+    assert not may_retry(1, 3, 60, 60)
+    assert not may_retry(1, 0, 0, 60)
+
+
+def test_section_5_without_a_threshold_nothing_is_retried() -> None:
+    assert not may_retry(1, 3, 0, 0)
+
+
+def test_section_5_a_feedback_line_tells_score_threshold_and_what_was_said() -> None:
+    line = feedback_line(2, 58.0, 65.0, "too\nvague")
+    assert line == "Attempt 2: scored 58, the threshold is 65. too vague"
+    assert feedback_line(1, 58.25, 65.0, "") == "Attempt 1: scored 58.25, the threshold is 65."
+
+
+# ── 6. Department Head Review Logic ──
+
+
+@pytest.mark.parametrize(
+    ("score", "status"),
+    [
+        (59.99, "rejected"),
+        (60, "revision-needed"),
+        (69.99, "revision-needed"),
+        (70, "approved"),
+        (0, "rejected"),
+    ],
+)
+def test_section_6_review_at_its_edges(score: float, status: str) -> None:
+    assert review_of(score, 60)[0] == status
+
+
+def test_section_6_a_missing_grade_counts_75_and_a_real_0_is_0() -> None:
+    assert review_of(None, 60)[0] == "approved"
+    assert review_of(None, 70)[0] == "revision-needed"
+    assert review_of(None, 76)[0] == "rejected"
+    assert review_of(0, 60)[0] == "rejected"
+
+
+@pytest.mark.parametrize("score", [0, 50, None])
+def test_error_case_5_threshold_0_approves_everything(score: float | None) -> None:
+    assert review_of(score, 0) == ("approved", AUTO_APPROVED)
+    assert AUTO_APPROVED == "Auto-approved (no threshold set)"
+
+
+def test_section_9_a_note_tells_how_many_retries_it_took() -> None:
+    assert review_of(90, 60, 1)[1].endswith("after 1 retry")
+    assert review_of(90, 60, 2)[1].endswith("after 2 retries")
+
+
+# ── 8. Final Quality Assessment, Quality Calculation Examples ──
+
+APPROVED, REVISION, REJECTED = "approved", "revision-needed", "rejected"
+
+
+def test_example_1_high_quality_gives_96_67() -> None:
+    assert department_score([APPROVED] * 3, [95, 88, 92]) == 96.67
+
+
+def test_example_2_mixed_quality_gives_67_33() -> None:
+    assert department_score([REJECTED, APPROVED, APPROVED], [45, 78, 82]) == 67.33
+
+
+def test_example_3_all_failed_gives_15_33_and_the_head_85() -> None:
+    assert formula_score([REJECTED] * 3, [35, 42, 38]) == 15.33
+    assert department_score([REJECTED] * 3, [35, 42, 38]) == 85
+
+
+def test_worked_example_the_character_department_gives_91_8() -> None:
+    assert department_score([REVISION, APPROVED], [72, 87]) == 91.8
+
+
+def test_section_8_without_specialists_the_score_is_85() -> None:
+    assert department_score([], []) == 85
+
+
+def test_an_errored_specialist_counts_in_both_means() -> None:
+    assert department_score([APPROVED, REJECTED], [90, 0]) == 48.0
+
+
+def test_step_4_overall_quality_is_weighted_by_relevance() -> None:
+    worked = [(0.65, 91.8), (0.85, 88.5), (0.5, 82.0), (0.35, 76.5)]
+    assert overall_quality(worked) == 86.24
+    assert overall_quality([]) is None
+    assert overall_quality([(0.0, 80.0), (0.0, 90.0)]) == 85.0
+
+
+# ── 1 and 2: mode, complexity, how many ──
+
+
+def test_section_1_modes() -> None:
+    needs = {"visual": ["character", "story"], "audio": []}
+    assert mode_of(["visual"], needs) == "single"
+    assert mode_of(["visual", "audio"], needs) == "parallel"
+    assert mode_of(["audio", "visual", "story"], needs) == "sequential"
+
+
+def words(number: int) -> str:
+    return " ".join(["word"] * number)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "departments", "complexity"),
+    [
+        (words(49), 1, "simple"),
+        (words(50), 1, "moderate"),
+        (words(100), 1, "moderate"),
+        (words(101), 1, "complex"),
+        ("a hat", 2, "moderate"),
+        ("a hat and a coat", 1, "moderate"),
+        ("a hat and a coat and shoes", 1, "complex"),
+        ("a hat, also a coat, additionally shoes", 1, "complex"),
+        ("sand and candy", 1, "moderate"),
+        ("sand, candy", 1, "simple"),
+        ("A DETAILED hat", 1, "complex"),
+        ("an elaborate hat", 1, "complex"),
+        ("the complexion of a hat", 1, "simple"),
+    ],
+)
+def test_section_2_complexity_of_a_request(request_text: str, departments: int, complexity: str) -> None:
+    assert complexity_of(request_text, departments) == complexity
+
+
+def test_section_2_how_many_specialists() -> None:
+    assert [specialists_wanted(one, "auto") for one in ("simple", "moderate", "complex")] == [0, 2, 4]
+    assert [specialists_wanted(one, "never") for one in ("simple", "moderate", "complex")] == [0, 0, 0]
+    assert [specialists_wanted(one, "always") for one in ("simple", "moderate", "complex")] == [2, 2, 4]
+
+
+# ── 7. Synthesis: what the specialists disagree on ──
+
+
+def test_contradictions_among_specialists_are_the_same_label_with_another_value() -> None:
+    found = contradictions_among(
+        {
+            "A": "**Eyes**: green\n- Age: 17\nNote: one",
+            "B": "eyes: brown\n* Age: 17.\nNote: two",
+            "C": "no labels",
+        }
+    )
+    assert found == ["eyes: A says “green”; B says “brown”"]
+
+
+def test_a_heads_decisions_are_taken_from_the_end_of_its_text() -> None:
+    text, decided = split_decisions("The text.\n\n## Decisions\n\n- eyes: green, as in the book\n- age: 17\n")
+    assert (text, decided) == ("The text.", ["eyes: green, as in the book", "age: 17"])
+    assert split_decisions("No decisions were needed.") == ("No decisions were needed.", [])
+
+
+# ── Future Enhancements 1 and 2 ──
+
+
+def test_a_threshold_is_learnt_from_enough_evidence_only() -> None:
+    assert suggested_threshold([90, 90, 90, 90], 80) is None
+    assert suggested_threshold([90, 70, 85, 88, 92], 80) == 85.0
+    assert suggested_threshold([99] * 8, 0) is None, "everything passes, and that was meant"
+
+
+@pytest.mark.parametrize(("scores", "learnt"), [([99.0] * 5, 95.0), ([20.0] * 5, 65.0), ([81.4] * 5, 81.0)])
+def test_a_learnt_threshold_stays_within_15_of_the_configured_one(scores: list[float], learnt: float) -> None:
+    assert suggested_threshold(scores, 80) == learnt
+    assert suggested_threshold([10.0] * 5, 10) == 10.0
+    assert suggested_threshold([0.0] * 5, 10) == 1.0, "0 would mean that everything passes"
+
+
+def test_success_is_weighted_and_a_newcomer_is_average() -> None:
+    assert success_rate([]) == 0.5
+    assert success_rate([(1.0, True), (1.0, False)]) == 0.5
+    assert success_rate([(0.9, True), (0.1, False)]) == 0.9

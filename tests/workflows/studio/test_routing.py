@@ -1,0 +1,139 @@
+"""The router: the seed's examples, sixty requests judged by hand, and what may not fool it."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.workflows.studio.routing import (
+    keywords_said,
+    names_in,
+    relevance,
+    route_by_keywords,
+    route_fixed,
+)
+from podium.workflows.studio.team_file import load_team
+from tests.workflows.studio.crew import WORKED
+from tests.workflows.studio.routing_table import ROUTES
+
+FILM = load_team("film")
+TEAMS = {"film": FILM, "software": load_team("software")}
+
+
+# ── section 1 and the worked example ──
+
+
+@pytest.mark.parametrize(("team", "text", "primary", "supporting"), ROUTES[:4])
+def test_the_seeds_routing_examples(team: str, text: str, primary: str, supporting: set[str]) -> None:
+    route = route_by_keywords(TEAMS[team], text)
+    assert (route.primary, set(route.supporting)) == (primary, supporting)
+
+
+def test_worked_example_step_1_scores_order_and_mode() -> None:
+    route = route_by_keywords(FILM, WORKED)
+    assert (route.chosen, route.mode) == (("story", "character", "visual", "audio"), "sequential")
+    strength = {one.department: one.relevance for one in route.scores}
+    assert [strength[key] for key in route.chosen] == [0.85, 0.65, 0.5, 0.35]
+    assert max(strength[key] for key in ("image_quality", "production", "video")) < 0.3
+    assert "Aladdin" in next(one.reason for one in route.scores if one.department == "character")
+
+
+def test_a_table_of_sixty_requests_judged_by_hand() -> None:
+    assert len(ROUTES) == len({text for _, text, _, _ in ROUTES}) == 60
+    assert {team for team, *_ in ROUTES} == {"film", "software"}
+    wrong = [
+        (text, route.chosen)
+        for team, text, primary, supporting in ROUTES
+        for route in [route_by_keywords(TEAMS[team], text)]
+        if route.primary != primary or set(route.supporting) != supporting
+    ]
+    assert len(ROUTES) - len(wrong) >= 54, wrong
+
+
+def test_every_department_can_be_the_primary_one() -> None:
+    for name, team in TEAMS.items():
+        found = {route_by_keywords(team, text).primary for which, text, *_ in ROUTES if which == name}
+        assert found == set(team.departments)
+
+
+# ── how relevance comes about ──
+
+
+def test_relevance_never_passes_1_and_grows_with_every_sign() -> None:
+    assert relevance([]) == 0
+    assert relevance([0.5, 0.4, 0.5]) == 0.85
+    assert relevance([0.9] * 20) == 1.0
+    assert relevance([1.0, 0.1]) == 1.0
+
+
+def test_one_word_speaks_for_several_departments() -> None:
+    said = {one.department for one in route_by_keywords(FILM, "dialogue").scores if one.relevance > 0}
+    assert {"story", "character", "visual", "audio"} <= said
+    for word in ("story", "episode"):
+        assert route_by_keywords(FILM, word).relevance("character") > 0
+
+
+def test_a_word_counts_once_however_often_and_in_whatever_form_it_stands_there() -> None:
+    once = route_by_keywords(FILM, "scene").relevance("story")
+    assert route_by_keywords(FILM, "scene scenes Scene SCENES").relevance("story") == once
+
+
+def test_a_longer_phrase_hides_the_words_in_it() -> None:
+    assert keywords_said(FILM, "sound design") == ["sound design"]
+    assert "visual" not in keywords_said(FILM, "visual effects")
+    assert set(keywords_said(FILM, "the sound of a design")) == {"sound", "design"}
+
+
+def test_without_a_keyword_the_first_department_takes_it_and_a_warning_says_so() -> None:
+    for text in ("Make something beautiful", "Изобрази что-нибудь", "!!!", "1234"):
+        route = route_by_keywords(FILM, text)
+        assert (route.primary, route.supporting, route.mode) == ("story", (), "single")
+        assert len(route.warnings) == 1
+        assert "story" in route.warnings[0]
+
+
+# ── names ──
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Create character Aladdin", ["Aladdin"]),
+        ("Aladdin runs", []),  # the first word of a sentence tells nothing
+        ("He runs. Aladdin sleeps", []),
+        ("We shoot in October on a Monday", []),
+        ("Use the VFX and the API", []),
+        ("A Scene with a Twist", []),  # keywords are no names
+        ("Create A Dramatic Opening With Big Bang", []),  # a headline
+        ("What does Yasmin fear? Does Omar know?", ["Yasmin", "Omar"]),
+        ("I think I am late", []),
+    ],
+)
+def test_names_are_capitalised_words_in_mid_sentence(text: str, names: list[str]) -> None:
+    assert names_in(FILM, text) == names
+
+
+def test_names_that_the_project_knows_speak_for_character_wherever_they_stand() -> None:
+    text = "omar the baker returns"
+    assert route_by_keywords(FILM, text).relevance("character") == 0
+    route = route_by_keywords(FILM, text, ["Omar", "Nobody Else"])
+    assert (route.primary, route.relevance("character")) == ("character", 0.5)
+    assert names_in(FILM, "a romance", ["Oma", "Roman"]) == [], "whole words only"
+
+
+def test_a_team_without_a_place_for_names_ignores_them() -> None:
+    assert route_by_keywords(TEAMS["software"], "please ask Yasmin").warnings
+
+
+# ── fixed by hand ──
+
+
+def test_departments_that_were_chosen_by_hand_are_taken_as_they_are() -> None:
+    route = route_fixed(FILM, ["audio", "visual"])
+    assert (route.primary, route.supporting, route.mode) == ("audio", ("visual",), "parallel")
+    assert [one.relevance for one in route.scores if one.department in route.chosen] == [1.0, 1.0]
+    assert route_fixed(FILM, ["visual", "story"]).mode == "sequential"
+
+
+def test_a_very_long_request_is_routed_at_once() -> None:
+    route = route_by_keywords(FILM, "The scene goes on. " * 20_000)
+    assert route.primary == "story"
