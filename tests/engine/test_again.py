@@ -210,22 +210,6 @@ async def test_a_long_edited_reply_is_a_blob(store: Store, program: Program) -> 
     assert max(len(row.data) for row in await store.read(fork.run_id)) < 5_000
 
 
-async def test_an_edited_reply_that_does_not_fit_is_stale(store: Store, program: Program) -> None:
-    async def count() -> int:
-        program.ran.append("count")
-        return 1
-
-    async def counting(run: podium.Run, request: str) -> int:
-        return await run.step("count", count)
-
-    workflow = podium.Workflow(counting, "counting")
-    first = await podium.run(workflow, "go", store=store)
-    fork = await program.forked(store, first.run_id, "count", workflow, reply={"not": "a number"})
-    assert (fork.output, program.ran) == (1, ["count"])
-    stale = await store.read(fork.run_id, types=["step.stale"])
-    assert b"no longer fits" in stale[0].data
-
-
 async def test_a_divergence_is_told_though_the_workflow_swallows_it(store: Store, program: Program) -> None:
     async def swallows(run: podium.Run, request: str) -> str:
         try:
