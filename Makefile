@@ -9,6 +9,7 @@ STAMP   := $(VENV)/.installed
 SOURCES := src tests examples benchmarks
 
 EXAMPLE ?= tree
+SCENE   ?= Create a dramatic opening scene where two rivals meet on a night train
 REQUEST ?= Plan a weekend in Lisbon for three friends
 WORKERS ?= 2
 SERVERS := $(VENV)/mcp-servers/.installed
@@ -30,8 +31,10 @@ help: ## List the targets
 
 setup: $(STAMP) ## Make .venv and install everything into it
 
-demo: $(STAMP) ## Run the tree (or EXAMPLE=FILE.py) with the offline rehearsal model
+demo: $(STAMP) ## Run the tree (or EXAMPLE=FILE.py) and the studio with the offline rehearsal model
 	@$(BIN)/podium run $(EXAMPLE) "$(REQUEST)" --model rehearsal
+	@echo
+	@$(BIN)/podium run studio "$(SCENE)" --model rehearsal
 	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 
 test: system check $(SERVERS) ## All checks, then all tests

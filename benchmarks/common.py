@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 OUT = ROOT / ".bench"
 """Results, temporary stores and the peers' virtual environments; ignored by git."""
 
-JOURNAL = "PODIUM_BENCH_JOURNAL"
+JOURNAL = "BENCH_JOURNAL"
 """Environment variable that names the journal of a process that is killed or resumed."""
 
 WORKLOADS = ("chain", "fanout", "tree", "many")
