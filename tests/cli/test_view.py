@@ -166,3 +166,9 @@ def test_a_larger_budget_is_suggested_that_is_enough(met: BudgetExhausted, sugge
     stopped = RunState.of(log(("", RunCreated(workflow="w", request="r")), ("a", met)))
     [(command, why), *_] = next_steps(stopped, "partial", Commands(Settings()))
     assert (command, why) == (f"podium resume {stopped.run_id} {suggested}", "resume")
+
+
+def test_no_resume_is_offered_where_it_would_change_nothing() -> None:
+    rejected = RunState.of(log(("", RunCreated(workflow="w", request="r"))))
+    offered = [why for _, why in next_steps(rejected, "partial", Commands(Settings()))]
+    assert offered == ["details", "report"]

@@ -20,6 +20,8 @@ def next_steps(state: RunState, status: str, commands: Commands) -> list[tuple[s
         return [(command, "answer") for command in answers(state, commands)] + [show]
     if status in ("paused", "queued", "failed"):
         return [(commands("resume", run_id), "resume"), show]
+    if status == "partial" and state.exhausted is None:
+        return [show, report]  # the workflow itself ended so: to resume would change nothing
     if status == "partial":
         larger = _larger_budget(state)
         return [(commands("resume", run_id, *larger), "resume"), show, report]
