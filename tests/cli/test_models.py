@@ -259,8 +259,9 @@ def test_the_demo_is_a_rehearsal_whatever_keys_are_set() -> None:
     done = subprocess.run(
         ["make", "--dry-run", "demo"], cwd=FLOWS.parents[3], capture_output=True, text=True, check=True
     )
-    [line] = [line for line in done.stdout.splitlines() if "podium run " in line]
-    assert line.endswith("--model rehearsal")
+    lines = [line for line in done.stdout.splitlines() if "podium run " in line]
+    assert len(lines) == 2, "the tree and the studio"
+    assert all(line.endswith("--model rehearsal") for line in lines)
 
 
 def test_doctor_tells_keys_extras_and_profiles_and_that_nobody_was_asked(podium: Shell) -> None:
