@@ -305,3 +305,9 @@ def test_a_valid_reply_is_found_however_long_it_is() -> None:
     found = find(json.dumps({"title": "x" * 4_200_000, "score": 0.5}), Idea)
     assert isinstance(found, Found)
     assert len(found.value.title) == 4_200_000
+
+
+def test_a_very_long_reply_is_not_mended() -> None:
+    broken = '{"title": "' + "x" * 300_000 + '", "score": 0.5,}'
+    assert isinstance(find(broken, Idea), Mismatch)
+    assert isinstance(find(broken.replace("x" * 300_000, "x"), Idea), Found)

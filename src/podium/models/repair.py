@@ -23,6 +23,8 @@ MAX_REPAIRS = 2
 
 _LONGEST = 4_000_000
 """Characters of a reply that are looked at; real replies are a thousandth of it."""
+_MENDED = 250_000
+"""Longer replies are not mended: that is done on the event loop, and others wait for it."""
 _MOST_MARKS = 400_000
 """Brackets and strings that are looked at in one reply."""
 _MOST_CANDIDATES = 32
@@ -74,7 +76,7 @@ def find(
             problems.append((_is_json(candidate), len(candidate), explain(error)))
         else:
             return _judged(value, data, check)
-    for candidate in _slightly_broken(text[:_LONGEST], close=whole):
+    for candidate in _slightly_broken(text, close=whole) if len(text) <= _MENDED else ():
         try:
             value = read(candidate)
             data = codec.encode(codec.decode(candidate))
