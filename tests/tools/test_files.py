@@ -12,6 +12,7 @@ import pytest
 from podium.tools.folder import MAX_FILE_BYTES, Folder
 from podium.tools.tool import MAX_TEXT, ToolError, ToolResult
 from podium.tools.toolbox import Toolbox
+from podium.tools.untrusted import unfenced
 
 SECRET = "the secret of the house"
 
@@ -48,8 +49,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def use(folder: Path, name: str, **args: object) -> ToolResult:
+    """What a tool gives inside the fence that the toolbox puts around it."""
     async with Toolbox(folder=folder) as tools:
-        return await tools.call(name, args)
+        given = await tools.call(name, args)
+    assert not given.ok or unfenced(given.text) != given.text, "what a file says is fenced"
+    return ToolResult(ok=given.ok, text=unfenced(given.text), error=given.error)
 
 
 async def test_the_tools_are_three(folder: Path) -> None:

@@ -9,17 +9,19 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from podium.errors import UsageError
 from podium.tools.arguments import Arguments, read_arguments, spec_of
 from podium.tools.aside import aside
 from podium.tools.folder import Folder
 from podium.tools.matching import Found, Text, match_plainly
 from podium.tools.patterns import match_pattern
 from podium.tools.tool import MAX_TEXT, Tool, ToolError, ToolResult, succeeded
+from podium.tools.untrusted import ROOM
 
 MAX_LISTED = 1_000
 MAX_SEARCHED_BYTES = 20_000_000
 MAX_READING_SECONDS = 5.0
-PAGE = MAX_TEXT - 500
+PAGE = MAX_TEXT - ROOM - 500
 """Characters of a file in one result; the rest is for what is said about it."""
 
 PathBelow = Annotated[str, Meta(description="Relative to the folder, with / between names")]
@@ -148,3 +150,11 @@ def _told(found: list[Found], limit: int, skipped: str) -> str:
     if skipped:
         lines.append(f"[{skipped}]")
     return "\n".join(lines) or "Nothing found."
+
+
+def readable_folder(given: str) -> str:
+    """The full path of a folder that a user names, as a later process finds it too."""
+    folder = Path(given).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {given} to read.", hint="Give --files a folder.")
+    return str(folder)

@@ -29,6 +29,13 @@ class ToolResult(msgspec.Struct, frozen=True):
     error: str = ""
 
 
+class Equipment(msgspec.Struct, frozen=True):
+    """The tools of a run, and what is wrong with others that it should have had."""
+
+    tools: list[ToolSpec]
+    troubles: list[str]
+
+
 class Tool(Protocol):
     """Anything that can be called with JSON arguments. Failures of any kind may be raised: whoever calls it
     through a `Toolbox` gets a `ToolResult`."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from podium.settings import McpServer, Settings, nearest
 from podium.tools.aside import aside
 from podium.tools.files import file_tools
-from podium.tools.tool import Tool, ToolError, ToolResult, ToolSpec, bounded, failed
+from podium.tools.tool import MAX_TEXT, Equipment, Tool, ToolError, ToolResult, ToolSpec, bounded, failed
+from podium.tools.untrusted import unfenced, untrusted
 
 if TYPE_CHECKING:
     from podium.tools.fetch import Fetcher
@@ -55,8 +56,13 @@ class Toolbox:
         told = [self._own_specs(), *(self._server_specs(name) for name in self._servers)]
         return [spec for specs in await asyncio.gather(*told) for spec in specs]
 
+    async def equipment(self) -> Equipment:
+        """The same with the troubles, for a step: a resumed run keeps the tools that it began with."""
+        return Equipment(await self.specs(), self.troubles)
+
     async def call(self, name: str, args: Mapping[str, Any]) -> ToolResult:
-        """Use a tool. Whatever goes wrong with it is told in the result; only a cancel passes through."""
+        """Use a tool. What it gives is fenced, whoever gave it: a file may hold orders as well as a page.
+        Whatever goes wrong with it is told in the result; only a cancel passes through."""
         async with self._slots:
             try:
                 result = await self._call(name, dict(args))
@@ -64,7 +70,7 @@ class Toolbox:
                 return failed(str(error))
             except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not fatal
                 return failed(f"{name} failed: {type(error).__name__}: {error}")
-        return ToolResult(ok=result.ok, text=bounded(result.text), error=bounded(result.error, 1_000))
+        return ToolResult(ok=result.ok, text=_fenced(result, name), error=bounded(result.error, 1_000))
 
     async def close(self) -> None:
         """Disconnect everything; no process is left behind. Calls after it are refused."""
@@ -112,6 +118,12 @@ class Toolbox:
         if connection is not None and name not in self._connections:
             self._connections[name] = connection(name, self._servers[name])
         return self._connections[name]
+
+
+def _fenced(result: ToolResult, name: str) -> str:
+    if not result.text or unfenced(result.text) != result.text:
+        return result.text
+    return untrusted(result.text, name, MAX_TEXT)
 
 
 def _load_web(settings: Settings | None, fetcher: Fetcher | None) -> list[Tool]:

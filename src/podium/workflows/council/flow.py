@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import msgspec
 from msgspec import Meta
 
 from podium.agents.ask import Run
@@ -14,7 +13,7 @@ from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, PodiumError, UsageError
 from podium.models.window import context_window as window_of
 from podium.report.words import count
-from podium.tools.tool import ToolSpec
+from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import rehearsal
 from podium.workflows.council.context import DEFAULT_WINDOW, SMALLEST_WINDOW
@@ -229,20 +228,9 @@ async def _prepare_models(table: Table, given: int | None) -> None:
     table.windows = {role: max(window, SMALLEST_WINDOW) for role, window in found.items()}
 
 
-class Equipment(msgspec.Struct):
-    """The tools of a run, and what is wrong with others that it should have had."""
-
-    tools: list[ToolSpec]
-    troubles: list[str]
-
-
 async def _equip(table: Table, *, wanted: bool) -> None:
-    """Find out once which tools there are: a resumed run keeps those that it began with."""
-
-    async def look() -> Equipment:
-        return Equipment(await table.toolbox.specs(), table.toolbox.troubles)
-
-    found = await table.run.step("tools", look, returns=Equipment)
+    """Find out once which tools there are."""
+    found = await table.run.step("tools", table.toolbox.equipment)
     table.tools = found.tools
     for trouble in found.troubles:
         table.warn(trouble, RESEARCHER)
@@ -264,10 +252,7 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
             hint="Add it with --roles, or choose --preset extended.",
         )
     if options.get("files"):
-        folder = Path(options["files"]).expanduser().absolute()
-        if not folder.is_dir():
-            raise UsageError(f"There is no folder {options['files']} to read.", hint="Give --files a folder.")
-        prepared["files"] = str(folder)
+        prepared["files"] = readable_folder(options["files"])
     return prepared
 
 

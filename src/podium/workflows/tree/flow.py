@@ -13,11 +13,12 @@ from podium.agents.ask import Run
 from podium.engine.branch import Failed, Ok
 from podium.engine.effect import Effect
 from podium.engine.workflow import Outcome, Partial, Workflow
-from podium.errors import BudgetExhaustedError, StepFailedError, UsageError
+from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.tree import events, rehearsal, roles, telling
 from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan, PlannerOutput, Step
-from podium.workflows.tree.growing import Equipment, Notes, Tree, finished
+from podium.workflows.tree.growing import Notes, Tree, finished
 from podium.workflows.tree.leaf import run_leaf
 from podium.workflows.tree.node import Attempt, Node, Returned
 from podium.workflows.tree.outline import as_it_stands, output_of
@@ -84,12 +85,8 @@ async def tree(
 
 
 async def _equip(grown: Tree) -> None:
-    """Find out once which tools there are: a resumed run keeps those that it began with."""
-
-    async def look() -> Equipment:
-        return Equipment(await grown.toolbox.specs(), grown.toolbox.troubles)
-
-    found = await grown.run.step("tools", look, returns=Equipment)
+    """Find out once which tools there are."""
+    found = await grown.run.step("tools", grown.toolbox.equipment)
     grown.tools = found.tools
     for trouble in found.troubles:
         grown.run.warn(trouble)
@@ -322,12 +319,7 @@ async def _complete(
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Options as a later process can use them: the folder by its full path, if there is one."""
-    if not options.get("files"):
-        return options
-    folder = Path(options["files"]).expanduser().absolute()
-    if not folder.is_dir():
-        raise UsageError(f"There is no folder {options['files']} to read.", hint="Give --files a folder.")
-    return {**options, "files": str(folder)}
+    return {**options, "files": readable_folder(options["files"])} if options.get("files") else options
 
 
 WORKFLOW = Workflow(

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from podium.agents.ask import Run
 from podium.engine.budget import Budget
 from podium.engine.codec import encode
@@ -26,13 +24,6 @@ from podium.workflows.tree.policy import (
     preview,
     snippet,
 )
-
-
-class Equipment(msgspec.Struct):
-    """The tools of a run, and what is wrong with others that it should have had."""
-
-    tools: list[ToolSpec]
-    troubles: list[str]
 
 
 @dataclass

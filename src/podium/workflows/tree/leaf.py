@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from podium.agents.agent import Agent
-from podium.tools.tool import MAX_TEXT, ToolResult
-from podium.tools.toolbox import Toolbox
-from podium.tools.untrusted import unfenced, untrusted
+from podium.tools.tool import ToolResult
+from podium.tools.untrusted import unfenced
 from podium.workflows.tree import events
 from podium.workflows.tree.contracts import Action, ExecutorOutput
 from podium.workflows.tree.growing import Notes, Tree, finished
@@ -70,19 +68,11 @@ async def _ask(
     return await tree.run.ask(executor, "execute", returns=ExecutorOutput, check=check, **context)
 
 
-async def _fenced(toolbox: Toolbox, name: str, args: dict[str, Any]) -> ToolResult:
-    """What a tool gave, fenced in any case: a file may hold orders as well as a page."""
-    result = await toolbox.call(name, args)
-    if not result.ok or unfenced(result.text) != result.text:
-        return result
-    return ToolResult(ok=True, text=untrusted(result.text, name, MAX_TEXT))
-
-
 async def _use(tree: Tree, node: Node, action: Action) -> dict[str, Any]:
     """Run one tool call: two events, and a result whatever happens."""
     name, args = action.tool_name or "", action.tool_args or {}
     tree.run.emit(events.ToolCallRequested(node_id=node.id, tool_name=name, args=args, purpose=action.note))
-    result = await tree.run.step("tool", partial(_fenced, tree.toolbox), name, args, returns=ToolResult)
+    result = await tree.run.step("tool", tree.toolbox.call, name, args, returns=ToolResult)
     tree.run.emit(
         events.ToolCallResult(
             node_id=node.id, tool_name=name, ok=result.ok, summary=snippet(unfenced(result.text), TOLD),
