@@ -129,6 +129,9 @@ FACTS = st.builds(
 @given(st.lists(FACTS, max_size=6), st.lists(FACTS, max_size=3))
 def test_whatever_facts_say_the_rules_come_to_an_end(known: list[Fact], new: list[Fact]) -> None:
     canon = Canon(known)
-    find_contradictions(new, canon)
-    canon.names()
+    for found in find_contradictions(new, canon):
+        assert found.new in new
+        assert found.canon in known
+        assert found.reason
+    assert all(name.strip() for name in canon.names())
     canon.mentioned(" ".join(fact.value for fact in new))

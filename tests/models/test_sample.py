@@ -184,7 +184,9 @@ def test_moments_are_guessed_by_their_name() -> None:
         created_at: datetime
         date: datetime
 
-    codec.reader(Event)(make(Event, "s"))
+    read = codec.reader(Event)(make(Event, "s"))
+    assert isinstance(read.created_at, datetime)
+    assert isinstance(read.date, datetime)
 
 
 def test_the_same_seed_gives_the_same_sample_and_another_another() -> None:

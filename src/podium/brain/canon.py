@@ -91,7 +91,8 @@ class Canon:
             for part in _parts(name)
             if self._partial.get(name_key(part)) == {key}
         ]
-        return list(dict.fromkeys([*shown.values(), *others, *parts]))
+        named = dict.fromkeys([*shown.values(), *others, *parts])
+        return [name for name in named if name.strip()]
 
     def resolve(self, name: str) -> str:
         """The key of whoever is meant: the name itself, another name for it, or the first or last name of

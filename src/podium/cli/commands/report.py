@@ -12,6 +12,7 @@ from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
 from podium.cli.outcome import ALIVE, result_of, watched
 from podium.cli.terminal import out, print_json, print_raw, say
+from podium.cli.writing import write_file
 from podium.engine.codec import encode
 from podium.errors import UsageError
 from podium.report.facts import Facts, facts_of
@@ -47,7 +48,7 @@ async def report(
     if output is None:
         print_raw(safe(data.decode()).encode() if out().is_terminal else data.rstrip(b"\n"))
         return 0
-    _write(output, data)
+    write_file(output, data)
     if json:
         print_json({"run_id": found.run_id, "format": chosen, "file": str(output)})
     else:
@@ -82,13 +83,3 @@ def _rendered(facts: Facts, sections: list[Section], chosen: Format) -> bytes:
     from podium.report.html import to_html  # noqa: PLC0415 - jinja2, markdown-it and nh3
 
     return to_html(facts, sections).encode("utf-8", "replace")
-
-
-def _write(file: Path, data: bytes) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-    except OSError as error:
-        raise UsageError(
-            f"{file} cannot be written: {error.strerror}.", hint="Choose another with -o."
-        ) from error

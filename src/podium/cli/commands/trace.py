@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
 from podium.cli.terminal import print_json, print_raw, say
+from podium.cli.writing import write_file
 from podium.engine.redact import Redactor
 from podium.errors import ExportError, UsageError
 from podium.settings import variable
@@ -54,7 +55,7 @@ async def trace(
         await asyncio.to_thread(_send, full_address(otlp), spans)
         place = shown_address(full_address(otlp))
     elif output is not None:
-        _write(output, to_json(spans, variable("OTEL_SERVICE_NAME") or SCOPE))
+        write_file(output, to_json(spans, variable("OTEL_SERVICE_NAME") or SCOPE))
         place = str(output)
     else:
         print_raw(to_json(spans, variable("OTEL_SERVICE_NAME") or SCOPE).rstrip(b"\n"))
@@ -91,13 +92,3 @@ def _send(address: str, spans: list[Span]) -> None:
                 )
     finally:
         sender.close()
-
-
-def _write(file: Path, data: bytes) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-    except OSError as error:
-        raise UsageError(
-            f"{file} cannot be written: {error.strerror}.", hint="Choose another with -o."
-        ) from error
