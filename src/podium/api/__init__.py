@@ -9,5 +9,8 @@ result = await handle.result()
 from podium.api.control import answer, cancel, replay
 from podium.api.handle import RunHandle
 from podium.api.launch import fork, resume, run, start
+from podium.api.queueing import enqueue, enqueue_fork
 
-__all__ = ["RunHandle", "answer", "cancel", "fork", "replay", "resume", "run", "start"]
+__all__ = [
+    "RunHandle", "answer", "cancel", "enqueue", "enqueue_fork", "fork", "replay", "resume", "run", "start",
+]  # fmt: skip

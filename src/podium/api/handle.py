@@ -117,6 +117,10 @@ class RunHandle:
         for row in await self._store.read(self.run_id, after=after):
             yield row.to_event(self.run_id)
 
+    def watch_deltas(self, viewer: Callable[[Delta], None]) -> Callable[[], None]:
+        """Call `viewer` with each piece of a reply, on the spot; returns how to stop."""
+        return self._driver.watch_deltas(viewer)
+
     async def deltas(self) -> AsyncGenerator[Delta]:
         """Pieces of replies while they are generated: path, attempt, offset, text. Not in the log, and
         dropped for a viewer who is too slow."""
@@ -127,7 +131,7 @@ class RunHandle:
                 queue.get_nowait()
             queue.put_nowait(delta)
 
-        stop: Callable[[], None] = self._driver.watch_deltas(put)
+        stop = self.watch_deltas(put)
         self._task.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (delta := await queue.get()) is not None:

@@ -1,16 +1,17 @@
-"""Putting runs under way: new ones, old ones, and forks."""
+"""Putting runs under way: new ones, old ones, and forks. Or into the queue, for somebody who drives many."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from podium import __version__
 from podium.agents.models import Models
+from podium.api.choosing import budget_of, choose_model, config_of, named
 from podium.api.context import Context, ModelChoice, open_context
 from podium.api.handle import RunHandle
 from podium.api.ids import new_run_id
@@ -23,13 +24,32 @@ from podium.engine.result import RunResult
 from podium.engine.runner import Driver, check_resumable, history_of, shown_model
 from podium.engine.workflow import Workflow
 from podium.errors import RunLockedError, UsageError
-from podium.models.model import Model
-from podium.models.profiles import is_profile, resolved
 from podium.settings import Settings
 from podium.workflows import find_workflow
 
 REQUEST_SHOWN = 500
 """Characters of a request that lists keep."""
+
+
+class Checked(NamedTuple):
+    """What a run is to be started with, in its right types."""
+
+    workflow: Workflow
+    request: Any
+    options: dict[str, Any]
+    gates: list[str]
+
+
+class Accepted(NamedTuple):
+    """A run that can be started: everything that may be wrong with it was looked at."""
+
+    workflow: Workflow
+    created: RunCreated
+    models: Models
+    rows: Sequence[Row] = ()
+    """What a fork begins with."""
+    blobs: Sequence[bytes] = ()
+    parent: str = ""
 
 
 async def start(
@@ -47,40 +67,73 @@ async def start(
     settings: Settings | None = None,
 ) -> RunHandle:
     """Start a run. When this returns, the run is in the log and survives whatever happens next."""
-    found = find_workflow(workflow) if isinstance(workflow, str) else workflow
-    gates = found.check_gates([approve] if isinstance(approve, str) else approve)
-    _check_start(request, budget, options)
-    if concurrency is not None and concurrency < 0:
-        raise UsageError("The concurrency must be 0 (no limit) or more.")
-    checked = found.prepare(request, options or {})
+    found = check_start(workflow, request, budget, concurrency, approve, options)
     ctx = await open_context(store, settings)
     try:
-        ceiling = _budget_of(ctx.settings).merged(budget or Budget())
-        limit = _first(concurrency, ctx.settings.given("concurrency"), found.concurrency)
-        opened, config = _config(ctx, model, model_for, cache, gates, limit)
-        models = await ctx.prepare(config, ceiling, opened)
-        created = RunCreated(
-            workflow=found.ref,
-            request=request,
-            options=checked,
-            config=config,
-            budget=ceiling.to_dict(),
-            podium=__version__,
-        )
-        lease = await _create(ctx, found.name, created)
+        new = await accept(
+            ctx, found, model=model, model_for=model_for, budget=budget,
+            concurrency=concurrency, cache=cache,
+        )  # fmt: skip
+        lease = await ctx.store.create_driven(*first_of(ctx, new))
         driver = Driver(
             ctx.store,
             lease.run_id,
-            found,
-            make_run=ctx.make_run(models),
+            new.workflow,
+            make_run=ctx.make_run(new.models),
             redact=ctx.redact,
-            concurrency=config["concurrency"],
-            created=_as_logged(ctx, created),
+            concurrency=new.created.config["concurrency"],
+            created=_as_logged(ctx, new.created),
         )
-        return _under_way(ctx, driver, lease, models)
+        return _under_way(ctx, driver, lease, new.models)
     except BaseException:
         await _abandon(ctx)
         raise
+
+
+def check_start(
+    workflow: str | Workflow,
+    request: Any,
+    budget: Any,
+    concurrency: int | None,
+    approve: Sequence[str],
+    options: Mapping[str, Any] | None,
+) -> Checked:
+    """What a program may get wrong, told before anything is opened."""
+    found = find_workflow(workflow) if isinstance(workflow, str) else workflow
+    gates = found.check_gates([approve] if isinstance(approve, str) else approve)
+    _check_types(request, budget, options)
+    if concurrency is not None and concurrency < 0:
+        raise UsageError("The concurrency must be 0 (no limit) or more.")
+    return Checked(found, request, found.prepare(request, options or {}), gates)
+
+
+async def accept(
+    ctx: Context,
+    checked: Checked,
+    *,
+    model: ModelChoice | None,
+    model_for: Mapping[str, str] | None,
+    budget: Budget | None,
+    concurrency: int | None,
+    cache: bool | None,
+    marks: Mapping[str, Any] | None = None,
+) -> Accepted:
+    """Choose models and ceilings; whatever is wrong with them starts nothing. `marks` are kept in the config
+    of the run's log."""
+    found = checked.workflow
+    ceiling = budget_of(ctx.settings).merged(budget or Budget())
+    limit = _first(concurrency, ctx.settings.given("concurrency"), found.concurrency)
+    opened, config = config_of(ctx, model, model_for, cache, checked.gates, limit)
+    models = await ctx.prepare(config, ceiling, opened)
+    created = RunCreated(
+        workflow=found.ref,
+        request=checked.request,
+        options=checked.options,
+        config={**config, **(marks or {})},
+        budget=ceiling.to_dict(),
+        podium=__version__,
+    )
+    return Accepted(found, created, models)
 
 
 async def run(
@@ -128,15 +181,17 @@ async def resume(
     model_for: Mapping[str, str] | None = None,
     take_over: bool = False,
     settings: Settings | None = None,
+    marks: Mapping[str, Any] | None = None,
 ) -> RunHandle:
-    """Take a run up where its log ends. Budgets are new totals; finished steps are not run again."""
+    """Take a run up where its log ends. Budgets are new totals; finished steps are not run again. `marks` are
+    kept in the config of its log."""
     ctx = await open_context(store, settings)
     try:
         row = await ctx.store.get(run_id)
         check_resumable(row.run_id, row.status)
         lease, taken = await _acquired(ctx.store, row.run_id, take_over)
         try:
-            driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for)
+            driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for, marks or {})
             driver.taken_over = taken
         except BaseException:
             await ctx.store.release(lease)
@@ -162,37 +217,53 @@ async def fork(
     """Copy a run up to the step `at`, optionally with another reply, prompt or model there, and run on."""
     ctx = await open_context(store, settings)
     try:
-        row = await ctx.store.get(run_id)
-        rows = await ctx.store.read(row.run_id)
-        created, config, old_budget = history_of(rows)
-        found = workflow or find_workflow(created.workflow)
-        opened = _choose_model(ctx, config, model)
-        if prompt is not None:
-            config["overrides"] = {**config.get("overrides", {}), at: {"prompt": prompt}}
-        ceiling = old_budget.merged(budget or Budget())
-        models = await ctx.prepare(config, ceiling, opened)
-        edits = {
-            "reply": reply is not msgspec.UNSET,
-            "prompt": prompt is not None,
-            "model": model is not None,
-        }
-        edit = ", ".join(name for name, changed in edits.items() if changed)
-        new = RunCreated(
-            workflow=found.ref, request=created.request, options=created.options, config=config,
-            budget=ceiling.to_dict(), podium=__version__,
-        )  # fmt: skip
-        clean = reply if reply is msgspec.UNSET else decode(ctx.redact(encode(reply)))
-        plan = Fork(source=row.run_id, at=at, reply=clean, edit=edit)
-        first = forked_rows(rows, ctx.redact(encode(new)), plan)
-        lease = await _create(ctx, found.name, new, *first, parent=row.run_id)
+        new = await accept_fork(ctx, run_id, at, reply, prompt, model, workflow, budget)
+        lease = await ctx.store.create_driven(*first_of(ctx, new))
         driver = Driver(
-            ctx.store, lease.run_id, found, make_run=ctx.make_run(models), redact=ctx.redact,
-            concurrency=config.get("concurrency", 0),
+            ctx.store, lease.run_id, new.workflow, make_run=ctx.make_run(new.models), redact=ctx.redact,
+            concurrency=new.created.config.get("concurrency", 0),
         )  # fmt: skip
-        return _under_way(ctx, driver, lease, models)
+        return _under_way(ctx, driver, lease, new.models)
     except BaseException:
         await _abandon(ctx)
         raise
+
+
+async def accept_fork(
+    ctx: Context,
+    run_id: str,
+    at: str,
+    reply: Any,
+    prompt: str | None,
+    model: ModelChoice | None,
+    workflow: Workflow | None,
+    budget: Budget | None,
+    marks: Mapping[str, Any] | None = None,
+) -> Accepted:
+    row = await ctx.store.get(run_id)
+    rows = await ctx.store.read(row.run_id)
+    created, config, old_budget = history_of(rows)
+    config |= marks or {}
+    found = workflow or find_workflow(created.workflow)
+    opened = choose_model(ctx, config, model)
+    if prompt is not None:
+        config["overrides"] = {**config.get("overrides", {}), at: {"prompt": prompt}}
+    ceiling = old_budget.merged(budget or Budget())
+    models = await ctx.prepare(config, ceiling, opened)
+    edits = {
+        "reply": reply is not msgspec.UNSET,
+        "prompt": prompt is not None,
+        "model": model is not None,
+    }
+    edit = ", ".join(name for name, changed in edits.items() if changed)
+    new = RunCreated(
+        workflow=found.ref, request=created.request, options=created.options, config=config,
+        budget=ceiling.to_dict(), podium=__version__,
+    )  # fmt: skip
+    clean = reply if reply is msgspec.UNSET else decode(ctx.redact(encode(reply)))
+    plan = Fork(source=row.run_id, at=at, reply=clean, edit=edit)
+    first, blobs = forked_rows(rows, ctx.redact(encode(new)), plan)
+    return Accepted(found, new, models, first, blobs, row.run_id)
 
 
 async def _acquired(store: Store, run_id: str, take_over: bool) -> tuple[Lease, bool]:
@@ -222,28 +293,29 @@ async def _resumed(
     budget: Budget | None,
     model: ModelChoice | None,
     model_for: Mapping[str, str] | None,
+    marks: Mapping[str, Any],
 ) -> tuple[Driver, Models]:
     created, config, old_budget = history_of(
         await ctx.store.read(run_id, types=("run.created", "run.resumed"))
     )
     found = workflow or find_workflow(created.workflow)
     changes: dict[str, Any] = {}
-    opened = _choose_model(ctx, changes, model)
+    opened = choose_model(ctx, changes, model)
+    told = {key: value for key, value in marks.items() if config.get(key) != value}
     if model_for:
-        changes["model_for"] = {**config.get("model_for", {}), **_named(ctx, model_for)}
+        changes["model_for"] = {**config.get("model_for", {}), **named(ctx, model_for)}
     now = {**config, **changes}
     models = await ctx.prepare(now, old_budget.merged(budget or Budget()), opened)
     if changes:
         changes |= {"models": now["models"], "rehearsal": now["rehearsal"]}
     driver = Driver(
         ctx.store, run_id, found, make_run=ctx.make_run(models), redact=ctx.redact, budget=budget,
-        config=changes, concurrency=config.get("concurrency", 0),
+        config={**changes, **told}, concurrency=config.get("concurrency", 0),
     )  # fmt: skip
     return driver, models
 
 
-def _check_start(request: Any, budget: Any, options: Any) -> None:
-    """What a program may get wrong, told before anything is opened."""
+def _check_types(request: Any, budget: Any, options: Any) -> None:
     if request is None or (isinstance(request, str) and not request.strip()):
         raise UsageError("The request is empty.", hint="Say what the run should do.")
     if not isinstance(budget, Budget | None):
@@ -256,83 +328,23 @@ def _first(*limits: int | None) -> int | None:
     return next((limit for limit in limits if limit is not None), None)
 
 
-def _config(
-    ctx: Context,
-    model: ModelChoice | None,
-    model_for: Mapping[str, str] | None,
-    cache: bool | None,
-    gates: list[str],
-    concurrency: int | None,
-) -> tuple[dict[str, Model], dict[str, Any]]:
-    settings = ctx.settings
-    config: dict[str, Any] = {"concurrency": settings.concurrency if concurrency is None else concurrency}
-    opened = _choose_model(ctx, config, model or settings.model or None)
-    if "model" not in config:
-        config |= resolved(settings)
-    if model_for:
-        config["model_for"] = _named(ctx, model_for)
-        if any(is_profile(name, settings.profiles) for name in model_for.values()):
-            config.setdefault("profiles", resolved(settings)["profiles"])
-    if settings.cache if cache is None else cache:
-        config["cache"] = True
-    if gates:
-        config["approve"] = gates
-    return opened, config
-
-
-def _choose_model(ctx: Context, config: dict[str, Any], model: ModelChoice | None) -> dict[str, Model]:
-    """Write the model's name into the run's settings; one that is handed in as an object is kept open."""
-    if model is None:
-        return {}
-    config["model"], opened = ctx.chosen(model)
-    return opened
-
-
-def _named(ctx: Context, model_for: Mapping[str, str]) -> dict[str, str]:
-    """Models by role, under names that hold in any folder; a profile keeps its own."""
-    profiles = ctx.settings.profiles
-    return {
-        role: name if is_profile(name, profiles) else ctx.chosen(name)[0] for role, name in model_for.items()
-    }
-
-
-def _budget_of(settings: Settings) -> Budget:
-    return Budget(
-        usd=settings.max_usd,
-        tokens=settings.max_tokens,
-        calls=settings.max_calls,
-        seconds=settings.time_limit,
-    )
-
-
-async def _create(
-    ctx: Context,
-    name: str,
-    created: RunCreated,
-    rows: Sequence[Row] = (),
-    blobs: Sequence[bytes] = (),
-    *,
-    parent: str = "",
-) -> Lease:
-    """Put a new run into the store, already held by this process."""
-    run_id, now = new_run_id(), time.time_ns() // 1000
-    first = rows or [Row(1, now, "", created.type, ctx.redact(encode(created)))]
+def first_of(ctx: Context, new: Accepted) -> tuple[RunRow, Sequence[Row], Sequence[bytes]]:
+    """The summary of a new run, the first rows of its log, and the blobs that these name."""
+    created, now = new.created, time.time_ns() // 1000
     text = created.request if isinstance(created.request, str) else encode(created.request).decode()
-    return await ctx.store.create_driven(
-        RunRow(
-            run_id=run_id,
-            workflow=name,
-            request=_redacted(ctx, text)[:REQUEST_SHOWN],
-            status="queued",
-            created_us=now,
-            updated_us=now,
-            model=shown_model(created.config),
-            rehearsal=bool(created.config.get("rehearsal")),
-            parent=parent,
-        ),
-        first,
-        blobs,
+    row = RunRow(
+        run_id=new_run_id(),
+        workflow=new.workflow.name,
+        request=_redacted(ctx, text)[:REQUEST_SHOWN],
+        status="queued",
+        created_us=now,
+        updated_us=now,
+        model=shown_model(created.config),
+        rehearsal=bool(created.config.get("rehearsal")),
+        parent=new.parent,
+        owner=str(created.config.get("owner", "")),
     )
+    return row, new.rows or [Row(1, now, "", created.type, ctx.redact(encode(created)))], new.blobs
 
 
 def _as_logged(ctx: Context, created: RunCreated) -> RunCreated:

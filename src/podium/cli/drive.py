@@ -9,12 +9,12 @@ from collections.abc import Generator
 from contextlib import aclosing, contextmanager, suppress
 
 from podium.api import RunHandle, answer, resume
+from podium.api.outcome import watched
 from podium.cli.card import print_card, print_header, print_quietly
 from podium.cli.failure import INTERRUPTED, CrashedError
 from podium.cli.flags import OutputFlags
 from podium.cli.live import JsonLines, Lines, LiveLines, Silence, View
 from podium.cli.opening import Commands
-from podium.cli.outcome import watched
 from podium.cli.questions import ask_person
 from podium.cli.terminal import err, interactive, out, print_json
 from podium.engine.log import Store

@@ -56,6 +56,18 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     driven_s: float = 0.0
     holder: str = ""
     """Who drives it now, for example `pid 4711 on host`; empty when nobody does."""
+    owner: str = ""
+    """Whose it is, on a server with several users; the log says so too (`config.owner` of `run.created`)."""
+
+
+class RunTotal(NamedTuple):
+    """What the runs of one workflow that are in one status come to."""
+
+    workflow: str
+    status: str
+    """As it is stored: a run whose driver died still counts as `running`."""
+    runs: int
+    usage: Charge
 
 
 class RunUpdate(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,9 +143,25 @@ class Store(Samples, Facts, Protocol):
         ...
 
     async def list_runs(
-        self, *, status: Collection[str] = (), workflow: str = "", limit: int = 50, before: str = ""
+        self,
+        *,
+        status: Collection[str] = (),
+        workflow: str = "",
+        limit: int = 50,
+        before: str = "",
+        owner: str | None = None,
+        text: str = "",
     ) -> list[RunRow]:
-        """Newest first; `before` is the run id at which the page before ended."""
+        """Newest first; `before` is the run id at which the page before ended. `owner` `None`: everybody's;
+        `text` is looked for in the request, and at the beginning of the id."""
+        ...
+
+    async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:
+        """Runs whose summary was changed at or after a moment, the earliest change first."""
+        ...
+
+    async def run_totals(self, owner: str | None = None) -> list[RunTotal]:
+        """How many runs there are and what they have spent, by workflow and status."""
         ...
 
     # ── driving ──

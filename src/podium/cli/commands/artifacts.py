@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from podium.api.outcome import result_of
 from podium.cli.card import say_line
 from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
-from podium.cli.outcome import result_of
 from podium.cli.terminal import out, print_json, say
 from podium.engine.events import ArtifactCreated
 from podium.engine.log import Store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from podium.api.checks import Check, check_all
 from podium.cli.card import say_line
-from podium.cli.checks import Check, check_all
 from podium.cli.failure import FAILED
 from podium.cli.flags import AsJson, StoreUrl
 from podium.cli.terminal import out, print_json

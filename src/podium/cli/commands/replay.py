@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from podium.api import replay as replay_run
+from podium.api.outcome import result_of
 from podium.cli.card import say_line
 from podium.cli.failure import FAILED
 from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
-from podium.cli.outcome import result_of
 from podium.cli.terminal import out, print_json
 from podium.engine.codec import encode
 from podium.errors import ReplayDivergedError

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
+from podium.api.outcome import ALIVE, result_of, watched
 from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
-from podium.cli.outcome import ALIVE, result_of, watched
 from podium.cli.terminal import out, print_json, print_raw, say
 from podium.cli.writing import write_file
 from podium.engine.codec import encode

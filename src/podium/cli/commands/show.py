@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from podium.api.outcome import ALIVE, result_of, watched
 from podium.cli.card import (
     made_of,
     print_header,
@@ -22,7 +23,6 @@ from podium.cli.cost_table import cost_data, print_costs
 from podium.cli.flags import OUTPUT, AsJson, RunId, StoreUrl
 from podium.cli.next_steps import next_steps
 from podium.cli.opening import Commands, find_run, opened
-from podium.cli.outcome import ALIVE, result_of, watched
 from podium.cli.step_card import find_step, print_step
 from podium.cli.step_tree import MANY, print_drawing, print_steps
 from podium.cli.terminal import out, print_json

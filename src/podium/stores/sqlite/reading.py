@@ -14,7 +14,7 @@ from typing import Any
 
 from podium.engine.codec import decode
 from podium.engine.events import Charge
-from podium.engine.log import Message, Row, RunRow
+from podium.engine.log import Message, Row, RunRow, RunTotal
 from podium.engine.samples import CacheShare, Sample
 from podium.errors import StoreError, UnknownRunError
 from podium.stores.sqlite import lock, samples
@@ -31,7 +31,7 @@ _NEWEST = 1 << 31
 
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
-    "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, driver FROM run "
+    "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, driver, owner FROM run "
 )
 _EVENTS = (
     "SELECT id & 0xffffffff, time_us, path, type, data FROM event "
@@ -78,17 +78,20 @@ class Reader:
             raise unknown(run_id)
         return self._summary(found[0])
 
-    def runs(self, status: Collection[str], workflow: str, limit: int, before: str) -> list[RunRow]:
+    def runs(
+        self,
+        status: Collection[str],
+        workflow: str,
+        limit: int,
+        before: str,
+        owner: str | None = None,
+        text: str = "",
+    ) -> list[RunRow]:
         """Newest first. Which ones are really driven is known only after looking at their locks, so pages are
         read until enough have the right status."""
         stored = {*status, "running"} if "paused" in status else set(status)
-        wanted = ["number < ?"]
-        if workflow:
-            wanted.append("workflow = ?")
-        if stored:
-            wanted.append(f"status IN ({', '.join('?' * len(stored))})")
-        sql = f"{_RUN}WHERE {' AND '.join(wanted)} ORDER BY number DESC LIMIT ?"
-        rest = ([workflow] if workflow else []) + sorted(stored)
+        wanted, rest = _narrowed(stored, workflow, owner, text)
+        sql = f"{_RUN}WHERE {' AND '.join(['number < ?', *wanted])} ORDER BY number DESC LIMIT ?"
         runs: list[RunRow] = []
         number = self.number(before) if before else _NEWEST
         while len(runs) < limit:
@@ -98,6 +101,21 @@ class Reader:
                 break
             number = self.number(page[-1].run_id)
         return runs[:limit]
+
+    def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
+        """Runs that were changed at or after a moment."""
+        wanted, rest = _narrowed((), "", owner, "")
+        sql = f"{_RUN}WHERE {' AND '.join(['updated_us >= ?', *wanted])} ORDER BY updated_us, number"
+        return [self._summary(row) for row in self._all(sql, (since_us, *rest))]
+
+    def totals(self, owner: str | None) -> list[RunTotal]:
+        """How many runs, and what they spent, by workflow and status."""
+        wanted, rest = _narrowed((), "", owner, "")
+        sql = (
+            "SELECT workflow, status, count(*), sum(usd), sum(input_tokens), sum(output_tokens), sum(calls), "
+            f"sum(unpriced_calls) FROM run WHERE {' AND '.join(['1', *wanted])} GROUP BY workflow, status"
+        )
+        return [RunTotal(row[0], row[1], row[2], Charge(*row[3:])) for row in self._all(sql, rest)]
 
     def _summary(self, row: tuple[Any, ...]) -> RunRow:
         run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = (
@@ -109,7 +127,7 @@ class Reader:
         return RunRow(
             run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
             created_us=created_us, updated_us=updated_us, model=model, rehearsal=bool(rehearsal),
-            parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder,
+            parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
         )  # fmt: skip
 
     def driver(self, run_id: str) -> str:
@@ -186,6 +204,27 @@ class Reader:
             return self._db.execute(sql, tuple(parameters)).fetchall()
         except sqlite3.Error as error:
             raise explain(error, self._path) from error
+
+
+def _narrowed(
+    status: Collection[str], workflow: str, owner: str | None, text: str
+) -> tuple[list[str], list[str]]:
+    """Conditions on runs, and what they are filled with."""
+    wanted: list[str] = []
+    rest: list[str] = []
+    if workflow:
+        wanted.append("workflow = ?")
+        rest.append(workflow)
+    if status:
+        wanted.append(f"status IN ({', '.join('?' * len(status))})")
+        rest += sorted(status)
+    if owner is not None:
+        wanted.append("owner = ?")
+        rest.append(owner)
+    if text:
+        wanted.append("(instr(lower(request), lower(?)) OR substr(run_id, 1, length(?)) = lower(?))")
+        rest += [text] * 3
+    return wanted, rest
 
 
 def _digest(text: str) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.engine.codec import encode
-from podium.engine.log import Message, Row, RunRow, RunUpdate
+from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.errors import StoreError
 from podium.stores.sqlite import database, samples
@@ -95,9 +95,22 @@ class SqliteStore(Remembering):
         return self._reader.run(run_id)
 
     async def list_runs(
-        self, *, status: Collection[str] = (), workflow: str = "", limit: int = 50, before: str = ""
+        self,
+        *,
+        status: Collection[str] = (),
+        workflow: str = "",
+        limit: int = 50,
+        before: str = "",
+        owner: str | None = None,
+        text: str = "",
     ) -> list[RunRow]:
-        return self._reader.runs(status, workflow, limit, before)
+        return self._reader.runs(status, workflow, limit, before, owner, text)
+
+    async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:
+        return self._reader.changed(since_us, owner)
+
+    async def run_totals(self, owner: str | None = None) -> list[RunTotal]:
+        return self._reader.totals(owner)
 
     async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
         number = await self._do(fence_run, run_id, rows, update)

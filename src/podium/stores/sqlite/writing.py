@@ -49,9 +49,9 @@ _BLOBS = Bulk(
 )
 
 _RUNS = Bulk(
-    17,
+    18,
     "INSERT INTO run (number, run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
-    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request) "
+    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner) "
     "WITH b AS (VALUES {values}) SELECT * FROM b WHERE column1 IS NOT NULL",
 )
 
@@ -160,7 +160,7 @@ def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
         runs += (
             number, run.run_id, run.status, run.stop_reason, run.updated_us, run.driven_s,
             usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
-            run.model, run.rehearsal, run.created_us, run.parent, run.workflow, run.request,
+            run.model, run.rehearsal, run.created_us, run.parent, run.workflow, run.request, run.owner,
         )  # fmt: skip
         for seq, time_us, path, kind, data in creation.rows:
             rows += (number << 32 | seq, 0, time_us, path, kind, data)

@@ -1,0 +1,61 @@
+"""Which models and ceilings a run gets: what was asked for, over what the settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.api.context import Context, ModelChoice
+from podium.engine.budget import Budget
+from podium.models.model import Model
+from podium.models.profiles import is_profile, resolved
+from podium.settings import Settings
+
+
+def config_of(
+    ctx: Context,
+    model: ModelChoice | None,
+    model_for: Mapping[str, str] | None,
+    cache: bool | None,
+    gates: list[str],
+    concurrency: int | None,
+) -> tuple[dict[str, Model], dict[str, Any]]:
+    settings = ctx.settings
+    config: dict[str, Any] = {"concurrency": settings.concurrency if concurrency is None else concurrency}
+    opened = choose_model(ctx, config, model or settings.model or None)
+    if "model" not in config:
+        config |= resolved(settings)
+    if model_for:
+        config["model_for"] = named(ctx, model_for)
+        if any(is_profile(name, settings.profiles) for name in model_for.values()):
+            config.setdefault("profiles", resolved(settings)["profiles"])
+    if settings.cache if cache is None else cache:
+        config["cache"] = True
+    if gates:
+        config["approve"] = gates
+    return opened, config
+
+
+def choose_model(ctx: Context, config: dict[str, Any], model: ModelChoice | None) -> dict[str, Model]:
+    """Write the model's name into the run's settings; one that is handed in as an object is kept open."""
+    if model is None:
+        return {}
+    config["model"], opened = ctx.chosen(model)
+    return opened
+
+
+def named(ctx: Context, model_for: Mapping[str, str]) -> dict[str, str]:
+    """Models by role, under names that hold in any folder; a profile keeps its own."""
+    profiles = ctx.settings.profiles
+    return {
+        role: name if is_profile(name, profiles) else ctx.chosen(name)[0] for role, name in model_for.items()
+    }
+
+
+def budget_of(settings: Settings) -> Budget:
+    return Budget(
+        usd=settings.max_usd,
+        tokens=settings.max_tokens,
+        calls=settings.max_calls,
+        seconds=settings.time_limit,
+    )

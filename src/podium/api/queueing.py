@@ -1,0 +1,67 @@
+"""Accepting runs without driving them: for a server, which drives as many at once as it may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from podium.api.context import Context
+from podium.api.launch import Accepted, accept, accept_fork, check_start, first_of
+from podium.engine.budget import Budget
+from podium.engine.log import RunRow, Store
+from podium.engine.workflow import Workflow
+from podium.settings import Settings
+
+
+async def enqueue(
+    workflow: str | Workflow,
+    request: Any,
+    *,
+    store: Store,
+    settings: Settings,
+    model: str | None = None,
+    model_for: Mapping[str, str] | None = None,
+    budget: Budget | None = None,
+    concurrency: int | None = None,
+    cache: bool | None = None,
+    approve: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    marks: Mapping[str, Any] | None = None,
+) -> RunRow:
+    """Accept a run without driving it: it is durable and `queued` when this returns, and `resume` starts it.
+    `marks` are kept in the config of its log; of these, `owner` says whose it is."""
+    found = check_start(workflow, request, budget, concurrency, approve, options)
+    ctx = Context(settings, store, owns_store=False)
+    new = await accept(
+        ctx, found, model=model, model_for=model_for, budget=budget, concurrency=concurrency, cache=cache,
+        marks=marks,
+    )  # fmt: skip
+    return await _put_aside(ctx, new)
+
+
+async def enqueue_fork(
+    run_id: str,
+    at: str,
+    *,
+    store: Store,
+    settings: Settings,
+    reply: Any = msgspec.UNSET,
+    prompt: str | None = None,
+    model: str | None = None,
+    budget: Budget | None = None,
+    marks: Mapping[str, Any] | None = None,
+) -> RunRow:
+    """Accept a fork without driving it, like `enqueue`."""
+    ctx = Context(settings, store, owns_store=False)
+    return await _put_aside(
+        ctx, await accept_fork(ctx, run_id, at, reply, prompt, model, None, budget, marks)
+    )
+
+
+async def _put_aside(ctx: Context, new: Accepted) -> RunRow:
+    await new.models.close()
+    row, rows, blobs = first_of(ctx, new)
+    await ctx.store.create(row, rows, blobs)
+    return row
