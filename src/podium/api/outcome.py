@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from podium.engine.codec import decode
@@ -12,6 +13,8 @@ from podium.engine.state import RunState
 from podium.report.presentation import Presentation
 from podium.workflows import presentation_of
 
+PIECE = 500
+"""Events that are folded at once."""
 ALIVE = frozenset({"running", "waiting"})
 
 
@@ -25,9 +28,20 @@ async def watched(store: Store, row: RunRow, *, until: int | None = None) -> tup
     return events, shown
 
 
+async def state_of(store: Store, run_id: str) -> RunState:
+    """The fold of a log, piece by piece, so that a long one holds up nobody else on this loop."""
+    state, after = RunState(), 0
+    while rows := await store.read(run_id, after=after, limit=PIECE):
+        for row in rows:
+            state.apply(row.to_event(run_id))
+        after = rows[-1].seq
+        await asyncio.sleep(0)
+    return state
+
+
 async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:
     """The result and the state, folded from the log. The store knows best whether somebody drives it."""
-    state = RunState.of(entry.to_event(row.run_id) for entry in await store.read(row.run_id))
+    state = await state_of(store, row.run_id)
     if row.status not in ALIVE:
         for step in state.in_flight:
             step.status = "interrupted"  # nobody is at work on it: its process died, or was told to stop

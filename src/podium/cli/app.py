@@ -45,6 +45,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "report", "report:report", "[RUN]", "A report of a run as HTML, Markdown or JSON."),
     ("Look", "trace", "trace:trace", "[RUN]", "The trace of a run for OpenTelemetry: a file, or sent."),
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
+    ("Look", "serve", "serve:serve", "", "Everything over HTTP, live in a browser; drives runs too."),
     ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
     ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
     ("Steer", "cancel", "cancel:cancel", "RUN", "Stop a run for good."),
@@ -76,6 +77,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
         "[show|check|init|stats] [TEAM]",
         "Who works in a studio: look, check a file, copy one, see how they did.",
     ),
+    ("Set up", "users", "", "COMMAND", "Who may use a server that others can reach."),
     ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
     ("Set up", "completion", "completion:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
 )
@@ -94,6 +96,14 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
             ("export", "brain.files:export", "[FILE]", "Write facts as lines of JSON."),
             ("import", "brain.files:import_", "FILE", "Read facts from lines of JSON."),
             ("embed", "brain.embed:embed", "", "Prepare facts for search by meaning."),
+        ),
+    ),
+    "users": (
+        "Who may use a server that others can reach.\n\n"
+        "`podium serve --users FILE` lets in whoever has a key of that file.",
+        (
+            ("add", "users:add", "NAME", "Add a user; prints their key, which is kept nowhere."),
+            ("list", "users:list_", "", "The users of a file, and what they may do."),
         ),
     ),
 }

@@ -45,11 +45,13 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
     """A better threshold, if there is enough evidence for one."""
 
 
-async def read_past(store: Store, team: str, *, rehearsals: bool, but: str = "") -> list[Past]:
-    """Everything that was reviewed in earlier runs of a team. Rehearsals and real runs teach each other
-    nothing; what a fork has inherited is counted where it happened."""
+async def read_past(
+    store: Store, team: str, *, rehearsals: bool, but: str = "", owner: str | None = None
+) -> list[Past]:
+    """Everything that was reviewed in earlier runs of a team, by default everybody's. Rehearsals and real
+    runs teach each other nothing; what a fork has inherited is counted where it happened."""
     found: list[Past] = []
-    for row in await store.list_runs(workflow="studio", limit=MOST_RUNS):
+    for row in await store.list_runs(workflow="studio", limit=MOST_RUNS, owner=owner):
         if row.run_id == but or row.rehearsal != rehearsals:
             continue
         for one in await store.read(row.run_id, types=(events.SpecialistReviewed.type,)):

@@ -1,0 +1,87 @@
+"""`podium serve`: everything over HTTP, live in a browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from podium.cli.flags import AsJson, StoreUrl, whole_number
+from podium.cli.terminal import print_json, say
+from podium.errors import UsageError
+from podium.report.words import count
+from podium.settings import Settings
+
+PORT = 8321
+
+
+async def serve(
+    *,
+    host: Annotated[
+        str, Parameter(help="The address to listen at; one that others can reach needs --users.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        Parameter(converter=whole_number, validator=Number(gte=0, lte=65535), help="0 takes any free one."),
+    ] = PORT,
+    users: Annotated[
+        Path | None, Parameter(metavar="FILE", help="Named users with keys; see `podium users add`.")
+    ] = None,
+    max_runs: Annotated[
+        int,
+        Parameter(metavar="N", converter=whole_number, validator=Number(gte=1), help="Most runs at once."),
+    ] = 20,
+    allow_host: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="", show_default=False, metavar="NAME",
+            help="Another name that the server goes by, behind a proxy; may be repeated.",
+        ),
+    ] = (),
+    open: Annotated[
+        bool, Parameter(negative="", show_default=False, help="Open it in a browser.")
+    ] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:  # fmt: skip
+    """Serve runs over HTTP: start them, watch them live, steer them.
+
+    On this machine the printed address holds a token, and whoever has it may do everything. Runs that are
+    under way when the server stops are paused and go on with the next one. Ctrl-C stops it; twice, at once.
+    """
+    if find_spec("fastapi") is None or find_spec("sse_starlette") is None:
+        raise UsageError("The server is not installed.", hint="pip install 'podium[server]'")
+    from podium.server.serving import Serving, Started  # noqa: PLC0415 - an extra, and slow to import
+    from podium.server.serving import serve as serve_runs  # noqa: PLC0415 - an extra, and slow to import
+
+    def started(what: Started) -> None:
+        if json:
+            print_json({"address": what.address, "users": what.users, "taken_up": what.taken_up})
+        else:
+            _tell(what.address, what.users, what.taken_up)
+        if open:
+            webbrowser.open(what.address)
+
+    settings = Settings.load(store=store)
+    await serve_runs(
+        Serving(
+            settings=settings, host=host, port=port, users=users, max_runs=max_runs, allow_hosts=allow_host
+        ),
+        started,
+    )
+    return 0
+
+
+def _tell(address: str, users: int | None, taken_up: int) -> None:
+    say(("Podium serves at ", "dim"), (address, "bold"))
+    if users is None:
+        say(("Whoever has this address may do everything: keep it to yourself.", "dim"))
+    else:
+        say((f"{count(users, 'user')} may sign in with a key.", "dim"))
+    if taken_up:
+        say(f"{count(taken_up, 'run')} from before {'goes' if taken_up == 1 else 'go'} on.")
+    say(("Ctrl-C stops it; runs under way are paused and go on next time.", "dim"))

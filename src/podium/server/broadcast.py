@@ -1,0 +1,184 @@
+"""Live runs for many readers: one tail a run, what it reads is framed once, and everybody reads at their own
+pace.
+
+A reader has a place in the log and nothing else. One who is near the end takes what is in the shared buffer;
+one who has fallen behind, or has just come, reads the store in small pieces. So a slow reader costs a piece,
+however slow it is; and nothing is skipped or sent twice, because the place only ever moves on by what was
+sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from podium.engine.core import Delta
+from podium.engine.log import Row, Store
+from podium.server.conductor import Conductor
+from podium.server.wire import framed, framed_event
+
+BUFFER_ROWS = 2000
+BUFFER_BYTES = 2_000_000
+PIECE = 100
+"""Rows that are read at once for somebody who is behind."""
+DELTAS = 300
+"""Pieces of text that a reader may lag behind before the oldest are dropped."""
+AT_REST = frozenset({"waiting", "paused", "completed", "partial", "failed", "cancelled"})
+
+
+class Reader:
+    """Somebody who watches a run."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+        self.awake = asyncio.Event()
+        self.deltas: deque[bytes] = deque(maxlen=DELTAS)
+
+
+class Broadcast:
+    """One run and all who watch it."""
+
+    def __init__(self, store: Store, run_id: str) -> None:
+        self.run_id = run_id
+        self._store = store
+        self._rows: deque[tuple[int, bytes]] = deque()
+        self._bytes = 0
+        self._readers: set[Reader] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._status = ""
+        self.closed = False
+
+    @property
+    def idle(self) -> bool:
+        return not self._readers
+
+    def show(self, delta: Delta) -> None:
+        """A piece of a reply, which is not in the log."""
+        path, attempt, offset, text = delta
+        piece = framed("delta", {"path": path, "attempt": attempt, "offset": offset, "text": text})
+        for reader in self._readers:
+            reader.deltas.append(piece)
+            reader.awake.set()
+
+    def close(self) -> None:
+        """Every reader's stream ends."""
+        self.closed = True
+        if self._task is not None:
+            self._task.cancel()
+        self._wake()
+
+    async def follow(self, after: int) -> AsyncGenerator[bytes]:
+        """Everything behind `after`, framed, for ever; deltas and notes in between."""
+        reader, told = Reader(after), ""
+        self._readers.add(reader)
+        try:
+            while not self.closed:
+                reader.awake.clear()
+                piece = await self._piece(reader)
+                if piece:
+                    yield piece
+                    continue
+                await self._keep_watch(reader.after)
+                if self._status != told:
+                    told = self._status
+                    yield framed("status", {"status": told, "seq": reader.after, "at_rest": told in AT_REST})
+                else:
+                    await reader.awake.wait()
+        finally:
+            self._readers.discard(reader)
+
+    async def _keep_watch(self, after: int) -> None:
+        """The first reader who has everything so far lets the shared tail begin there: what lies before is
+        not framed for nobody."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._tail(after))
+            self._task.add_done_callback(self._tail_ended)
+            self._status = (await self._store.get(self.run_id)).status
+
+    def _tail_ended(self, task: asyncio.Task[None]) -> None:
+        """The store was closed, or cannot be read: streams end, and clients come again."""
+        if not task.cancelled():
+            task.exception()  # the readers' own requests tell it
+        self.close()
+
+    async def _piece(self, reader: Reader) -> bytes:
+        """What comes next for a reader; empty: nothing so far."""
+        deltas = b"".join(reader.deltas)
+        reader.deltas.clear()
+        if self._rows and self._rows[-1][0] <= reader.after:
+            return deltas
+        if self._rows and self._rows[0][0] <= reader.after + 1:
+            found = self._buffered(reader.after)
+        else:
+            rows = await self._store.read(self.run_id, after=reader.after, limit=PIECE)
+            found = [(row.seq, framed_event(self.run_id, row)) for row in rows]
+        if found:
+            reader.after = found[-1][0]
+        return b"".join([deltas, *(piece for _, piece in found)])
+
+    def _buffered(self, after: int) -> list[tuple[int, bytes]]:
+        """Sequence numbers have no gaps, so the place in the buffer is known."""
+        start = after + 1 - self._rows[0][0]
+        return [self._rows[index] for index in range(start, min(start + PIECE, len(self._rows)))]
+
+    async def _tail(self, after: int) -> None:
+        async with aclosing(self._store.tail(self.run_id, after=after)) as rows:
+            async for row in rows:
+                self._keep(row)
+                if row.type.startswith("run."):
+                    self._status = (await self._store.get(self.run_id)).status
+                self._wake()
+
+    def _keep(self, row: Row) -> None:
+        piece = framed_event(self.run_id, row)
+        self._rows.append((row.seq, piece))
+        self._bytes += len(piece)
+        while len(self._rows) > 1 and (len(self._rows) > BUFFER_ROWS or self._bytes > BUFFER_BYTES):
+            self._bytes -= len(self._rows.popleft()[1])
+
+    def _wake(self) -> None:
+        for reader in self._readers:
+            reader.awake.set()
+
+
+class Broadcasts:
+    """All runs that are watched."""
+
+    def __init__(self, store: Store, conductor: Conductor) -> None:
+        self._store = store
+        self._conductor = conductor
+        self._open: dict[str, tuple[Broadcast, Callable[[], None]]] = {}
+        self._closed = False
+
+    @property
+    def readers(self) -> int:
+        return self._count
+
+    _count = 0
+
+    async def follow(self, run_id: str, after: int) -> AsyncGenerator[bytes]:
+        if self._closed:
+            return
+        if run_id not in self._open:
+            broadcast = Broadcast(self._store, run_id)
+            self._open[run_id] = (broadcast, self._conductor.watch_deltas(run_id, broadcast.show))
+        broadcast, stop = self._open[run_id]
+        self._count += 1
+        try:
+            async with aclosing(broadcast.follow(after)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            self._count -= 1
+            if broadcast.idle and self._open.get(run_id, (None,))[0] is broadcast:
+                del self._open[run_id]
+                stop()
+                broadcast.close()
+
+    def close(self) -> None:
+        """The server stops: clients come again later, with the id of the last event that they have."""
+        self._closed = True
+        for broadcast, _ in self._open.values():
+            broadcast.close()

@@ -1,0 +1,146 @@
+"""Who is asking: a key or a cookie, and the caller that it stands for.
+
+A cookie is `NAME.EXPIRES.MAC`, made with the hash of the user's key (or with the token of a server on this
+machine): it outlives a restart, and ends when the key is changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+import time
+from typing import Protocol
+
+import msgspec
+
+from podium.server.users import User, Users
+
+COOKIE_S = 7 * 24 * 3600
+"""How long a cookie is good for."""
+REMEMBERED = 1000
+"""Keys that need not be hashed again."""
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody whose request is dealt with."""
+
+    name: str = ""
+    """Empty on a server that has one user only."""
+    user: User | None = None
+    by_cookie: bool = False
+
+    @property
+    def owner(self) -> str | None:
+        """Whose runs they see; `None`: everybody's."""
+        return self.name or None
+
+    @property
+    def title(self) -> str:
+        """How the log names them."""
+        return self.name or "web"
+
+    @property
+    def per_minute(self) -> int:
+        return self.user.requests_per_minute if self.user else 60_000
+
+
+class Doorkeeper(Protocol):
+    """Tells callers apart."""
+
+    token_in_address: bool
+    """Whether a key may stand in the address of the front page: one that lives as long as the server, not one
+    that a person keeps."""
+
+    async def by_key(self, key: str) -> Caller | None:
+        """The caller whose key this is."""
+        ...
+
+    def by_cookie(self, cookie: str) -> Caller | None: ...
+
+    def cookie_for(self, caller: Caller) -> str: ...
+
+
+class LocalDoor:
+    """One user, and a token that is made anew each time the server starts."""
+
+    token_in_address = True
+
+    def __init__(self, token: str = "") -> None:
+        self.token = token or secrets.token_urlsafe(32)
+
+    async def by_key(self, key: str) -> Caller | None:
+        return Caller() if hmac.compare_digest(key.encode(), self.token.encode()) else None
+
+    def by_cookie(self, cookie: str) -> Caller | None:
+        return (
+            Caller(by_cookie=True)
+            if _name_signed(cookie, lambda name: "" if name else self.token) == ""
+            else None
+        )
+
+    def cookie_for(self, caller: Caller) -> str:
+        return _signed("", self.token)
+
+
+class UsersDoor:
+    """The users of a file."""
+
+    token_in_address = False
+
+    def __init__(self, users: Users) -> None:
+        self._users = users
+        self._seen: dict[bytes, User] = {}
+        """Keys that fitted, as digests: hashing one takes too long to be done for every request."""
+        self._slow = asyncio.Semaphore(2)
+
+    async def by_key(self, key: str) -> Caller | None:
+        digest = hashlib.sha256(key.encode("utf-8", "replace")).digest()
+        seen = self._seen.get(digest)
+        if seen is not None and self._users.get(seen.name) == seen:
+            return Caller(name=seen.name, user=seen)
+        async with self._slow:
+            user = await asyncio.to_thread(self._users.matching, key)
+        if user is None:
+            return None
+        if len(self._seen) >= REMEMBERED:
+            self._seen.clear()
+        self._seen[digest] = user
+        return Caller(name=user.name, user=user)
+
+    def by_cookie(self, cookie: str) -> Caller | None:
+        name = _name_signed(cookie, self._secret)
+        user = self._users.get(name) if name else None
+        return Caller(name=user.name, user=user, by_cookie=True) if user else None
+
+    def cookie_for(self, caller: Caller) -> str:
+        return _signed(caller.name, self._secret(caller.name))
+
+    def _secret(self, name: str) -> str:
+        user = self._users.get(name)
+        return user.key if user else ""
+
+
+class _Secret(Protocol):
+    def __call__(self, name: str) -> str: ...
+
+
+def _mac(name: str, expires: str, secret: str) -> str:
+    return hmac.new(secret.encode(), f"podium session|{name}|{expires}".encode(), "sha256").hexdigest()
+
+
+def _signed(name: str, secret: str) -> str:
+    expires = str(int(time.time()) + COOKIE_S)
+    return f"{name}.{expires}.{_mac(name, expires, secret)}"
+
+
+def _name_signed(cookie: str, secret: _Secret) -> str | None:
+    """The name in a cookie that is genuine and still good."""
+    parts = cookie.split(".")
+    if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit()) or len(parts[1]) > 15:
+        return None
+    name, expires, mac = parts
+    known = secret(name)
+    genuine = bool(known) and hmac.compare_digest(mac.encode(), _mac(name, expires, known).encode())
+    return name if genuine and int(expires) > time.time() else None

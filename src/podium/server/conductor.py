@@ -1,0 +1,300 @@
+"""Drives the runs of a server: as many at once as it may, the others wait their turn in the store.
+
+The queue is durable because it is nothing but the runs that are `queued`. What a request changes of a run
+that has to wait (a new budget, another model) lies in the run's inbox until its turn comes. A run that
+another process holds is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from podium.api import RunHandle, resume
+from podium.engine.budget import Budget
+from podium.engine.core import Delta
+from podium.engine.events import RunFailed
+from podium.engine.journal import Journal
+from podium.engine.log import Message, RunRow, Store
+from podium.engine.redact import Redactor
+from podium.engine.runner import history_of
+from podium.errors import PodiumError, RunLockedError, StoreError, UnknownRunError
+from podium.settings import Settings
+
+LOG = logging.getLogger("podium.server")
+
+STOPPED = "server stopped"
+"""Why a run is paused that goes on when the server is back."""
+MARKS = {"served": True}
+"""What the log of a run says that a server drives."""
+RESUME = "resume"
+"""The kind of message that lets a run go on."""
+PAGE = 200
+
+DeltaViewer = Callable[[Delta], None]
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run goes on with."""
+
+    budget: Budget = Budget()
+    model: str | None = None
+    model_for: dict[str, str] = {}
+
+
+class Conductor:
+    """All runs that this process drives, and those that wait for a place."""
+
+    def __init__(self, store: Store, settings: Settings, *, max_runs: int) -> None:
+        self._store = store
+        self._settings = settings
+        self.max_runs = max_runs
+        self.limit_of: Callable[[str], int] = lambda owner: max_runs
+        """How many runs of one owner may go at once."""
+        self._queue: dict[str, str] = {}
+        """Runs that wait, in their order, and whose they are."""
+        self._driven: dict[str, str] = {}
+        self._going: Counter[str] = Counter()
+        self._waiting: Counter[str] = Counter()
+        """The same in figures, by owner."""
+        self._handles: dict[str, RunHandle] = {}
+        self._viewers: dict[str, set[DeltaViewer]] = {}
+        self._listening: dict[str, Callable[[], None]] = {}
+        """Runs that wait for a person: how to stop listening to their inboxes."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        self.finished: Counter[str] = Counter()
+        """How stretches of driving ended, since the server started."""
+
+    # ── what is under way ──
+
+    @property
+    def running(self) -> int:
+        return len(self._driven)
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
+
+    def count_of(self, owner: str) -> tuple[int, int]:
+        """How many runs of an owner go, and how many wait."""
+        return self._going[owner], self._waiting[owner]
+
+    def drives(self, run_id: str) -> RunHandle | None:
+        return self._handles.get(run_id)
+
+    def watch_deltas(self, run_id: str, viewer: DeltaViewer) -> Callable[[], None]:
+        """Show pieces of replies of a run, in this stretch of driving and in later ones."""
+        self._viewers.setdefault(run_id, set()).add(viewer)
+
+        def stop() -> None:
+            viewers = self._viewers.get(run_id, set())
+            viewers.discard(viewer)
+            if not viewers:
+                self._viewers.pop(run_id, None)
+
+        return stop
+
+    # ── taking up ──
+
+    async def take_up(self) -> int:
+        """Go on with everything that a server left: what was queued, what it paused when it stopped, what it
+        drove when it died, and what has been answered since. Returns how many runs go on."""
+        found = [row async for row in self._left()]
+        for row in reversed(found):  # the oldest first
+            self._line_up(row)
+        self._advance()
+        return len(found)
+
+    async def _left(self) -> AsyncGenerator[RunRow]:
+        before = ""
+        while True:
+            rows = await self._store.list_runs(
+                status=("queued", "paused", "waiting"), limit=PAGE, before=before
+            )
+            for row in rows:
+                if not row.holder and await self._is_ours(row):
+                    if row.status == "waiting":
+                        self._listen(row)
+                    else:
+                        yield row
+            if len(rows) < PAGE:
+                return
+            before = rows[-1].run_id
+
+    async def _is_ours(self, row: RunRow) -> bool:
+        """Whether it is a server's business: somebody's own run on a terminal is not."""
+        if row.status == "paused" and row.stop_reason not in ("", STOPPED):
+            return False
+        rows = await self._store.read(row.run_id, types=("run.created", "run.resumed"))
+        _, config, _ = history_of(rows)
+        if config.get("served"):
+            return True
+        return any(message.kind == RESUME for message in await self._store.inbox(row.run_id))
+
+    def enqueue(self, row: RunRow) -> None:
+        """A run that was accepted and is `queued` in the store."""
+        self._line_up(row)
+        self._advance()
+
+    def _line_up(self, row: RunRow) -> None:
+        if row.run_id not in self._queue and row.run_id not in self._driven:
+            self._queue[row.run_id] = row.owner
+            self._waiting[row.owner] += 1
+
+    def _step_out(self, run_id: str) -> str:
+        """Out of the line; returns whose it was."""
+        owner = self._queue.pop(run_id)
+        self._waiting[owner] -= 1
+        return owner
+
+    async def go_on(self, row: RunRow, change: Change | None = None) -> None:
+        """Let a run go on as soon as there is a place for it. Durable when this returns; a run that somebody
+        drives hears of it through its inbox."""
+        if row.run_id in self._driven or row.run_id in self._queue:
+            return
+        lease = await self._store.acquire(row.run_id)
+        try:
+            await self._store.post(row.run_id, RESUME, msgspec.to_builtins(change or Change()))
+            journal = Journal(self._store, lease, Redactor(self._settings.secrets()))
+            journal.update(status="queued", stop_reason="")
+            await journal.committed()
+        finally:
+            await self._store.release(lease)
+        self.enqueue(row)
+
+    def _listen(self, row: RunRow) -> None:
+        """Wait for an answer, wherever it is given."""
+
+        def heard(message: Message) -> None:
+            if message.kind == "answer" and row.run_id not in self._driven:
+                self._forget(row.run_id)
+                self._spawn(self._answered(row))
+
+        if row.run_id not in self._listening and not self._stopping:
+            self._listening[row.run_id] = self._store.subscribe(row.run_id, heard)
+
+    def _forget(self, run_id: str) -> None:
+        stop = self._listening.pop(run_id, None)
+        if stop is not None:
+            stop()
+
+    async def _answered(self, row: RunRow) -> None:
+        with suppress(RunLockedError):  # somebody at a terminal drives it on
+            await self.go_on(row)
+
+    # ── driving ──
+
+    def _advance(self) -> None:
+        """Start what there is a place for."""
+        if self._stopping:
+            return
+        for run_id, owner in list(self._queue.items()):
+            if len(self._driven) >= self.max_runs:
+                return
+            if self._going[owner] < self.limit_of(owner):
+                self._driven[run_id] = self._step_out(run_id)
+                self._going[owner] += 1
+                self._spawn(self._drive(run_id))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            LOG.error("A run could not be driven: %s", error, exc_info=error)
+
+    async def _drive(self, run_id: str) -> None:
+        """One stretch of one run."""
+        status = ""
+        self._forget(run_id)
+        try:
+            status = await self._stretch(run_id)
+        except RunLockedError as error:
+            LOG.info("Run %s is left alone: %s", run_id, error)
+        except UnknownRunError:
+            LOG.info("Run %s is gone.", run_id)
+        except PodiumError as error:
+            await self._refuse(run_id, error)
+        finally:
+            self._going[self._driven.pop(run_id)] -= 1
+            self._handles.pop(run_id, None)
+            self.finished[status or "not started"] += 1
+            self._advance()
+        if status == "waiting":
+            self._listen(await self._store.get(run_id))
+
+    async def _stretch(self, run_id: str) -> str:
+        row = await self._store.get(run_id)
+        if row.status in ("completed", "cancelled"):
+            return row.status  # somebody was quicker
+        change = await self._change(run_id)
+        if self._stopping:
+            return "queued"
+        handle = self._handles[run_id] = await resume(
+            run_id, store=self._store, settings=self._settings, budget=change.budget, model=change.model,
+            model_for=change.model_for or None, marks=MARKS,
+        )  # fmt: skip
+        stop = handle.watch_deltas(lambda delta: self._show(run_id, delta))
+        try:
+            return (await handle.result()).status
+        finally:
+            stop()
+
+    async def _change(self, run_id: str) -> Change:
+        """What has been asked of it while it waited; the newest counts."""
+        asked = [message for message in await self._store.inbox(run_id) if message.kind == RESUME]
+        changes = [msgspec.convert(message.data, Change) for message in asked]
+        await self._store.discard([message.id for message in asked[:-1]])
+        return changes[-1] if changes else Change()
+
+    async def _refuse(self, run_id: str, error: PodiumError) -> None:
+        """A run that cannot even be taken up (its model is gone, say) has failed, and its log says why."""
+        LOG.warning("Run %s could not be driven: %s", run_id, error)
+        if isinstance(error, StoreError):
+            return
+        with suppress(StoreError):
+            row = await self._store.get(run_id)
+            lease = await self._store.acquire(run_id)
+            try:
+                journal = Journal(self._store, lease, Redactor(self._settings.secrets()))
+                told = RunFailed(
+                    error=error.message, error_type=type(error).__name__, hint=error.hint, usage=row.usage,
+                    driven_s=row.driven_s,
+                )  # fmt: skip
+                journal.append("", told)
+                journal.update(status="failed")
+                await journal.committed()
+            finally:
+                await self._store.release(lease)
+
+    def _show(self, run_id: str, delta: Delta) -> None:
+        for viewer in tuple(self._viewers.get(run_id, ())):
+            viewer(delta)
+
+    # ── stopping ──
+
+    def leave_queue(self, run_id: str) -> None:
+        """It is not to be driven any more."""
+        if run_id in self._queue:
+            self._step_out(run_id)
+        self._forget(run_id)
+
+    async def stop(self) -> None:
+        """Pause everything so that it goes on when the server is back."""
+        self._stopping = True
+        for run_id in list(self._listening):
+            self._forget(run_id)
+        for handle in list(self._handles.values()):
+            handle.request_pause(STOPPED)
+        while self._tasks:
+            await asyncio.wait(self._tasks)

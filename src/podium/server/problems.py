@@ -1,0 +1,115 @@
+"""Everything that can go wrong as an answer: one sentence, a hint, and the right status."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from podium.errors import (
+    NotResumableError,
+    PodiumError,
+    RunLockedError,
+    StoreError,
+    StoreFullError,
+    UnknownRunError,
+    UsageError,
+)
+from podium.server.contracts.shared import Problem
+
+LOG = logging.getLogger("podium.server")
+
+STATUSES: tuple[tuple[type[PodiumError], int], ...] = (
+    (UnknownRunError, 404),
+    (NotResumableError, 409),
+    (RunLockedError, 409),
+    (UsageError, 422),
+    (StoreFullError, 507),
+    (StoreError, 503),
+)
+"""The first that fits counts; anything else is a fault of ours."""
+
+SENTENCES = {
+    401: ("You are not signed in.", "Open the address that `podium serve` printed, or send your key."),
+    404: ("There is nothing here.", ""),
+    405: ("This cannot be done here.", ""),
+}
+
+TOLD: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": text}
+    for status, text in (
+        (400, "The request is not valid HTTP or JSON."),
+        (401, "No key or cookie, or a wrong one."),
+        (403, "Not from this page, or not allowed to this user."),
+        (404, "There is no such thing, or it is somebody else's."),
+        (409, "Its status does not allow this."),
+        (413, "The request is too large."),
+        (421, "The server does not go by that name."),
+        (422, "Something in the request is wrong; nothing was started."),
+        (429, "Too many requests, or too many runs."),
+        (503, "The store cannot be used at the moment."),
+        (507, "The disk is full."),
+    )
+}
+"""What any route may answer."""
+
+
+class RefusedError(PodiumError):
+    """Refused for a reason that has a status of its own."""
+
+    def __init__(self, status: int, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+def problem(
+    status: int,
+    error: str,
+    hint: str = "",
+    problems: list[str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    told = Problem(error=error, hint=hint, problems=problems or [])
+    return JSONResponse(told.model_dump(), status, headers=dict(headers or {}))
+
+
+def tell_problems(app: FastAPI) -> None:
+    """Let every error of the application end as a `Problem`."""
+
+    @app.exception_handler(PodiumError)
+    async def podium(_: Request, error: PodiumError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+        if isinstance(error, RefusedError):
+            return problem(error.status, error.message, error.hint)
+        status = next((code for kind, code in STATUSES if isinstance(error, kind)), 500)
+        if status == 500:
+            LOG.error("A request failed: %s", error, exc_info=error)
+        return problem(status, error.message, error.hint)
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+        sentence, hint = SENTENCES.get(error.status_code, (str(error.detail), ""))
+        return problem(error.status_code, sentence, hint, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+        flaws = [_flaw(one) for one in error.errors()]
+        if any(one.get("type") == "json_invalid" for one in error.errors()):
+            return problem(400, "The request is not valid JSON.", flaws[0])
+        return problem(422, "Something in the request is wrong.", "Correct it and send it again.", flaws[:50])
+
+    @app.exception_handler(Exception)
+    async def unexpected(_: Request, error: Exception) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+        LOG.error("A request failed unexpectedly.", exc_info=error)
+        return problem(500, "Something unexpected went wrong.", "The server's log tells more.")
+
+
+def _flaw(error: Mapping[str, Any]) -> str:
+    """`budget.usd: Input should be greater than or equal to 0.`"""
+    place = ".".join(str(part) for part in error.get("loc", ())[1:])
+    said = str(error.get("msg", "is wrong")).rstrip(".")
+    return f"{place}: {said}." if place else f"{said}."

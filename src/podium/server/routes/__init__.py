@@ -1,0 +1,1 @@
+"""Every route, one file a subject."""

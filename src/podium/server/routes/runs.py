@@ -1,0 +1,105 @@
+"""Starting runs, listing them and reading them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from podium.api import enqueue
+from podium.api.outcome import state_of
+from podium.engine.budget import Budget
+from podium.engine.state import RunState
+from podium.errors import UsageError
+from podium.server.conductor import MARKS
+from podium.server.contracts.runs import (
+    RunDetail,
+    RunPage,
+    RunSummary,
+    StartRun,
+    StepDetail,
+    StepPage,
+)
+from podium.server.contracts.shared import Budgets, RunRef, Status
+from podium.server.hall import By, InHall
+from podium.server.permissions import ceiling_for, check_models, check_room, check_workflow, options_for
+from podium.server.telling import detail_of, step_detail_of, step_of, summary_of
+
+router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+MOST_RUNS = 200
+
+
+def budget_of(given: Budgets) -> Budget:
+    return Budget(usd=given.usd, tokens=given.tokens, calls=given.calls, seconds=given.seconds)
+
+
+@router.post("", status_code=202, operation_id="startRun", summary="Start a run")
+async def start_run(asked: StartRun, response: Response, hall: InHall, by: By) -> RunSummary:
+    """The run is durable when this answers; it is driven as soon as there is a place for it."""
+    check_workflow(by, asked.workflow)
+    await check_models(hall, by, asked.model, *asked.model_for.values())
+    await check_room(hall, by)
+    options = options_for(by, asked.options)
+    row = await enqueue(
+        asked.workflow, asked.request, store=hall.store, settings=hall.settings, model=asked.model,
+        model_for=asked.model_for or None, budget=await ceiling_for(hall, by, budget_of(asked.budget)),
+        concurrency=asked.concurrency, cache=asked.cache, approve=asked.approve, options=options,
+        marks={**MARKS, **({"owner": by.name} if by.name else {})},
+    )  # fmt: skip
+    hall.conductor.enqueue(row)
+    response.headers["Location"] = f"/api/runs/{row.run_id}"
+    return summary_of(row)
+
+
+@router.get("", operation_id="listRuns", summary="List runs")
+async def list_runs(
+    hall: InHall,
+    by: By,
+    status: Annotated[list[Status] | None, Query(description="Only these; may be repeated.")] = None,
+    workflow: Annotated[str, Query(max_length=300)] = "",
+    text: Annotated[
+        str, Query(max_length=200, description="In the request, or the beginning of the id.")
+    ] = "",
+    needs_you: Annotated[bool, Query(description="Only runs that wait for a person.")] = False,
+    limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 50,
+    before: Annotated[str, Query(max_length=64, description="`next` of the page before.")] = "",
+) -> RunPage:
+    """Newest first."""
+    if before:
+        before = (await hall.run_for(by, before)).run_id
+    found = await hall.store.list_runs(
+        status=("waiting",) if needs_you else status or (), workflow=workflow, limit=limit + 1, before=before,
+        owner=by.owner, text=text,
+    )  # fmt: skip
+    more = found[limit - 1].run_id if len(found) > limit else None
+    return RunPage(runs=[summary_of(row) for row in found[:limit]], next=more)
+
+
+@router.get("/{run_id}", operation_id="readRun", summary="One run with its result")
+async def read_run(run_id: RunRef, hall: InHall, by: By) -> RunDetail:
+    """Everything but the steps. It is a fold of the log up to `last_seq`."""
+    return await detail_of(hall.store, await hall.run_for(by, run_id))
+
+
+@router.get("/{run_id}/steps", operation_id="listSteps", summary="The steps of a run")
+async def list_steps(run_id: RunRef, hall: InHall, by: By) -> StepPage:
+    """In the order in which they began; a run can be forked at each."""
+    row = await hall.run_for(by, run_id)
+    state = await state_of(hall.store, row.run_id)
+    return StepPage(run_id=row.run_id, steps=[step_of(step) for step in state.steps.values()])
+
+
+@router.get("/{run_id}/step", operation_id="readStep", summary="One step in full")
+async def read_step(
+    run_id: RunRef,
+    hall: InHall,
+    by: By,
+    path: Annotated[str, Query(min_length=1, max_length=2000, description="The path of the step.")],
+) -> StepDetail:
+    """Prompt, result and events."""
+    row = await hall.run_for(by, run_id)
+    state: RunState = await state_of(hall.store, row.run_id)
+    if path not in state.steps:
+        raise UsageError(f"The run has no step {path}.", hint="Its list of steps tells which there are.")
+    return await step_detail_of(hall.store, row, state.steps[path])

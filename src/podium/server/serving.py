@@ -1,0 +1,155 @@
+"""`podium serve`: a socket, a server on it, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import uvicorn
+from starlette.types import ASGIApp
+
+from podium.errors import UsageError
+from podium.server.app import build_app
+from podium.server.callers import LocalDoor, UsersDoor
+from podium.server.hall import Hall
+from podium.server.origins import Names, is_loopback
+from podium.server.users import Users
+from podium.settings import Settings
+from podium.stores import open_store
+
+DRAIN_S = 5
+"""How long open requests may take when the server stops."""
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server is started."""
+
+    settings: Settings
+    host: str = "127.0.0.1"
+    port: int = 8321
+    """0: any that is free."""
+    users: Path | None = None
+    max_runs: int = 20
+    allow_hosts: tuple[str, ...] = ()
+    token: str = ""
+    """Of a server on this machine; empty: a new one."""
+
+
+class Started(msgspec.Struct, frozen=True):
+    """What whoever started it wants to know."""
+
+    address: str
+    """With the token, where there is one."""
+    users: int | None
+    """How many users may come in; `None`: whoever has the token."""
+    taken_up: int
+    """Runs that go on."""
+
+
+class PodiumServer(uvicorn.Server):
+    """Ends streams before it waits for connections, and leaves signals to us."""
+
+    stopping: Callable[[], None] = staticmethod(lambda: None)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.stopping()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """A first signal ends the server in order, a second one at once. Unlike uvicorn's own, the signal is
+        not raised again at the end, which would kill this process on its way out."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        try:
+            for number in signals:
+                loop.add_signal_handler(number, self._stop)
+        except (ValueError, RuntimeError):  # not the main thread: somebody else decides when it ends
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+
+
+def check(serving: Serving) -> None:
+    """A server that everybody can reach needs users."""
+    if serving.users is None and not is_loopback(serving.host):
+        raise UsageError(
+            f"{serving.host} can be reached from other machines, so users are needed.",
+            hint="Make some with `podium users add NAME`, then serve with --users users.toml.",
+        )
+    if serving.max_runs < 1:
+        raise UsageError("--max-runs must be at least 1.")
+
+
+async def serve(
+    serving: Serving,
+    started: Callable[[Started], None],
+    *,
+    made: Callable[[PodiumServer], None] = lambda _: None,
+) -> None:
+    """Serve until somebody stops it. Runs that are under way then are paused, and go on with the next
+    server."""
+    check(serving)
+    users = Users(serving.users) if serving.users is not None else None
+    listening = _listen(serving.host, serving.port)
+    port = int(listening.getsockname()[1])
+    door = UsersDoor(users) if users else LocalDoor(serving.token)
+    async with open_store(serving.settings.store) as store:
+        hall = Hall(
+            serving.settings,
+            store,
+            door=door,
+            cookie=f"podium-{port}",
+            max_runs=serving.max_runs,
+            users=users,
+        )
+        token = f"?token={door.token}" if isinstance(door, LocalDoor) else ""
+        shown = f"[{serving.host}]" if ":" in serving.host else serving.host
+        address = f"http://{shown}:{port}/{token}"
+
+        def ready(taken_up: int) -> None:
+            started(Started(address, len(users) if users else None, taken_up))
+
+        app = build_app(hall, Names(serving.host, serving.allow_hosts), ready=ready)
+        server = PodiumServer(_config(app))
+        server.stopping = hall.end_streams
+        made(server)
+        await server.serve(sockets=[listening])
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    """No access log: addresses may hold a token."""
+    return uvicorn.Config(
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False,
+        date_header=True, limit_concurrency=None, h11_max_incomplete_event_size=65_536, ws="none",
+        lifespan="on", timeout_keep_alive=15, proxy_headers=True,
+    )  # fmt: skip
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        found = socket.socket(family, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(
+            f"Nothing can be served at {host}:{port}: {reason}.", hint="Choose another port with --port."
+        ) from error
+    found.setblocking(False)
+    return found

@@ -1,0 +1,190 @@
+"""The users of a server: a TOML file with a table each, and keys that are kept only as hashes.
+
+[users.alice]
+key = "scrypt$…"        # made by `podium users add alice`
+budget_usd = 20.0       # all her runs together
+max_runs = 2            # at once
+
+A key is `podium-NAME-SECRET`: the name in it says whose hash it has to fit, so a wrong one costs one hash and
+not one for each user.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import msgspec
+
+from podium.errors import SettingsError, UsageError
+from podium.settings import nearest
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+"""No hyphen: it ends the name in a key."""
+_N, _R, _P = 2**14, 8, 1
+"""What scrypt costs: 16 MB and some 50 ms."""
+_NOBODY = "scrypt$AAAAAAAAAAAAAAAAAAAAAA==$" + base64.b64encode(bytes(32)).decode()
+"""Checked for a name that does not exist, so that the time tells nothing."""
+
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Somebody who may use the server, and how much."""
+
+    name: str = ""
+    key: str
+    """The hash of the key."""
+    budget_usd: Amount | None = None
+    """What all runs together may cost; not given: no limit."""
+    run_usd: Amount | None = None
+    """The ceiling of a run that names none; not given: a tenth of `budget_usd`."""
+    max_runs: Count = 4
+    """Runs at once; the others wait."""
+    max_queued: Count = 100
+    """Runs that may wait."""
+    requests_per_minute: Count = 1200
+
+    def fits(self, key: str) -> bool:
+        """Whether this is the user's key. It takes a while, on purpose."""
+        return _fits(key, self.key)
+
+
+def new_key(name: str) -> str:
+    """A key that cannot be guessed."""
+    return f"podium-{name}-{secrets.token_urlsafe(32)}"
+
+
+def name_in(key: str) -> str:
+    """Whose key it claims to be; empty if it is none."""
+    parts = key.split("-", 2)
+    return parts[1] if len(parts) == 3 and parts[0] == "podium" else ""
+
+
+def hashed(key: str) -> str:
+    salt = os.urandom(16)
+    return f"scrypt${base64.b64encode(salt).decode()}${base64.b64encode(_scrypt(key, salt)).decode()}"
+
+
+def _scrypt(key: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(key.encode("utf-8", "replace"), salt=salt, n=_N, r=_R, p=_P, dklen=32)
+
+
+def _fits(key: str, told: str) -> bool:
+    _, salt, digest = told.split("$")
+    return hmac.compare_digest(_scrypt(key, base64.b64decode(salt)), base64.b64decode(digest))
+
+
+class Users:
+    """The users of one file. It is read again when it has changed; a mistake in it leaves those that were."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self._known: dict[str, User] = read_users(path)
+        self._mark = self._look()
+        self.trouble = ""
+        """Why a changed file could not be read."""
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _look(self) -> tuple[int, int]:
+        stat = self.path.stat()
+        return stat.st_mtime_ns, stat.st_size
+
+    def get(self, name: str) -> User | None:
+        self._refresh()
+        return self._known.get(name)
+
+    def _refresh(self) -> None:
+        try:
+            mark = self._look()
+            if mark == self._mark:
+                return
+            self._known = read_users(self.path)
+            self._mark, self.trouble = mark, ""
+        except (OSError, SettingsError) as error:
+            self.trouble = str(error)
+
+    def matching(self, key: str) -> User | None:
+        """The user whose key this is. It takes as long for a name that nobody has."""
+        user = self.get(name_in(key))
+        if user is None:
+            _fits(key, _NOBODY)
+            return None
+        return user if user.fits(key) else None
+
+
+def read_users(path: Path) -> dict[str, User]:
+    """Every user of a file; a mistake is told with its place."""
+    try:
+        with path.open("rb") as handle:
+            table = tomllib.load(handle)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}.", hint="Correct that line.") from error
+    except OSError as error:
+        raise SettingsError(
+            f"{path} cannot be read: {error.strerror}.", hint=f"Make it: podium users add NAME --file {path}"
+        ) from error
+    unknown = [key for key in table if key != "users"]
+    found: Any = table.get("users", {})
+    if unknown or not isinstance(found, dict):
+        raise SettingsError(f"{path}: every table must be [users.NAME].", hint=f"Not known: {unknown[:1]}.")
+    return {name: _read_user(path, name, given) for name, given in cast("dict[str, Any]", found).items()}
+
+
+def _read_user(path: Path, name: str, given: Any) -> User:
+    where = f"[users.{name}] in {path}"
+    if not NAME.fullmatch(name):
+        raise SettingsError(
+            f"{where}: a name has small letters, digits and _ only, and begins with a letter."
+        )
+    try:
+        user = msgspec.structs.replace(msgspec.convert(given, User), name=name)
+    except msgspec.ValidationError as error:
+        unknown = re.search(r"unknown field `(.+?)`", str(error))
+        meant = nearest(unknown[1], User.__struct_fields__) if unknown else None
+        raise SettingsError(f"{where}: {error}.", hint=f"Did you mean `{meant}`?" if meant else "") from error
+    if not re.fullmatch(r"scrypt\$[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=", user.key):
+        raise SettingsError(
+            f"{where}: `key` is not the hash of a key.", hint="Make one with `podium users add`."
+        )
+    return user
+
+
+def add_user(path: Path, name: str, limits: dict[str, float | int]) -> str:
+    """Append a user to a file, which only its owner can read; returns the key, which is kept nowhere."""
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a user.",
+            hint="Use up to 32 small letters, digits and _, beginning with a letter.",
+        )
+    if path.exists() and name in read_users(path):
+        raise UsageError(
+            f"There is a user {name} in {path} already.", hint="To give a new key, remove that table first."
+        )
+    key = new_key(name)
+    lines = [
+        f"[users.{name}]",
+        f'key = "{hashed(key)}"',
+        *(f"{field} = {value}" for field, value in limits.items()),
+    ]
+    block = "\n".join(lines) + "\n"
+    old = path.read_text("utf-8") if path.exists() else ""
+    separator = "" if not old else "\n" if old.endswith("\n") else "\n\n"
+    try:
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
+        ) as file:
+            file.write(separator + block)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+    return key

@@ -1,0 +1,42 @@
+"""Events as they go over the wire: the log's own bytes, framed once for everybody."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from sse_starlette.event import ServerSentEvent
+
+from podium.engine.codec import encode
+from podium.engine.log import Row
+
+
+def iso(micros: int) -> str:
+    """A moment as every interface shows it."""
+    when = datetime.fromtimestamp(micros / 1_000_000, UTC)
+    return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def event_json(run_id: str, row: Row) -> bytes:
+    """One event as JSON, without reading its data: what the log holds is what is sent."""
+    return msgspec.json.encode(
+        {
+            "seq": row.seq,
+            "run_id": run_id,
+            "time": iso(row.time_us),
+            "path": row.path,
+            "type": row.type,
+            "data": msgspec.Raw(row.data),
+        }
+    )
+
+
+def framed_event(run_id: str, row: Row) -> bytes:
+    """The same as a server-sent event, whose id a client sends back when it comes again."""
+    return ServerSentEvent(event_json(run_id, row).decode(), id=str(row.seq), sep="\n").encode()
+
+
+def framed(kind: str, data: Any, *, id: str | None = None) -> bytes:
+    """Something that is not in the log."""
+    return ServerSentEvent(encode(data).decode(), event=kind, id=id, sep="\n").encode()
