@@ -26,6 +26,8 @@ SECURITY = {
         "description": "Given by `POST /api/session`.",
     },
 }
+ENGINE = ("run", "step", "budget", "model", "artifact")
+"""Namespaces of events that every workflow has."""
 OPEN = {"signIn"}
 """Operations that need no key: they are where one is given."""
 
@@ -64,18 +66,30 @@ def event_schemas() -> dict[str, Any]:
     shipped = {
         name: data for name, data in sorted(EVENT_TYPES.items()) if data.__module__.startswith("podium.")
     }
-    _, components = msgspec.json.schema_components(
-        [_plain(data) for data in shipped.values()], ref_template=REF
-    )
-    named = {name: f"{data.__name__}Data" for name, data in shipped.items()}
-    schemas = {f"{name}Data": schema for name, schema in components.items()}
+    schemas: dict[str, Any] = {}
+    for name, data in shipped.items():
+        schemas |= _schemas_of(name, data)
     table = {
         "title": "EventTypes",
         "description": "What `data` of an event holds, by its type. A reader must not fail on others.",
         "type": "object",
-        "properties": {name: {"$ref": REF.format(name=schema)} for name, schema in named.items()},
+        "properties": {name: {"$ref": REF.format(name=_title(name))} for name in shipped},
     }
-    return {**_renamed(schemas, set(components)), "EventTypes": table}
+    return {**schemas, "EventTypes": table}
+
+
+def _schemas_of(event_type: str, data: type[EventData]) -> dict[str, Any]:
+    """The schemas of one type of event, under names that no other has: `TreeNodeCreatedData`."""
+    (own,), parts = msgspec.json.schema_components([_plain(data)], ref_template=REF)
+    room = event_type.partition(".")[0]
+    prefix = "" if room in ENGINE else room.title()
+    names = {name: f"{prefix}{name.rpartition('.')[2]}Data" for name in parts}
+    names[own["$ref"].rpartition("/")[2]] = _title(event_type)
+    return {names[name]: _renamed(schema, names) for name, schema in parts.items()}
+
+
+def _title(event_type: str) -> str:
+    return "".join(word.title() for word in event_type.replace(".", "_").split("_")) + "Data"
 
 
 def _plain(data: type[EventData]) -> type[msgspec.Struct]:
@@ -90,19 +104,17 @@ def _plain(data: type[EventData]) -> type[msgspec.Struct]:
     return msgspec.defstruct(data.__name__, told, namespace={"__doc__": data.__doc__}, kw_only=True)
 
 
-def _renamed(value: Any, names: set[str]) -> Any:
+def _renamed(value: Any, names: dict[str, str]) -> Any:
     """References to the names that the schemas have here: `Question` of the log is not the wire's."""
     if isinstance(value, dict):
         parts = cast("dict[str, Any]", value)
-        return {
-            key: _renamed(part, names) if key != "$ref" else _reference(part, names)
-            for key, part in parts.items()
-        }
+        return {key: _named(key, part, names) for key, part in parts.items()}
     if isinstance(value, list):
         return [_renamed(part, names) for part in cast("list[Any]", value)]
     return value
 
 
-def _reference(text: str, names: set[str]) -> str:
-    name = text.rpartition("/")[2]
-    return f"{text}Data" if name in names else text
+def _named(key: str, part: Any, names: dict[str, str]) -> Any:
+    if key != "$ref":
+        return _renamed(part, names)
+    return REF.format(name=names[part.rpartition("/")[2]])
