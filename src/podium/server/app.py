@@ -25,15 +25,21 @@ A run is an append-only log of events; everything here is a reading of it. Scrip
 changes something."""
 
 
+ROUTERS = (
+    *(part.router for part in (events, runs, steering, files, workflows, teams, brain, system)),
+    system.door,
+)
+"""In the order in which they are looked through: `/api/runs/stream` is no run."""
+
+
 def build_api() -> FastAPI:
     """All routes, without anything behind them: what the OpenAPI description is made of."""
     app = FastAPI(
         title="Podium", version=__version__, description=TEXT, openapi_url="/api/openapi.json", docs_url=None,
         redoc_url=None, responses=TOLD, separate_input_output_schemas=True,
     )  # fmt: skip
-    for part in (events, runs, steering, files, workflows, teams, brain, system):
-        app.include_router(part.router)
-    app.include_router(system.door)
+    for router in ROUTERS:
+        app.include_router(router)
     tell_problems(app)
     describe(app)
     return app

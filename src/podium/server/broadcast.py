@@ -15,7 +15,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from podium.engine.core import Delta
+from podium.engine.events import TERMINAL
 from podium.engine.log import Row, Store
+from podium.errors import StoreError
 from podium.server.conductor import Conductor
 from podium.server.wire import framed, framed_event
 
@@ -25,6 +27,7 @@ PIECE = 100
 """Rows that are read at once for somebody who is behind."""
 DELTAS = 300
 """Pieces of text that a reader may lag behind before the oldest are dropped."""
+LOOK_S = 0.3
 AT_REST = frozenset({"waiting", "paused", "completed", "partial", "failed", "cancelled"})
 
 
@@ -47,6 +50,7 @@ class Broadcast:
         self._bytes = 0
         self._readers: set[Reader] = set()
         self._task: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._status = ""
         self.closed = False
 
@@ -65,8 +69,9 @@ class Broadcast:
     def close(self) -> None:
         """Every reader's stream ends."""
         self.closed = True
-        if self._task is not None:
-            self._task.cancel()
+        for task in (self._task, self._looking):
+            if task is not None:
+                task.cancel()
         self._wake()
 
     async def follow(self, after: int) -> AsyncGenerator[bytes]:
@@ -96,6 +101,7 @@ class Broadcast:
             self._task = asyncio.get_running_loop().create_task(self._tail(after))
             self._task.add_done_callback(self._tail_ended)
             self._status = (await self._store.get(self.run_id)).status
+            self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def _tail_ended(self, task: asyncio.Task[None]) -> None:
         """The store was closed, or cannot be read: streams end, and clients come again."""
@@ -127,9 +133,25 @@ class Broadcast:
         async with aclosing(self._store.tail(self.run_id, after=after)) as rows:
             async for row in rows:
                 self._keep(row)
-                if row.type.startswith("run."):
-                    self._status = (await self._store.get(self.run_id)).status
+                if row.type in TERMINAL:
+                    await self._read_status()
                 self._wake()
+
+    async def _look(self) -> None:
+        """Not every change of the status is an event: a driver may die, and a run begins to wait when the
+        last of its branches does."""
+        while not self.closed:
+            await asyncio.sleep(LOOK_S)
+            before = self._status
+            await self._read_status()
+            if self._status != before:
+                self._wake()
+
+    async def _read_status(self) -> None:
+        try:
+            self._status = (await self._store.get(self.run_id)).status
+        except StoreError:
+            return  # the next look may find it
 
     def _keep(self, row: Row) -> None:
         piece = framed_event(self.run_id, row)

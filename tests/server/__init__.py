@@ -1,0 +1,1 @@
+"""The server, as clients meet it: real sockets, real stores, real processes."""
