@@ -58,6 +58,11 @@ class Broadcast:
     def idle(self) -> bool:
         return not self._readers
 
+    @property
+    def held(self) -> int:
+        """Bytes in the shared buffer."""
+        return self._bytes
+
     def show(self, delta: Delta) -> None:
         """A piece of a reply, which is not in the log."""
         path, attempt, offset, text = delta

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -17,6 +18,9 @@ from podium.server.telling import summary_of
 from podium.server.users import Users
 from podium.settings import Settings
 
+UI = Path(__file__).parent / "ui"
+"""Where a build of the web UI is put, and a wheel has it."""
+
 
 class Hall:
     """A server's store, its runs, its users and its streams."""
@@ -30,6 +34,7 @@ class Hall:
         cookie: str,
         max_runs: int,
         users: Users | None = None,
+        ui: Path = UI,
     ) -> None:
         self.settings = settings
         self.store = store
@@ -37,6 +42,8 @@ class Hall:
         self.cookie = cookie
         """The name of the cookie: servers on one machine share a browser's cookies, whatever their port."""
         self.users = users
+        self.ui = ui
+        """Where the built web UI lies, if there is one."""
         self.conductor = Conductor(store, settings, max_runs=max_runs)
         self.conductor.limit_of = self._limit_of
         self.broadcasts = Broadcasts(store, self.conductor)

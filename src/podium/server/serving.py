@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from podium.errors import UsageError
 from podium.server.app import build_app
 from podium.server.callers import LocalDoor, UsersDoor
-from podium.server.hall import Hall
+from podium.server.hall import UI, Hall
 from podium.server.origins import Names, is_loopback
 from podium.server.users import Users
 from podium.settings import Settings
@@ -38,6 +38,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     allow_hosts: tuple[str, ...] = ()
     token: str = ""
     """Of a server on this machine; empty: a new one."""
+    ui: Path = UI
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -110,13 +111,9 @@ async def serve(
     door = UsersDoor(users) if users else LocalDoor(serving.token)
     async with open_store(serving.settings.store) as store:
         hall = Hall(
-            serving.settings,
-            store,
-            door=door,
-            cookie=f"podium-{port}",
-            max_runs=serving.max_runs,
-            users=users,
-        )
+            serving.settings, store, door=door, cookie=f"podium-{port}", max_runs=serving.max_runs,
+            users=users, ui=serving.ui,
+        )  # fmt: skip
         token = f"?token={door.token}" if isinstance(door, LocalDoor) else ""
         shown = f"[{serving.host}]" if ":" in serving.host else serving.host
         address = f"http://{shown}:{port}/{token}"

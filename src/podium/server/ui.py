@@ -16,7 +16,6 @@ from podium.server.hall import InHall
 from podium.server.problems import RefusedError
 from podium.server.routes.system import give_cookie
 
-FOLDER = Path(__file__).parent / "ui"
 FOR_EVER = "public, max-age=31536000, immutable"
 HASHED = re.compile(r".+-[A-Za-z0-9_-]{8,}\.[a-z0-9]+")
 PLACEHOLDER = (Path(__file__).parent / "pages" / "placeholder.html").read_text("utf-8")
@@ -31,35 +30,35 @@ async def index(request: Request, hall: InHall) -> Response:
         response = RedirectResponse("/", 303)
         give_cookie(request, response, hall, request.state.caller)
         return response
-    return _page()
+    return _page(hall.ui)
 
 
 @router.get("/{path:path}")
-async def file(path: str) -> Response:
+async def file(path: str, hall: InHall) -> Response:
     """A built file, or the page for an address of the UI."""
     if path == "api" or path.startswith("api/"):
         raise RefusedError(404, "There is nothing here.")
-    found = _built(path)
+    found = _built(hall.ui, path)
     if found is None:
         if "." in path.rpartition("/")[2]:
             raise RefusedError(404, "There is no such file.")
-        return _page()
+        return _page(hall.ui)
     kept = FOR_EVER if path.startswith("assets/") and HASHED.fullmatch(found.name) else "no-cache"
     return FileResponse(found, headers={"Cache-Control": kept})
 
 
-def _page() -> Response:
-    page = FOLDER / "index.html"
+def _page(folder: Path) -> Response:
+    page = folder / "index.html"
     if not page.is_file():
         return HTMLResponse(PLACEHOLDER)
     return FileResponse(page, headers={"Cache-Control": "no-cache"})
 
 
-def _built(path: str) -> Path | None:
+def _built(folder: Path, path: str) -> Path | None:
     """The file of that name inside the folder, and nowhere else."""
     try:
-        found = (FOLDER / path).resolve()
-        inside = found.is_relative_to(FOLDER.resolve()) and found.is_file()
+        found = (folder / path).resolve()
+        inside = found.is_relative_to(folder.resolve()) and found.is_file()
     except (ValueError, OSError):  # a name that no file can have
         return None
     return found if inside else None

@@ -34,9 +34,17 @@ def event_json(run_id: str, row: Row) -> bytes:
 
 def framed_event(run_id: str, row: Row) -> bytes:
     """The same as a server-sent event, whose id a client sends back when it comes again."""
-    return ServerSentEvent(event_json(run_id, row).decode(), id=str(row.seq), sep="\n").encode()
+    return ServerSentEvent(_one_line(event_json(run_id, row)), id=str(row.seq), sep="\n").encode()
 
 
 def framed(kind: str, data: Any, *, id: str | None = None) -> bytes:
     """Something that is not in the log."""
-    return ServerSentEvent(encode(data).decode(), event=kind, id=id, sep="\n").encode()
+    return ServerSentEvent(_one_line(encode(data)), event=kind, id=id, sep="\n").encode()
+
+
+def _one_line(json: bytes) -> str:
+    """JSON for clients who take more for the end of a line than the standard does (Python's `splitlines`)."""
+    text = json.decode()
+    if text.isascii():
+        return text
+    return text.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,148 @@
+"""The server as a process: killed, stopped, started again. Runs go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cli.shell import Shell
+from tests.server.serving import Served, done, flow, started, until
+
+
+class Processes:
+    """`podium serve`, as often as it is started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.shell = Shell(folder)
+
+    def serve(self, *words: str) -> tuple[subprocess.Popen[bytes], httpx2.Client]:
+        process = self.shell.start("serve", "--port", "0", "--json", *words, PODIUM_MODEL="rehearsal")
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.stderr.read().decode() if process.stderr else ""
+        return process, Served(json.loads(line)["address"], self.folder).client()
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Generator[Processes]:
+    found = Processes(tmp_path)
+    yield found
+    found.shell.close()
+
+
+def test_runs_go_on_after_the_server_was_killed(processes: Processes, tmp_path: Path) -> None:
+    process, client = processes.serve("--max-runs", "2")
+    with client:
+        ids = [started(client, flow("waits"), str(tmp_path / str(n))) for n in range(4)]
+        asking = started(client, flow("asks"), "the sea")
+        for run_id in ids[:2]:
+            until(client, run_id, "running")
+        os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    for n in range(4):
+        (tmp_path / str(n)).touch()
+    _, client = processes.serve("--max-runs", "2")
+    with client:
+        for run_id in ids:
+            run = until(client, run_id, "completed")
+            assert run["output"] == "firstsecond"
+        assert until(client, asking, "waiting")["status"] == "waiting"
+    began = [(tmp_path / f"{n}.began").read_text() for n in range(4)]
+    assert began == ["began\n"] * 4, "no finished step was run again"
+
+
+def test_a_stop_pauses_durably_and_a_waiting_run_is_answered_by_the_next_server(
+    processes: Processes, tmp_path: Path
+) -> None:
+    process, client = processes.serve()
+    with client:
+        going = started(client, flow("waits"), str(tmp_path / "0"))
+        asking = started(client, flow("asks"), "the sea")
+        until(client, going, "running")
+        until(client, asking, "waiting")
+        with client.stream("GET", f"/api/runs/{going}/events/stream") as stream:
+            for number, _ in enumerate(stream.iter_lines()):  # it ends, rather than keeping the server
+                if number == 0:
+                    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    runs = {run["run_id"]: run for run in processes.shell("runs", "--json").json["runs"]}
+    assert (runs[going]["status"], runs[going]["stop_reason"]) == ("paused", "server stopped")
+    assert runs[asking]["status"] == "waiting"
+    (tmp_path / "0").touch()
+    _, client = processes.serve()
+    with client:
+        assert until(client, going, "completed")["output"] == "firstsecond"
+        assert client.post(f"/api/runs/{asking}/answer", json={"answer": "yes"}).status_code == 202
+        assert done(client, asking)["output"].startswith("yes")
+
+
+def test_a_run_that_a_terminal_drives_is_watched_but_left_to_it(processes: Processes, tmp_path: Path) -> None:
+    terminal = processes.shell.start("run", flow("waits"), str(tmp_path / "0"), "--json")
+    _, client = processes.serve()
+    with client:
+        runs: list[dict[str, str]] = []
+        while not runs:
+            runs = client.get("/api/runs").json()["runs"]
+        run_id = runs[0]["run_id"]
+        assert until(client, run_id, "running")["holder"].startswith(f"pid {terminal.pid}")
+        refused = client.post(f"/api/runs/{run_id}/resume", json={})
+        assert (refused.status_code, str(terminal.pid) in refused.json()["error"]) == (409, True)
+        assert client.post(f"/api/runs/{run_id}/cancel", json={}).json()["status"] == "cancelled"
+    assert terminal.wait(30) == 130
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--host", "0.0.0.0"), "can be reached from other machines, so users are needed"),
+        (("--host", "0.0.0.0", "--users", "none.toml"), "cannot be read"),
+        (("--max-runs", "0"), "--max-runs"),
+        (("--port", "70000"), "--port"),
+    ],
+)
+def test_a_server_that_cannot_be_is_refused_in_a_sentence(
+    tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    shell = Shell(tmp_path)
+    said = shell("serve", *words, code=2)
+    assert told in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_port_that_is_taken_is_told(processes: Processes) -> None:
+    _, client = processes.serve()
+    port = str(client.base_url).rstrip("/").rpartition(":")[2]
+    client.close()
+    assert "in use" in processes.shell("serve", "--port", port, code=2).err
+
+
+def test_a_user_is_added_and_their_key_shown_once(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    key = shell("users", "add", "alice", "--budget-usd", "5", "--file", "u.toml").out.strip()
+    assert key.startswith("podium-alice-")
+    assert key not in (tmp_path / "u.toml").read_text()
+    assert (tmp_path / "u.toml").stat().st_mode & 0o777 == 0o600
+    assert "there is a user alice" in shell("users", "add", "alice", "--file", "u.toml", code=2).err.lower()
+    assert "cannot be the name" in shell("users", "add", "Al-ice", code=2).err
+    (user,) = shell("users", "list", "--file", "u.toml", "--json").json["users"]
+    assert (user["name"], user["budget_usd"]) == ("alice", 5)
+    assert key not in shell("users", "list", "--file", "u.toml").out
+
+
+def test_without_the_extra_the_command_says_how_to_get_it(tmp_path: Path) -> None:
+    block = "import sys; sys.modules['fastapi'] = None\n"
+    code = f"{block}from podium.cli.main import main\nsys.exit(main(['serve']))"
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60
+    )
+    assert said.returncode == 2
+    assert "pip install 'podium[server]'" in said.stderr
