@@ -16,6 +16,7 @@ from benchmarks.orchestration import measure as measure_tree
 from benchmarks.provider import serving
 from benchmarks.report import render
 from benchmarks.results import Results, against, ratio
+from benchmarks.server import measure as measure_server
 from benchmarks.worker import Measured, measure
 
 TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, repetitions=1)
@@ -90,6 +91,14 @@ def test_the_report_judges_goals_and_names_what_failed() -> None:
 def test_the_file_system_of_a_folder_is_told(tmp_path: Path) -> None:
     assert file_system(Path("/proc")) in {"proc", "unknown"}
     assert file_system(tmp_path)
+
+
+async def test_a_loaded_server_is_measured(tmp_path: Path) -> None:
+    found = await measure_server(tmp_path, runs=3, readers=4)
+    assert (found.runs, found.readers) == (3, 4)
+    assert found.reads >= 3
+    assert found.read_max >= found.read_p50 > 0
+    assert found.events > 40
 
 
 async def test_a_department_s_brain_work_is_measured(tmp_path: Path) -> None:
