@@ -25,7 +25,7 @@ async def test_a_hundred_runs_that_are_started_at_once_all_finish(tmp_path: Path
             while counts.get("completed") != RUNS:
                 runs = (await client.get("/api/runs", params={"limit": 200})).json()["runs"]
                 assert {run["run_id"] for run in runs} == ids, "each was there as soon as it was accepted"
-                counts = {}
+                counts = dict[str, int]()
                 for run in runs:
                     counts[run["status"]] = counts.get(run["status"], 0) + 1
                 assert set(counts) <= {"queued", "running", "completed"}, counts
