@@ -136,6 +136,10 @@ async def shared_names(
     return [concurrency, max_depth]
 
 
+async def press_ctrl_c(call: podium.Call) -> str:
+    raise KeyboardInterrupt
+
+
 async def reply(call: object) -> str:
     """A model of one's own."""
     return "from python"
