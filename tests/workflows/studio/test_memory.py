@@ -53,7 +53,8 @@ class Memory:
 
     async def contradictions(self, facts: Sequence[NewFact]) -> list[Denial]:
         return [
-            Denial(f"{one.subject} {one.predicate}: {one.value}, settled: brown", "high") for one in facts
+            Denial(f"{one.subject} {one.predicate}: {one.value}, settled: brown", "high", "f1", "brown")
+            for one in facts
         ]
 
     async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
@@ -64,7 +65,7 @@ class Memory:
 
 
 def crew(**more: Any) -> Crew:
-    return Crew({"facts/character/extract_facts": {"facts": [GREEN]}, **more})
+    return Crew({"*/extract_facts": {"facts": [GREEN]}, **more})
 
 
 async def looks_up(store: Store, memory: Memory, model: Crew, **options: Any) -> RunResult:
@@ -100,6 +101,7 @@ async def test_a_contradiction_that_the_master_sees_is_settled_by_the_head_becau
 ) -> None:
     model = Crew(
         {
+            "*/extract_facts": {"facts": []},
             "validate": {"conflicts": [conflict("canon", "character", what="his eyes")]},
             "validate#2": {"conflicts": []},
             "*/resolve": {"yields": True, "reason": "canon", "output": "Brown eyes."},

@@ -47,6 +47,10 @@ class Denial(msgspec.Struct, frozen=True):
 
     description: str
     severity: str
+    fact: str
+    """Which settled fact: another contradiction of the same one is the same conflict."""
+    settled: str
+    """That fact, as everybody is told it."""
 
 
 class Canon(Protocol):

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from podium.report.markdown import cell
 from podium.report.prose import prose
 from podium.report.words import count, one_line, safe
+from podium.workflows.studio.canon import CANON
 from podium.workflows.studio.contracts import DepartmentReport, SpecialistResult
 from podium.workflows.studio.routing import Route
 from podium.workflows.studio.working import Conflict
@@ -36,7 +37,7 @@ def to_markdown(
         parts.append(f"**Overall quality {quality:g}** · {_figures(reports)}")
     parts += [_section(one) for one in reports]
     if conflicts:
-        parts.append("## Conflicts between departments\n\n" + "\n".join(map(_conflict, conflicts)))
+        parts.append(f"## {conflicts_title(conflicts)}\n\n" + "\n".join(map(_conflict, conflicts)))
     missing = [one for one in reports if one.status != "completed"]
     if missing:
         lines = [f"- {one.department_name} ({one.status}): {cell(one.error, 400)}" for one in missing]
@@ -119,6 +120,14 @@ def _contribution(result: SpecialistResult) -> str:
     return f"- {mark} {result.agent_name} {result.quality_score:g}{tries}, {result.review_status}{why}{said}"
 
 
+def conflicts_title(conflicts: Sequence[Conflict]) -> str:
+    """Who contradicted whom."""
+    named = [set(one.departments) for one in conflicts]
+    found = ["between departments"] if any(CANON not in one for one in named) else []
+    found += ["with the project's canon"] if any(CANON in one for one in named) else []
+    return f"Conflicts {' and '.join(found)}"
+
+
 def _conflict(conflict: Conflict) -> str:
     who = " and ".join(conflict.departments)
     head = f"- **{who}** ({conflict.kind}, {conflict.severity}): {cell(conflict.description, 400)}"
@@ -161,7 +170,7 @@ def to_page(
     return environment.get_template("deliverable.html").render(
         title=one_line(request, 120), request=safe(request), opening=opening, reports=reports,
         conflicts=conflicts, quality=quality, figures=_figures(reports), signs=SIGNS,
-        reviews=REVIEWS, score_line=score_line,
+        reviews=REVIEWS, score_line=score_line, conflicts_title=conflicts_title(conflicts),
         relevance={one.department: one.relevance for one in route.scores}, primary=route.primary,
         rehearsal=rehearsal, run_id=run_id,
     )  # fmt: skip

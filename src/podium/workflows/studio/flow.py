@@ -21,7 +21,7 @@ from podium.workflows.studio.graph import needs_of, run_departments
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.matching import Meanings
 from podium.workflows.studio.policy import CONCURRENCY, complexity_of
-from podium.workflows.studio.remembering import keep_facts, open_brain, recall
+from podium.workflows.studio.remembering import open_brain, propose_facts, recall
 from podium.workflows.studio.result import Result, hand_over, scores_shown
 from podium.workflows.studio.routing import Route, Score, route_by_keywords, route_fixed, routed
 from podium.workflows.studio.team import TeamSpec
@@ -92,7 +92,7 @@ async def _produce(studio: Studio) -> Outcome | Partial:
         _give_up(Result(studio, reports, []), "every department failed", reports[0].error, everything)
     crossing = await validate_across(studio, reports)
     result = Result(studio, list(crossing.reports.values()), crossing.conflicts)
-    result.conflicts += await keep_facts(studio, result.reports)
+    await propose_facts(crossing)
     await _aggregate(result)
     await hand_over(result)
     if not await studio.run.approved("result", "Is this the result?", details=result.deliverable):
