@@ -23,6 +23,8 @@ from podium.settings import Settings
 LONGEST_PROJECT = 100
 _LOOKED_AT = 5
 """So many times the wanted number of facts is looked at before the best are chosen."""
+_MEANT = 2
+"""The same for those that mean nearly the same: each of them takes a tenth of a millisecond."""
 
 
 class Brain:
@@ -61,7 +63,8 @@ class Brain:
         named = [fact for key in subjects for fact in canon.about(key)]
         most = limit * _LOOKED_AT
         matched = await self._store.match_facts(self.project, search_terms(text), status=status, limit=most)
-        meant = await self._meaning.nearest(text, canon.facts, most) if self._meaning else []
+        near = limit * _MEANT
+        meant = await self._meaning.nearest(text, canon.facts, near) if self._meaning else []
         return fuse(named, matched, meant)[:limit]
 
     def search_cost(self, text: str) -> Charge | None:
