@@ -72,8 +72,8 @@ class Timed:
     async def contradictions(self, facts: Sequence[NewFact]) -> list[Denial]:
         return await self._timed("contradictions", self._canon.contradictions(facts))
 
-    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
-        await self._timed("propose", self._canon.propose(run_id, facts))
+    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
+        return await self._timed("propose", self._canon.propose(run_id, facts))
 
     async def close(self) -> None:
         await self._canon.close()

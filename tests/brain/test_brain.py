@@ -109,7 +109,8 @@ async def test_a_part_of_a_name_that_two_bear_is_not_listed(brain: Brain) -> Non
 
 
 async def test_a_proposal_keeps_its_run_and_quote(brain: Brain) -> None:
-    await brain.propose("run-9", [fact("Elena | eyes | green", quote="her green eyes", source_run="forged")])
+    given = [fact("Elena | eyes | green", quote="her green eyes", source_run="forged")]
+    assert [await brain.propose("run-9", given), await brain.propose("run-9", given)] == [1, 1]
     (found,) = await brain.facts(("proposed",))
     assert (found.source_run, found.quote, found.project) == ("run-9", "her green eyes", "lighthouse")
     (first,) = await brain.history(found.id)

@@ -109,15 +109,16 @@ class Brain:
 
     # ── what is told ──
 
-    async def propose(self, run_id: str, facts: Sequence[Fact]) -> None:
-        """Let facts wait for review. What canon says already, and what says nothing, is left out; what this
-        run has proposed before keeps what was decided about it."""
+    async def propose(self, run_id: str, facts: Sequence[Fact]) -> int:
+        """Let facts wait for review; returns how many of this run's then do. What canon says already, and
+        what says nothing, is left out; what this run has proposed before keeps what was decided about it."""
         given = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
         known = {_said(fact) for fact in (await self.canon()).facts}
         new = [fact for fact in prepared(given, self.project, self._redact) if _said(fact) not in known]
         if new:
             change = FactChange(action="proposed", at=now(), by=f"run {run_id}")
             await self._store.add_facts(new, change)
+        return len(await self.facts(("proposed",), source_run=run_id))
 
     async def change(self, updates: Sequence[FactUpdate]) -> list[str]:
         """Accept, discard, edit or replace facts (see `editing`); returns the ids of those that nobody else

@@ -57,8 +57,9 @@ class Memory:
             for one in facts
         ]
 
-    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
+    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
         self.proposed.append((run_id, list(facts)))
+        return len(facts)
 
     async def close(self) -> None:
         self.closed += 1

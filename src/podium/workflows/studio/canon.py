@@ -72,8 +72,9 @@ class Canon(Protocol):
         """Where new facts deny settled ones."""
         ...
 
-    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
-        """Keep facts until a person has looked at them. To propose the same again changes nothing."""
+    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
+        """Keep facts until a person has looked at them; returns how many of this run's do. To propose the
+        same again changes nothing."""
         ...
 
     async def close(self) -> None:

@@ -32,8 +32,8 @@ class BrainCanon:
         found = await self._brain.contradictions(_facts(facts))
         return [Denial(one.reason, one.severity, one.canon.id, _line(one.canon)) for one in found]
 
-    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
-        await self._brain.propose(run_id, _facts(facts))
+    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
+        return await self._brain.propose(run_id, _facts(facts))
 
     async def close(self) -> None:
         await self._brain.close()
@@ -73,4 +73,4 @@ async def propose_facts(crossing: Crossing) -> None:
     if canon is None or not crossing.at_its_end:
         return
     everything = [fact for facts in crossing.facts.values() for fact in facts]
-    await studio.run.step("propose", canon.propose, studio.run.id, everything)
+    await studio.run.step("propose", canon.propose, studio.run.id, everything, returns=int)
