@@ -60,7 +60,7 @@ async def test_the_head_concerned_yields_and_the_result_shows_who_and_why(bread:
     )
     assert (one["yielded"], one["reason"]) == ("character", "it is settled")
     assert department(found, "character")["output"] == BROWN
-    assert "Resolved: character yielded, because it is settled" in found.output["deliverable"]
+    assert "Resolved: Character Department yielded, because it is settled" in found.output["deliverable"]
     assert not [line for line in found.warnings if "Unresolved" in line]
     asked = crew.asked_to("resolve")[0].prompt
     assert "“blue” instead of “brown”" in asked
@@ -94,7 +94,7 @@ async def test_a_head_that_does_not_yield_is_asked_twice_and_then_it_stays_open(
     assert found.status == "completed"
     (one,) = found.output["conflicts"]
     assert (one["status"], one["rounds"]) == ("unresolved", 2)
-    assert one["said"] == 2 * ["Character Department does not yield: the light changes"]
+    assert one["said"] == 2 * ["Character Department does not yield: the light changes."]
     assert len(crew.asked_to("resolve")) == 2
     assert len(crew.asked_to("extract_facts")) == 1, "the text is the same, so are its facts"
     assert "**Unresolved.** Character Department does not yield" in found.output["deliverable"]
@@ -112,7 +112,7 @@ async def test_a_head_that_only_says_so_is_found_out(bread: Store) -> None:
     found = await goes_on(bread, crew)
     (one,) = found.output["conflicts"]
     assert (one["status"], one["yielded"]) == ("unresolved", None)
-    assert one["said"] == 2 * ["character had yielded, but it is still there"]
+    assert one["said"] == 2 * ["Character Department had yielded, but it is still there."]
     assert len(crew.asked_to("extract_facts")) == 3, "the last word is looked at too"
 
 

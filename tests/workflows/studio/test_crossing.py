@@ -37,7 +37,8 @@ async def test_a_conflict_is_resolved_by_the_head_that_yields_and_the_result_sho
     assert (one["departments"], one["reason"]) == (["story", "audio"], "red is nicer")
     yielded = one["yielded"]
     assert department(found, yielded)["output"] == "THE RED DOOR CREAKS"
-    assert f"Resolved: {yielded} yielded, because red is nicer" in found.output["deliverable"]
+    name = department(found, yielded)["departmentName"]
+    assert f"Resolved: {name} yielded, because red is nicer" in found.output["deliverable"]
     told = await Told.of(store, found.run_id)
     assert told.of_type("conflict_resolved") == [
         {"id": "c1", "round": 1, "by": yielded, "reason": "red is nicer"}

@@ -94,10 +94,10 @@ async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
         try:
             answer = await _ask(crossing, conflict, key)
         except StepFailedError as error:
-            conflict.said.append(f"{report.department_name} could not answer: {error.reason}")
+            conflict.said.append(f"{report.department_name} could not answer: {_ended(error.reason)}")
             continue
         if not answer.yields:
-            conflict.said.append(f"{report.department_name} does not yield: {answer.reason}")
+            conflict.said.append(f"{report.department_name} does not yield: {_ended(answer.reason)}")
             continue
         crossing.reports[key] = report.model_copy(update={"output": answer.output.strip()})
         crossing.resolve(conflict, key, answer.reason)
@@ -124,6 +124,11 @@ async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
             others=[{"name": one.department_name, "output": one.output} for one in others],
             said=list(conflict.said), settled=_settled(studio, conflict),
         )  # fmt: skip
+
+
+def _ended(text: str) -> str:
+    """With a full stop, so that it can stand beside what others said."""
+    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
 
 
 def _settled(studio: Studio, conflict: Conflict) -> list[str]:

@@ -157,7 +157,8 @@ class Crossing:
         """Somebody had yielded, and it is still there; `False`: it was open all the time."""
         if conflict.status != "resolved":
             return False
-        conflict.said.append(f"{conflict.yielded} had yielded, but it is still there")
+        name = self.reports[conflict.yielded].department_name
+        conflict.said.append(f"{name} had yielded, but it is still there.")
         conflict.status, conflict.yielded, conflict.reason = "unresolved", "", ""
         return True
 
