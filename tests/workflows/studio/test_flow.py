@@ -429,6 +429,7 @@ async def test_a_request_that_names_nobody_is_warned_about(store: Store) -> None
     ("request_text", "options", "said"),
     [
         ("x", {"departments": "stroy"}, "no department stroy"),
+        ("x", {"departments": " , "}, "names no department"),
         ("x", {"team": "nowhere.yaml"}, "no team nowhere.yaml"),
         ("x", {"specialists": "sometimes"}, "specialists cannot be"),
         ("x", {"synthesis_rounds": 0}, "synthesis_rounds cannot be"),
