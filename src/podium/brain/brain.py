@@ -10,6 +10,7 @@ from podium.brain.canon import NAMED, Canon
 from podium.brain.editing import cleaned, now, prepared, told
 from podium.brain.embedding import open_embedder
 from podium.brain.meaning import Meaning
+from podium.brain.predicates import predicate_key
 from podium.brain.ranking import fuse
 from podium.brain.rules import Contradiction, find_contradictions
 from podium.brain.words import search_terms
@@ -113,8 +114,11 @@ class Brain:
         """Let facts wait for review; returns how many of this run's then do. What canon says already, and
         what says nothing, is left out; what this run has proposed before keeps what was decided about it."""
         given = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
-        known = {_said(fact) for fact in (await self.canon()).facts}
-        new = [fact for fact in prepared(given, self.project, self._redact) if _said(fact) not in known]
+        canon = await self.canon()
+        known = {_said(fact, canon) for fact in canon.facts}
+        new = [
+            fact for fact in prepared(given, self.project, self._redact) if _said(fact, canon) not in known
+        ]
         if new:
             change = FactChange(action="proposed", at=now(), by=f"run {run_id}")
             await self._store.add_facts(new, change)
@@ -147,5 +151,6 @@ def checked_project(name: str) -> str:
     return clean
 
 
-def _said(fact: Fact) -> tuple[str, str, str]:
-    return fact.subject.casefold(), fact.predicate.casefold(), fact.value.casefold()
+def _said(fact: Fact, canon: Canon) -> tuple[str, str, str]:
+    """A fact without its wording: `Ellie, eyeColor: green` is `Elena Marsh, eye colour: Green`."""
+    return canon.resolve(fact.subject), predicate_key(fact.predicate), fact.value.casefold()

@@ -10,7 +10,7 @@ from podium.workflows.studio.canon import CANON, Canon, Denial, NewFact, NewFact
 from podium.workflows.studio.contracts import DepartmentReport
 from podium.workflows.studio.working import Conflict, Crossing, Studio
 
-GONE = "its new text no longer says so"
+GONE = "its new text no longer says so."
 
 
 async def held_against_canon(crossing: Crossing) -> list[Conflict]:
