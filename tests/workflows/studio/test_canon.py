@@ -208,6 +208,24 @@ async def test_a_contradiction_that_nothing_in_the_request_points_to_is_found(br
     assert "- Hale, status: dead" in crew.asked_to("resolve")[0].prompt
 
 
+async def test_the_master_reads_what_is_settled_of_whom_the_texts_name_and_not_only_the_request(
+    bread: Store,
+) -> None:
+    """What no rule can find, a model can: if it is told."""
+    ghostly = {"conflicts": [conflict("canon", "story", what="Hale lights the lamp although he is dead")]}
+    crew = Crew(
+        {
+            "story/head_execute": "At dusk it is Hale who sees to the lamp.",
+            "validate": ghostly, "validate#2": {"conflicts": []}, "*/resolve": YIELDS,
+        }
+    )  # fmt: skip
+    found = await goes_on(bread, crew, "A tale of bread", departments="story")
+    assert "- Hale, status: dead" not in crew.asked("story/head_execute")[0].prompt
+    assert "- Hale, status: dead" in crew.asked("validate")[0].prompt
+    assert "- Hale, status: dead" in crew.asked_to("resolve")[0].prompt
+    assert found.output["conflicts"][0]["yielded"] == "story"
+
+
 async def test_the_log_tells_the_same_as_the_output(bread: Store) -> None:
     crew = Crew({"*/extract_facts": BLUE, "*/resolve": {**YIELDS, "output": "Blue, still."}})
     found = await goes_on(bread, crew)
@@ -228,6 +246,7 @@ async def test_a_budget_that_ends_while_facts_are_taken_keeps_none_and_can_go_on
     crew = Crew({"facts/story/extract_facts": BLUE, "*/resolve": YIELDS})
     few = await goes_on(bread, crew, departments="character,story", budget=Budget(calls=4))
     assert (few.status, few.stop_reason) == ("partial", "budget")
+    assert any("not checked to the end" in warning for warning in few.warnings)
     assert await (await Brain.open(bread, "bread")).facts(("proposed",)) == []
     handle = await podium.resume(few.run_id, model=crew, store=bread, budget=Budget(calls=40))
     done = await handle.result()

@@ -12,6 +12,7 @@ from podium.workflows.studio.contracts import DepartmentReport, FoundConflict, R
 from podium.workflows.studio.denying import held_against_canon
 from podium.workflows.studio.matching import likeness, telling_stems
 from podium.workflows.studio.policy import MAX_CONFLICT_ROUNDS
+from podium.workflows.studio.remembering import recall_texts
 from podium.workflows.studio.working import Conflict, Crossing, Studio
 
 SAME = 0.5
@@ -20,7 +21,7 @@ SAME = 0.5
 
 async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -> Crossing:
     """Find, settle, look again; what two rounds did not settle stays open and is shown."""
-    crossing = Crossing(studio, {one.key: one for one in reports})
+    crossing = Crossing(studio, {one.key: one for one in reports}, list(studio.settled))
     try:
         for number in range(1, MAX_CONFLICT_ROUNDS + 1):
             await _look(crossing, number)
@@ -39,7 +40,8 @@ async def _look(crossing: Crossing, number: int) -> None:
     without anything settled has nothing to be checked against."""
     studio, error = crossing.studio, ""
     found = await held_against_canon(crossing)
-    asks = len(crossing.working) + bool(studio.settled) > 1
+    await recall_texts(crossing)
+    asks = len(crossing.working) + bool(crossing.settled) > 1
     if asks:
         try:
             found += await _find(crossing)
@@ -58,13 +60,13 @@ async def _find(crossing: Crossing) -> list[Conflict]:
 
     def check(answer: Validation) -> str:
         named = {key for one in answer.conflicts for key in one.departments}
-        allowed = [*working, *([CANON] if studio.settled else [])]
+        allowed = [*working, *([CANON] if crossing.settled else [])]
         unknown = ", ".join(sorted(named - set(allowed)))
         return f"there is no department {unknown}; there are {', '.join(allowed)}" if unknown else ""
 
     answer = await studio.run.ask(
         roles.MASTER, "validate", returns=Validation, check=check, request=studio.request,
-        settled=list(studio.settled), known=by_rule,
+        settled=crossing.settled, known=by_rule,
         outputs=[{"key": key, "name": one.department_name, "output": one.output}
                  for key, one in working.items()],
     )  # fmt: skip
@@ -122,7 +124,7 @@ async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
             conflict={"description": conflict.description, "kind": conflict.kind,
                       "severity": conflict.severity},
             others=[{"name": one.department_name, "output": one.output} for one in others],
-            said=list(conflict.said), settled=_settled(studio, conflict),
+            said=list(conflict.said), settled=_settled(crossing, conflict),
         )  # fmt: skip
 
 
@@ -131,8 +133,8 @@ def _ended(text: str) -> str:
     return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
 
 
-def _settled(studio: Studio, conflict: Conflict) -> list[str]:
+def _settled(crossing: Crossing, conflict: Conflict) -> list[str]:
     """What cannot yield, the fact in question first."""
     if CANON not in conflict.departments:
         return []
-    return list(dict.fromkeys([*([conflict.settled] if conflict.settled else []), *studio.settled]))
+    return list(dict.fromkeys([*([conflict.settled] if conflict.settled else []), *crossing.settled]))

@@ -66,6 +66,19 @@ async def recall(run: Run, canon: Canon, request: str) -> list[str]:
     return found.lines
 
 
+async def recall_texts(crossing: Crossing) -> None:
+    """What is settled of whom and what the departments' texts name: the request may not have said a word of
+    it. Only the warnings of the first time are told."""
+    studio, canon = crossing.studio, crossing.studio.canon
+    texts = "\n\n".join(one.output for one in crossing.working.values())
+    if canon is None or not texts:
+        return
+    found = await studio.run.step(
+        "recall", canon.recall, texts, RECALLED, returns=Recalled, cost=canon.recall_cost(texts)
+    )
+    crossing.settled = list(dict.fromkeys([*studio.settled, *found.lines]))
+
+
 async def propose_facts(crossing: Crossing) -> None:
     """Let what the departments have settled wait for a person. Where a budget has ended nothing is proposed:
     the run is not at its end."""

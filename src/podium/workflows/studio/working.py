@@ -122,6 +122,8 @@ class Crossing:
 
     studio: Studio
     reports: dict[str, DepartmentReport]
+    settled: list[str] = field(default_factory=list[str])
+    """What the project knows that has to do with the request, or with what the departments wrote."""
     conflicts: list[Conflict] = field(default_factory=list[Conflict])
     facts: dict[str, list[NewFact]] = field(default_factory=dict[str, list[NewFact]])
     """What each department's text states, for a project."""
