@@ -243,7 +243,13 @@ async def test_a_replay_comes_to_the_same_without_a_call(bread: Store) -> None:
 
 
 async def test_a_budget_that_ends_while_facts_are_taken_keeps_none_and_can_go_on(bread: Store) -> None:
-    crew = Crew({"facts/story/extract_facts": BLUE, "*/resolve": YIELDS})
+    fears = {"facts": [told("Omar", "fears", "hunger")]}
+    crew = Crew(
+        {
+            "facts/character/extract_facts": fears, "facts/story/extract_facts": BLUE,
+            "facts#2/story/extract_facts": NOTHING, "*/resolve": YIELDS,
+        }
+    )  # fmt: skip
     few = await goes_on(bread, crew, departments="character,story", budget=Budget(calls=4))
     assert (few.status, few.stop_reason) == ("partial", "budget")
     assert any("not checked to the end" in warning for warning in few.warnings)
@@ -251,3 +257,5 @@ async def test_a_budget_that_ends_while_facts_are_taken_keeps_none_and_can_go_on
     handle = await podium.resume(few.run_id, model=crew, store=bread, budget=Budget(calls=40))
     done = await handle.result()
     assert (done.status, done.output["conflicts"][0]["yielded"]) == ("completed", "story")
+    waiting = await (await Brain.open(bread, "bread")).facts(("proposed",))
+    assert [one.predicate for one in waiting] == ["fears"]
