@@ -40,23 +40,35 @@ class Passage(msgspec.Struct, frozen=True):
     """BM25; higher is better. Comparable within one search only."""
 
 
-def match_of(query: str) -> str:
-    """What SQLite is asked: any of the words, phrases in quotes as such. Nothing in it is an operator."""
+def terms_of(query: str) -> list[str]:
+    """What SQLite is asked for: any of the words, phrases in quotes as such. Nothing in it is an operator."""
     text = query[:MAX_QUERY].replace("\0", " ")
     phrases = [" ".join(_WORD.findall(found)) for found in _PHRASE.findall(text)]
     terms = [*(phrase for phrase in phrases if phrase), *telling(_PHRASE.sub(" ", text), MAX_TERMS)]
-    return query_of(list(dict.fromkeys(terms))[:MAX_TERMS])
+    return list(dict.fromkeys(terms))[:MAX_TERMS]
 
 
 def search(db: sqlite3.Connection, query: str, limit: int) -> list[Passage]:
     """The documents that say most, the best first; blocking."""
-    match = match_of(query)
+    match = query_of(_rare(db, terms_of(query)))
     if not match:
         return []
     ranked = db.execute(
         "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (match, max(limit, 0))
     ).fetchall()
     return [_passage(db, match, number, -rank) for number, rank in ranked]
+
+
+def _rare(db: sqlite3.Connection, terms: list[str]) -> list[str]:
+    """Without the terms that more than half of the documents hold: to BM25 they weigh nothing, and they cost
+    most of the time. Where there are no others, the two rarest stay."""
+    (most,) = db.execute("SELECT count(*) / 2 FROM document").fetchone()
+    counted: list[tuple[int, str]] = []
+    for term in terms:
+        if match := query_of([term]):
+            many: int = db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (match,)).fetchone()[0]
+            counted += [(many, term)] if many else []
+    return [term for many, term in counted if many <= most] or [term for _, term in sorted(counted)[:2]]
 
 
 def _passage(db: sqlite3.Connection, match: str, number: int, score: float) -> Passage:
