@@ -370,5 +370,5 @@ def test_news_feeds_and_the_news_search_are_settings(tmp_path: Path) -> None:
 )
 def test_wrong_news_settings_are_refused(tmp_path: Path, table: str) -> None:
     (tmp_path / "podium.toml").write_text(f"[news]\n{table}\n")
-    with pytest.raises(SettingsError, match="`news` in .* must be a table with `feeds`"):
+    with pytest.raises(SettingsError, match=r"`news` in .* must be a table with `feeds`"):
         Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull})
