@@ -68,7 +68,10 @@ def _listed(folder: Folder) -> tuple[list[str], list[Entry]]:
         seen += 1
         if not media_type_of(entry.path) or entry.is_folder:
             continue
-        if entry.is_link:
+        shown = entry.path.encode("utf-8", "replace").decode()
+        if shown != entry.path:
+            troubles.append(f"{shown}: its name is not UTF-8.")
+        elif entry.is_link:
             troubles.append(f"{entry.path}: links are not followed.")
         else:
             entries.append(entry)
