@@ -216,3 +216,10 @@ def test_a_workflow_tells_its_options_so_that_a_form_can_be_drawn(client: httpx2
     assert "route" in shipped["studio"]["gates"]
     refused = client.post("/api/workflows/studio/estimate", json={"request": "x"})
     assert (refused.status_code, "cannot tell" in refused.json()["error"]) == (422, True)
+
+
+def test_a_run_that_would_only_end_so_again_is_not_resumed(client: httpx2.Client) -> None:
+    run_id = started(client, flow("half"), "x")
+    assert done(client, run_id)["status"] == "partial"
+    answer = client.post(f"/api/runs/{run_id}/resume", json={})
+    assert (answer.status_code, "would change nothing" in answer.json()["error"]) == (409, True)

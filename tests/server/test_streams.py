@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -249,3 +250,24 @@ async def test_pieces_of_replies_that_nobody_takes_are_dropped(store: Store) -> 
     assert f"<{DELTAS * 3 - 1}>".encode() in piece, "the newest are kept"
     await reader.aclose()
     broadcast.close()
+
+
+def test_a_reader_who_reads_nothing_holds_up_nobody(server: Served) -> None:
+    """More than any buffer on the way takes; the others are served meanwhile."""
+    host, _, port = server.base.removeprefix("http://").partition(":")
+    with server.client() as client:
+        run_id = started(client, flow("counts"), "3000:4000")
+        last = done(client, run_id)["last_seq"]
+        request = (
+            f"GET /api/runs/{run_id}/events/stream HTTP/1.1\r\nHost: {host}:{port}\r\n"
+            f"Authorization: Bearer {server.token}\r\n\r\n"
+        )
+        stuck = [socket.create_connection((host, int(port))) for _ in range(20)]
+        try:
+            for line in stuck:
+                line.sendall(request.encode())
+            lines = read_lines(client, f"/api/runs/{run_id}/events/stream", '"at_rest":true')
+            assert ids(lines) == list(range(1, last + 1))
+        finally:
+            for line in stuck:
+                line.close()

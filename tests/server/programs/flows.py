@@ -72,3 +72,9 @@ async def makes(run: podium.Run, request: str) -> str:
     await run.artifact("../../etc/pass\r\nwd.svg", "<svg onload='alert(1)'/>", "image/svg+xml")
     await run.artifact("notes.md", "# Notes\n\n<img src=x onerror=alert(1)>", "text/markdown")
     return f"<script>alert(1)</script> {request}"
+
+
+@podium.workflow
+async def half(run: podium.Run, request: str) -> podium.Partial:
+    """Says itself that it is only half done."""
+    return podium.Partial(output=request, reason="half")
