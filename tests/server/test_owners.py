@@ -124,3 +124,20 @@ def test_a_user_cannot_spend_more_than_they_were_given(tmp_path: Path) -> None:
         assert alice.post(f"/api/runs/{first}/cancel", json={}).status_code == 200
         assert alice.get("/api/me").json()["reserved_usd"] == 0.0
         done(alice, started(alice, "tree", "x", budget={"usd": 10.0}))
+
+
+def test_the_live_list_tells_each_user_of_their_own_runs(shared: Shared) -> None:
+    with shared.of("alice") as alice, shared.of("bob") as bob:
+        hers = started(alice, "tree", "a garden")
+        done(alice, hers)
+        with bob.stream("GET", "/api/runs/stream", headers={"Last-Event-ID": "1"}) as answer:
+            again = started(alice, "tree", "a garden")
+            done(alice, again)
+            his = started(bob, "tree", "a garden")
+            told = ""
+            for line in answer.iter_lines():
+                told += line
+                if his in line and '"completed"' in line:
+                    break
+    assert hers not in told
+    assert again not in told
