@@ -268,13 +268,3 @@ def redone(workers: Collection[str], done: Collection[str], again: Collection[st
         if not more:
             return working
         working |= more
-
-
-# ── figures of the result ────────────────────────────────────────────────────────────────────────
-
-WORDS_PER_MINUTE = 200
-
-
-def reading_time(words: int) -> int:
-    """Minutes, at least one."""
-    return max(math.ceil(words / WORDS_PER_MINUTE), 1)
