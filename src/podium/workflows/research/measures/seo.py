@@ -51,8 +51,9 @@ def seo(markdown: str, topic: str) -> Seo:
 
 def keywords(topic: str) -> frozenset[str]:
     """The words of a topic that somebody would search for, in one number."""
-    found = {_stem(word) for word in words_in(topic[:500])}
-    return frozenset(word for word in found if word not in _STOP and len(word) > 1) or frozenset(found)
+    found = [word.lower() for word in words_in(topic[:500])]
+    kept = [word for word in found if word not in _STOP and len(word) > 1]
+    return frozenset(map(_stem, kept or found))
 
 
 def title_of(markdown: str) -> str:

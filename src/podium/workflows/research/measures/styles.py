@@ -58,6 +58,7 @@ class _Cited(NamedTuple):
 
 def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> Rendered:
     """Put the style's words in the place of every `[@s3; @s7]`. Ids that no source has leave nothing."""
+    style = style if style in STYLES else "numeric"
     found = {one.source_id: one for one in references(markdown, sources, style)}
 
     def put(match: re.Match[str]) -> str:
@@ -81,9 +82,8 @@ def references(markdown: str, sources: Sequence[Source], style: str = "numeric")
         one for group in CITATION.findall(markdown) for one in ids_of(group) if one in known
     )
     gathered = _gathered([known[one] for one in cited])
-    written = _WRITERS[style if style in _WRITERS else "numeric"]
-    entries = [(one, Entry(one.source.id, *written(one))) for one in gathered]
-    if style in _WRITERS and style != "numeric":
+    entries = [(one, Entry(one.source.id, *_WRITERS[style](one))) for one in gathered]
+    if style != "numeric":
         entries.sort(key=lambda pair: (_sorting(pair[0]), pair[0].suffix, pair[0].number))
     return [entry for _, entry in entries]
 
