@@ -40,12 +40,12 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         content_type: Annotated[
             Any, Meta(description="article (default), blog_post or research_report.")
         ] = "",
-        length: Annotated[Any, Meta(description="Words, 500 to 10,000 (1500).")] = None,
+        length: Annotated[Any, Meta(description="Words, 500 to 10,000 (1500).")] = "",
         tone: Annotated[Any, Meta(description="Such as neutral (default), casual or academic.")] = "",
         depth: Annotated[Any, Meta(description="light, standard (default) or deep.")] = "",
-        min_sources: Annotated[Any, Meta(description="At least so many sources (10).")] = None,
+        min_sources: Annotated[Any, Meta(description="At least so many sources (10).")] = "",
         preferred_sources: Annotated[Any, Meta(description="Such as academic,news.")] = "",
-        min_quality: Annotated[Any, Meta(description="Good enough, 0 to 1 (0.80).")] = None,
+        min_quality: Annotated[Any, Meta(description="Good enough, 0 to 1 (0.80).")] = "",
         citation_style: Annotated[Any, Meta(description="numeric (default), apa, mla or chicago.")] = "",
         corpus: Annotated[str, Meta(description="A folder of documents to use as sources.")] = "",
         online: Annotated[

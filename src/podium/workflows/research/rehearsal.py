@@ -30,9 +30,9 @@ from podium.workflows.research.rehearsed import (
 ASPECTS = ("what it is about", "what was observed", "where accounts differ", "what follows in practice")
 LEADS = (
     "{quote} {mark}",
-    "According to one source, “{quote}” {mark}",
+    "According to one source, “{quote}” {mark}.",
     "{quote} {mark}",
-    "Another account says: “{quote}” {mark}",
+    "Another account says: “{quote}” {mark}.",
 )
 _CLAIM = re.compile(r"^- (c\d+) \(cites ([^)]*)\): (.*)$", re.MULTILINE)
 _ITERATION = re.compile(r"iteration\[(\d+)\]")
@@ -138,8 +138,8 @@ def _ending(topic: str, found: Sequence[Passage]) -> str:
 def _summing_up(topic: str, cited: Sequence[str]) -> str:
     most = list(dict.fromkeys(cited))
     return (
-        f"This is what {len(most)} sources say about {topic.rstrip('?.!')}. Where they differ, the text names "
-        "both sides and leaves the choice to its reader. A real writer would weigh them here."
+        f"This is what {len(most)} sources say about {topic.rstrip('?.!')}. Where they differ, the text "
+        "names both sides and leaves the choice to its reader. A real writer would weigh them here."
     )
 
 
@@ -177,12 +177,16 @@ def _paragraphs(lines: Sequence[str]) -> str:
 
 
 def _taking_turns(found: Sequence[Passage]) -> list[Passage]:
-    """The best sentence of every source, then everybody's second best, and so on."""
-    queues: dict[str, list[Passage]] = {}
-    for one in sorted(found, key=lambda one: -one.score):
-        queues.setdefault(one.source, []).append(one)
-    turns = max((len(queue) for queue in queues.values()), default=0)
-    return [queue[turn] for turn in range(turns) for queue in queues.values() if turn < len(queue)]
+    """The best sentence of every source, then everybody's second best, and so on; those that hold just one
+    word of the topic come when the others are used up."""
+    ordered: list[Passage] = []
+    for group in ([one for one in found if one.score > 1], [one for one in found if one.score == 1]):
+        queues: dict[str, list[Passage]] = {}
+        for one in sorted(group, key=lambda one: -one.score):
+            queues.setdefault(one.source, []).append(one)
+        turns = max((len(queue) for queue in queues.values()), default=0)
+        ordered += [queue[turn] for turn in range(turns) for queue in queues.values() if turn < len(queue)]
+    return ordered or list(found)
 
 
 def _best_of_each(found: Sequence[Passage]) -> list[Passage]:

@@ -14,12 +14,18 @@ _FENCED = re.compile(
 )
 _ORDERS = re.compile(
     r"\b(ignore|disregard|forget|override|instructions?|prompts?|assistant|system message"
-    r"|you (must|are now|should)|do not (cite|mention|tell|reveal)|reply with|respond with|output only|api key|password|as an ai)\b",
+    r"|you (must|are now|should)|do not (cite|mention|tell|reveal)"
+    r"|reply with|respond with|output only|api key|password|as an ai)\b",
     re.IGNORECASE,
 )
 """Sentences that speak to a model instead of telling something; nothing is made of them."""
 _MARKUP = re.compile(r"[|`<>{}\[\]#*_]|https?:")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_FIGURE = re.compile(
+    r"(\d+(?:[.,]\d+)*)\s?(mg|ml|kg|°C|per cent|percent|hours?|minutes?|seconds?|years?|bar|grams?)\b"
+)
+"""A number with what it counts."""
+_BREAK = re.compile(r"\n\s*\n|\n(?=[-*#|>])|\[…\]|(?<=[^.!?:;,\n])(?<!\w{30})\n(?=[A-Z][^\n]{80})")
+"""Where a paragraph ends; a line without a full stop before a long one is a heading."""
 LEAST, MOST = 40, 320
 """Characters of a sentence that can be quoted."""
 
@@ -47,7 +53,8 @@ def passages_in(prompt: str) -> list[Passage]:
 
 
 def _sentences(text: str) -> list[str]:
-    paragraphs = (" ".join(one.split()) for one in re.split(r"\n\s*\n|\n(?=[-*#|>])|\[…\]", text))
+    plain = re.sub(r"(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)", "", text)
+    paragraphs = (" ".join(one.split()) for one in _BREAK.split(plain))
     found = (one for flat in paragraphs for one in re.split(r"(?<=[.!?])\s+(?=[A-Z“\"])", flat))
     return [one for one in found if _tells_something(one)]
 
@@ -59,20 +66,26 @@ def _tells_something(sentence: str) -> bool:
 
 def disagreements(found: Sequence[Passage]) -> list[tuple[Passage, Passage, str]]:
     """Pairs of sentences of two sources that speak of the same thing with other figures."""
-    told = [
-        (one, terms_of(one.text), set(_NUMBER.findall(one.text))) for one in found if _NUMBER.search(one.text)
-    ]
+    told = [(one, terms_of(one.text), figures_in(one.text)) for one in found]
+    counted = [one for one in told if one[2]]
     pairs: list[tuple[float, Passage, Passage, str]] = []
-    for (one, words, figures), (other, others, values) in combinations(told, 2):
+    for (one, words, figures), (other, others, values) in combinations(counted, 2):
         shared = {word for word in words & others if not word.isdigit()}
-        if one.source == other.source or figures & values or len(shared) < 3:
-            continue
+        units = [unit for unit in figures if unit in values and not figures[unit] & values[unit]]
         likeness = len(shared) / min(len(words), len(others))
-        if likeness >= 0.5:
+        if one.source != other.source and units and len(shared) >= 4 and likeness >= 0.35:
             ordered = sorted(shared, key=one.text.lower().find)
-            pairs.append((likeness, one, other, f"{', '.join(ordered[:5])}"))
+            pairs.append((likeness, one, other, f"{', '.join(ordered[:5])} ({units[0]})"))
     pairs.sort(key=lambda pair: -pair[0])
     return [(one, other, about) for _, one, other, about in pairs]
+
+
+def figures_in(text: str) -> dict[str, set[str]]:
+    """The numbers of a sentence by what they count."""
+    found: dict[str, set[str]] = {}
+    for number, unit in _FIGURE.findall(text):
+        found.setdefault(unit.rstrip("s").replace("percent", "per cent"), set()).add(number)
+    return found
 
 
 def alike(sentence: str, claim: str) -> float:
