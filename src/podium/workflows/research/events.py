@@ -84,9 +84,6 @@ class WorkerCompleted(WorkerEvent, frozen=True, kw_only=True):
     """The work of an earlier iteration was used as it was."""
     fallback: str = ""
     """Who, or what, stood in for it."""
-    seconds: float = 0.0
-    cost: float = 0.0
-    tokens: int = 0
 
 
 class WorkerRetried(WorkerEvent, frozen=True, kw_only=True):

@@ -1,0 +1,84 @@
+"""Markdown and plain text: the text as it stands, and what its first lines say about it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+import yaml
+
+from podium.tools.documents.document import Document, kept
+
+MAX_FRONT_MATTER = 4_000
+_FENCED = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,300}?)[ \t#]*$|^(.{1,200})\n=+[ \t]*$", re.MULTILINE)
+_FIELD = re.compile(r"(title|date|published|authors?|by|source|publisher):[ \t]*(.{0,500})", re.IGNORECASE)
+_AND = re.compile(r"\s*;\s*|\s+and\s+|\s*&\s*")
+
+
+def decoded(data: bytes) -> str:
+    """Bytes as text, in the encoding that they seem to be in."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:  # older files; every byte means something there
+        return data.decode("cp1252", "replace")
+
+
+def read_markdown(source: str) -> Document:
+    """The body, with what the front matter says or else the first heading as title."""
+    source = source.replace("\r\n", "\n")
+    fields, body = _front_matter(source)
+    heading = _HEADING.search(body[:20_000])
+    title = str(fields.get("title") or "") or ((heading[1] or heading[2]) if heading else "")
+    published = fields.get("date") or fields.get("published") or ""
+    return kept(body, title, published, _names(fields))
+
+
+def read_text(source: str) -> Document:
+    """The whole text; lines such as `Title:` and `Date:` at its beginning, or its first line, name it."""
+    lines = source.replace("\r\n", "\n").lstrip("\ufeff\n").splitlines()
+    fields: dict[str, Any] = {}
+    for one in lines[:8]:
+        if not (found := _FIELD.fullmatch(one.strip())):
+            break
+        fields[found[1].lower()] = found[2]
+    first = lines[0].strip() if lines else ""
+    alone = len(first) <= 120 and (len(lines) < 2 or not lines[1].strip() or set(lines[1]) <= set("=-~"))
+    title = fields.get("title") or (first if alone and not fields else "")
+    return kept(source, title, fields.get("date") or fields.get("published") or "", _names(fields))
+
+
+def _front_matter(source: str) -> tuple[dict[str, Any], str]:
+    """The fields between `---` lines, and the rest; what is no such table is text like any other."""
+    found = _FENCED.match(source[: MAX_FRONT_MATTER + 10])
+    if found is None:
+        return {}, source
+    try:
+        fields = yaml.safe_load(found[1])
+    except (yaml.YAMLError, ValueError, RecursionError):  # a rule across the page, or something hostile
+        return {}, source
+    if not isinstance(fields, dict):
+        return {}, source
+    told = cast("dict[Any, Any]", fields)
+    return {str(name).lower(): value for name, value in told.items()}, source[found.end() :]
+
+
+def _names(fields: dict[str, Any]) -> list[str]:
+    for key in ("authors", "author", "by", "publisher", "source"):
+        value = fields.get(key)
+        if isinstance(value, list):
+            return [_name(one) for one in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            return [_name(cast("Any", value))]
+        if value:
+            return _AND.split(str(value)) if key == "authors" else [str(value)]
+    return []
+
+
+def _name(value: Any) -> str:
+    """`{name: …}` is how some tools write an author."""
+    if isinstance(value, dict):
+        return str(cast("dict[str, Any]", value).get("name", ""))
+    return str(value)

@@ -1,0 +1,94 @@
+"""Where sources come from: a corpus, the web, both. Opened when it is first asked, so a replay needs neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from podium.settings import Settings
+from podium.tools.corpus.corpus import Corpus, open_corpus
+from podium.tools.sources.choosing import providers_for
+from podium.tools.sources.found import Found, Provider, Retrieved
+from podium.tools.sources.retrieving import retrieve
+from podium.tools.tool import ToolError
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a search gave."""
+
+    found: list[Found]
+    troubles: list[str] = []
+    """Of those who were asked and could not answer."""
+
+
+class Shelf(msgspec.Struct, frozen=True):
+    """What a corpus holds."""
+
+    documents: int
+    troubles: list[str] = []
+
+
+class Library(Protocol):
+    """What the research workers use. All of it is called inside recorded steps; failures are `ToolError`s."""
+
+    async def look(self, at: str) -> Shelf:
+        """Bring the corpus up to date, if there is one."""
+        ...
+
+    async def search(self, worker: str, query: str, limit: int) -> Answer: ...
+
+    async def read(self, found: Found, at: str) -> Retrieved:
+        """The whole text of something that was found."""
+        ...
+
+
+OpenLibrary = Callable[[Settings, str, bool], Library]
+"""Settings, the folder of the corpus (or nothing), and whether the web may be used."""
+
+
+class Sources:
+    """The real library."""
+
+    def __init__(self, settings: Settings, corpus: str, online: bool) -> None:
+        self._settings = settings
+        self._folder = corpus
+        self._online = online
+        self._corpus: Corpus | None = None
+
+    async def look(self, at: str) -> Shelf:
+        corpus = await self._opened(at)
+        if corpus is None:
+            return Shelf(0)
+        if not corpus.documents:
+            raise ToolError(f"The corpus {self._folder} holds no document that can be read.")
+        return Shelf(corpus.documents, corpus.troubles)
+
+    async def search(self, worker: str, query: str, limit: int) -> Answer:
+        providers = providers_for(worker, self._settings, await self._opened(), online=self._online)
+        return await ask_all(providers, worker, query, limit)
+
+    async def read(self, found: Found, at: str) -> Retrieved:
+        return await retrieve(found, at=at, corpus=await self._opened())
+
+    async def _opened(self, at: str = "") -> Corpus | None:
+        if self._corpus is None and self._folder:
+            self._corpus = await open_corpus(Path(self._folder), self._settings, at=at)
+        return self._corpus
+
+
+async def ask_all(providers: list[Provider], worker: str, query: str, limit: int) -> Answer:
+    """Everybody's results, in their order. One who cannot answer is a trouble; if nobody can, it failed."""
+    found, troubles = list[Found](), list[str]()
+    for provider in providers:
+        try:
+            found += await provider.search(query, limit)
+        except ToolError as error:
+            troubles.append(str(error))
+    if troubles and len(troubles) == len(providers):
+        raise ToolError(" ".join(troubles))
+    if not providers:
+        raise ToolError(f"There is no source behind {worker}.")
+    return Answer(found, troubles)
