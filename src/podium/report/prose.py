@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import nh3
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -16,10 +18,14 @@ _TAGS = {
 _ATTRIBUTES = {"a": {"href", "title"}, "td": {"align"}, "th": {"align"}, "ol": {"start"}}
 
 
-def prose(text: str) -> Markup:
-    """Rendered and sanitised. An image becomes a link: opening a report must not call anybody."""
+def prose(text: str, *extensions: Callable[[MarkdownIt], None]) -> Markup:
+    """Rendered and sanitised. An image becomes a link: opening a report must not call anybody.
+
+    An extension may teach the parser more; what it makes is sanitised like everything else."""
     parser = MarkdownIt("js-default", {"html": False, "linkify": False, "typographer": False})
     parser.disable("image")
+    for extend in extensions:
+        extend(parser)
     rendered = parser.render(safe(text))
     clean = nh3.clean(
         rendered,

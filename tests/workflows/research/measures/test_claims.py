@@ -30,6 +30,11 @@ def test_sentences_that_cite_and_sentences_that_should_are_claims() -> None:
     ]
 
 
+def test_a_row_of_a_table_that_cites_is_one_claim() -> None:
+    text = "| System | Price |\n|---|---|\n| Iron air | $20 [@s7] |\n| Other | $30 |\n"
+    assert split_claims(text) == [Sentence("Iron air · $20", ("s7",))]
+
+
 def test_a_claim_that_is_written_twice_is_one() -> None:
     assert split_claims("It is so [@s1].\n\nIt is so [@s2].") == [Sentence("It is so.", ("s1", "s2"))]
 
@@ -49,7 +54,7 @@ def test_what_needs_a_source(sentence: str, needed: bool) -> None:
 def test_marks_are_all_citations_in_the_order_of_reading_with_their_sentence() -> None:
     text = "One [@s1] and [@s2]. Two.[@s3]\n\n| a | 5% [@s4] |\n|---|---|\n\n### Head [@s5]\n\n`[@s6]`"
     assert marks_of(text) == [
-        Mark(("s1",), "One and."), Mark(("s2",), "One and."), Mark(("s3",), "Two."), Mark(("s4",), "5%"),
+        Mark(("s1",), "One and."), Mark(("s2",), "One and."), Mark(("s3",), "Two."), Mark(("s4",), "a · 5%"),
         Mark(("s5",), "Head"),
     ]  # fmt: skip
 

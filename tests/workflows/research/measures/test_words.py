@@ -53,14 +53,15 @@ def test_a_citation_behind_the_full_stop_belongs_to_the_sentence_before() -> Non
 
 
 def test_blocks_are_what_a_reader_sees() -> None:
-    text = "# T\n\np *one*\ntwo\n\n- item\n\n> said [@s1]\n\n| h |\n|---|\n| c |\n\n```\nx = 1\n```\n"
+    text = "# T\n\np *one*\ntwo\n\n- item\n\n> said [@s1]\n\n"
+    text += "| h | |\n|---|---|\n| c | 5 [@s2] |\n\n```\nx = 1\n```\n"
     assert blocks_of(text) == (
         Block("heading", "T", 1),
         Block("paragraph", "p one two"),
         Block("item", "item"),
         Block("quote", "said \ue000s1\ue001", quoted=True),
-        Block("cell", "h"),
-        Block("cell", "c"),
+        Block("row", "h"),
+        Block("row", "c · 5 \ue000s2\ue001"),
         Block("code", "x = 1\n"),
     )
 

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from podium.workflows.research.measures.markup import CITED, blocks_of, without_citations
+from podium.workflows.research.measures.markup import CITED, Block, blocks_of, without_citations
 from podium.workflows.research.measures.quotes import excerpt as excerpt
 from podium.workflows.research.measures.quotes import locate as locate
 from podium.workflows.research.measures.words import sentences_in, words_in
@@ -43,26 +43,27 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def split_claims(markdown: str) -> list[Sentence]:
-    """Every sentence that cites a source, and every other that needs one, in the order of reading.
-    What is written twice is one claim."""
+    """Every sentence, and every row of a table, that cites a source, and every other sentence that needs one,
+    in the order of reading. What is written twice is one claim."""
     found: dict[str, Sentence] = {}
-    for text, ids in _sentences(markdown):
-        if text and (ids or needs_source(text)):
-            before = found.get(text)
-            merged = dict.fromkeys((*(before.source_ids if before else ()), *ids))
-            found[text] = Sentence(text, tuple(merged))
+    for block in blocks_of(markdown):
+        for sentence in _sentences(block) if block.kind != "heading" else ():
+            text = without_citations(sentence)
+            ids = [one for group in CITED.findall(sentence) for one in group.split(";")]
+            if text and (ids or (block.kind != "row" and needs_source(text))):
+                before = found[text].source_ids if text in found else ()
+                found[text] = Sentence(text, tuple(dict.fromkeys((*before, *ids))))
     return list(found.values())
 
 
 def marks_of(markdown: str) -> list[Mark]:
     """Every citation, also those in tables and headings, as a page numbers them."""
-    found: list[Mark] = []
-    for block in blocks_of(markdown):
-        if block.kind != "code":
-            for sentence in sentences_in(block.text) or [block.text]:
-                text = without_citations(sentence)
-                found += [Mark(tuple(ids.split(";")), text) for ids in CITED.findall(sentence)]
-    return found
+    return [
+        Mark(tuple(ids.split(";")), without_citations(sentence))
+        for block in blocks_of(markdown)
+        for sentence in _sentences(block)
+        for ids in CITED.findall(sentence)
+    ]
 
 
 def needs_source(sentence: str) -> bool:
@@ -72,12 +73,9 @@ def needs_source(sentence: str) -> bool:
     return bool(_FIGURE.search(_NO_FIGURE.sub("", sentence)) or _TOLD.search(sentence))
 
 
-def _sentences(markdown: str) -> list[tuple[str, list[str]]]:
-    """All sentences without their citations, and the ids that each cites."""
-    found: list[tuple[str, list[str]]] = []
-    for block in blocks_of(markdown):
-        if block.kind not in ("heading", "code", "cell"):
-            for sentence in sentences_in(block.text):
-                ids = [one for group in CITED.findall(sentence) for one in group.split(";")]
-                found.append((without_citations(sentence), ids))
-    return found
+def _sentences(block: Block) -> list[str]:
+    """What a block says. A row of a table says one thing, and so does a heading."""
+    if block.kind == "code":
+        return []
+    whole = block.kind in ("heading", "row")
+    return [block.text] if whole else sentences_in(block.text) or [block.text]

@@ -25,15 +25,14 @@ MOST_BRACKETS = 5_000
 text with more is read without them."""
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 
-Kind = Literal["heading", "paragraph", "item", "cell", "quote", "code"]
+Kind = Literal["heading", "paragraph", "item", "row", "quote", "code"]
 _KINDS: dict[str, Kind] = {
-    "heading_open": "heading", "td_open": "cell", "th_open": "cell", "list_item_open": "item",
-    "blockquote_open": "quote",
+    "heading_open": "heading", "list_item_open": "item", "blockquote_open": "quote",
 }  # fmt: skip
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A heading, a paragraph, an item of a list, a cell of a table or a piece of code."""
+    """A heading, a paragraph, an item of a list, a row of a table or a piece of code."""
 
     kind: Kind
     text: str
@@ -85,6 +84,7 @@ def blocks_of(markdown: str) -> tuple[Block, ...]:
 
 def _blocks(tokens: list[Token]) -> Iterator[Block]:
     inside: list[str] = []
+    cells: list[str] = []
     level = 0
     for token in tokens:
         if token.nesting == 1:
@@ -92,9 +92,15 @@ def _blocks(tokens: list[Token]) -> Iterator[Block]:
             level = int(token.tag[1:]) if token.type == "heading_open" else 0
         elif token.nesting == -1:
             inside.pop()
+            if token.type == "tr_close" and cells:
+                yield Block("row", " · ".join(cells))
+                cells.clear()
         elif token.type in ("fence", "code_block"):
             yield Block("code", token.content)
         elif token.type == "inline" and (text := _text(token)):
+            if "tr_open" in inside:
+                cells.append(text)
+                continue
             links = tuple(str(one.attrs["href"]) for one in token.children or () if one.type == "link_open")
             yield Block(_kind(inside), text, level, "blockquote_open" in inside, links)
 

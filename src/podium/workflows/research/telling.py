@@ -1,0 +1,145 @@
+"""What a page tells of a research run besides the article: plain data out of the run's output.
+
+The output is what `FinalOutput` says in JSON. It is read from a log, so anything in it may be missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from podium.workflows.research.measures.links import site_of, web_address
+from podium.workflows.research.policy import WEIGHTS, WORKERS
+
+Data = dict[str, Any]
+
+NAMES = {"article": "Article", "source": "Sources", "factual": "Facts", "writing": "Writing"}
+MEANINGS = {
+    "article": "coverage, length and structure",
+    "source": "count against the minimum, diversity and citations",
+    "factual": "claims that a source confirms",
+    "writing": "grammar, readability and tone",
+}
+PHASES = {
+    "initialized": "start", "planning": "plan", "strategy": "strategy", "executing": "work",
+    "evaluating": "evaluation", "re_planning": "new plan", "merging": "merge", "completed": "done",
+    "failed": "failed",
+}  # fmt: skip
+"""The phases in words that stand side by side."""
+
+
+def rows(data: Any, key: str) -> list[Data]:
+    """A list of objects in an output; empty if there is none."""
+    found: Any = cast("Data", data).get(key) if isinstance(data, dict) else None
+    items = cast("list[Any]", found) if isinstance(found, list) else []
+    return [cast("Data", one) for one in items if isinstance(one, dict)]
+
+
+def part(data: Any, key: str) -> Data:
+    """An object in an output; empty if there is none."""
+    found: Any = cast("Data", data).get(key) if isinstance(data, dict) else None
+    return cast("Data", found) if isinstance(found, dict) else {}
+
+
+def label_of(worker: str) -> str:
+    known = WORKERS.get(worker)
+    return known.label if known else worker
+
+
+def quality_of(
+    overall: float | None, threshold: float, components: Mapping[str, float | None], parts: Mapping[str, Any]
+) -> Data:
+    """The score against its threshold, and each component with what it is made of."""
+    if overall is None:
+        return {}
+    return {
+        "overall": overall,
+        "threshold": threshold,
+        "met": overall >= threshold,
+        "components": [
+            {
+                "key": key, "name": NAMES[key], "weight": weight, "score": components.get(key),
+                "meaning": MEANINGS[key], "parts": dict(parts.get(key) or {}),
+            }
+            for key, weight in WEIGHTS.items()
+        ],
+    }  # fmt: skip
+
+
+def output_quality(output: Any) -> Data:
+    """The same out of the final output."""
+    found = part(output, "quality")
+    scores = {key: found.get(f"{key}_quality") for key in WEIGHTS}
+    return quality_of(found.get("overall"), found.get("threshold") or 0.0, scores, found.get("parts") or {})
+
+
+def iterations_of(entries: Sequence[Data], threshold: float) -> list[Data]:
+    """Every plan with its quality, and what the next one changed. An entry has plan, quality and feedback."""
+    told: list[Data] = []
+    before: list[str] = []
+    for number, entry in enumerate(entries, 1):
+        plan = part(entry, "plan")
+        workers = [str(one) for step in rows(plan, "steps") for one in step.get("workers") or ()]
+        told.append(
+            {
+                "number": number, "quality": entry.get("quality"), "threshold": threshold, "workers": workers,
+                "added": [label_of(one) for one in workers if one not in before] if before else [],
+                "dropped": [label_of(one) for one in before if one not in workers],
+                "feedback": [str(one) for one in entry.get("feedback") or ()],
+                "estimated_cost": plan.get("estimated_cost"), "estimated_time": plan.get("estimated_time"),
+                "steps": [
+                    {"name": step.get("name"), "mode": step.get("mode"),
+                     "workers": [label_of(str(one)) for one in step.get("workers") or ()]}
+                    for step in rows(plan, "steps")
+                ],
+            }
+        )  # fmt: skip
+        before = workers
+    return told
+
+
+def sources_of(output: Any) -> list[Data]:
+    """All sources, those that are cited first and in the order of citation."""
+    cited = [str(one) for one in part(output, "article").get("cited") or ()]
+    used = Counter(str(one) for claim in rows(output, "claims") for one in claim.get("source_ids") or ())
+    found = [
+        one | {
+            "number": cited.index(one["id"]) + 1 if one.get("id") in cited else None,
+            "link": web_address(str(one.get("url", ""))), "site": site_of(str(one.get("url", ""))),
+            "place": str(one.get("url", "")).removeprefix("corpus:"), "claims": used[str(one.get("id"))],
+        }
+        for one in rows(output, "sources")
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: one["number"] or len(cited) + 1)
+
+
+def contradictions_of(output: Any, passages: Sequence[Sequence[Data]] = ()) -> list[Data]:
+    """Where sources contradict each other; `passages` hold the words around, where somebody has them."""
+    titles = {str(one.get("id")): one for one in sources_of(output)}
+    return [
+        {
+            "about": str(one.get("about", "")),
+            "sides": [
+                {"source": titles.get(str(side.get("source_id")), {}), "before": "", "after": "",
+                 "quote": str(side.get("quote", ""))} | (passages[nth][at] if nth < len(passages) else {})
+                for at, side in enumerate(rows(one, "passages"))
+            ],
+        }
+        for nth, one in enumerate(rows(output, "contradictions"))
+    ]  # fmt: skip
+
+
+def checks_of(output: Any) -> Data:
+    """How many claims were verified, and those that cite nobody or were not confirmed."""
+    claims = rows(output, "claims")
+    return {
+        "claims": len(claims),
+        "verdicts": dict(Counter(str(one.get("verdict")) for one in claims)),
+        "doubtful": [one for one in claims if one.get("verdict") != "verified"],
+    }
+
+
+def kinds_of(sources: Sequence[Data]) -> dict[str, int]:
+    """How many sources of each kind, the most frequent first."""
+    return dict(Counter(str(one.get("kind")) for one in sources).most_common())
