@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from itertools import islice
+from functools import partial
+from itertools import islice, takewhile
 from pathlib import Path
 
 import msgspec
@@ -53,8 +54,7 @@ def update(file: Path, folder: Path, name: str, at: str, stop: threading.Event) 
             gone = sorted(known.keys() - {entry.path for entry in entries})
             index.remove(db, gone)
             looked_at = [entry for entry in entries if _is_new(entry, known.get(entry.path))]
-            added = sum(entry.path not in known for entry in looked_at)
-            changed = _read_all(db, Folder(folder), looked_at, known, stop, stack) - added
+            added, changed = _read_all(db, Folder(folder), looked_at, known, stop, stack)
             index.describe(db, folder, name, at or datetime.now(UTC).isoformat(timespec="seconds"))
             troubles += _told(db)
             count: int = db.execute("SELECT count(*) FROM document WHERE trouble = ''").fetchone()[0]
@@ -90,22 +90,25 @@ def _read_all(
     known: dict[str, Known],
     stop: threading.Event,
     stack: ExitStack,
-) -> int:
-    """Read and write batch by batch, so that an update that is interrupted keeps what it has done."""
+) -> tuple[int, int]:
+    """Read and write batch by batch, so that an update that is interrupted keeps what it has done; how many
+    documents are new, and how many have changed."""
     readers = [stack.enter_context(Reader()) for _ in range(READERS)]
     threads = stack.enter_context(ThreadPoolExecutor(READERS, thread_name_prefix="podium-corpus"))
-    written = 0
+    added = changed = 0
     for batch in _batches(entries):
+        shares = [batch[place::READERS] for place in range(READERS)]
+        parts = threads.map(partial(_read_share, folder, known, stop), shares, readers)
+        read = [item for part in parts for item in part]
         if stop.is_set():
             raise ToolError("The indexing was stopped.")
-        shares = [batch[place::READERS] for place in range(READERS)]
-        parts = threads.map(_read_share, shares, [folder] * READERS, readers, [known] * READERS)
-        read = [item for part in parts for item in part]
         index.touch(db, (item.entry for item in read if item.unchanged))
         fresh = [item for item in read if not item.unchanged]
         index.write(db, fresh)
-        written += len(fresh)
-    return written
+        good = [item.entry.path for item in fresh if not item.trouble]
+        before = sum(path in known and not known[path].trouble for path in good)
+        added, changed = added + len(good) - before, changed + before
+    return added, changed
 
 
 def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
@@ -114,8 +117,11 @@ def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         yield batch
 
 
-def _read_share(entries: list[Entry], folder: Folder, reader: Reader, known: dict[str, Known]) -> list[Read]:
-    return [_read_one(entry, folder, reader, known.get(entry.path)) for entry in entries]
+def _read_share(
+    folder: Folder, known: dict[str, Known], stop: threading.Event, entries: list[Entry], reader: Reader
+) -> list[Read]:
+    rest = takewhile(lambda _: not stop.is_set(), entries)
+    return [_read_one(entry, folder, reader, known.get(entry.path)) for entry in rest]
 
 
 def _read_one(entry: Entry, folder: Folder, reader: Reader, known: Known | None) -> Read:

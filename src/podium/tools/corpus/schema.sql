@@ -16,10 +16,11 @@ CREATE TABLE document (
     title      TEXT NOT NULL,
     published  TEXT NOT NULL,            -- ISO date, as exact as it is known
     authors    TEXT NOT NULL,            -- a JSON list
-    text       TEXT NOT NULL,            -- as it is kept: what positions count in
-    spaced     TEXT,                     -- the same for writings without spaces between words
     cut        INTEGER NOT NULL,         -- the document was longer
-    trouble    TEXT NOT NULL             -- why it cannot be read; then it is not in the index of words
+    trouble    TEXT NOT NULL,            -- why it cannot be read; then it is not in the index of words
+    -- Last, so that looking at the others reads no long texts.
+    text       TEXT NOT NULL,            -- as it is kept: what positions count in
+    spaced     TEXT                      -- the same for writings without spaces between words
 ) STRICT;
 
 CREATE VIEW searchable AS SELECT number, title, coalesce(spaced, text) AS body FROM document;

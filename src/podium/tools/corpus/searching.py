@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from math import log
 
 import msgspec
 
@@ -12,6 +13,8 @@ from podium.tools.question import telling
 
 MAX_TERMS = 24
 MAX_QUERY = 2_000
+LARGE = 2_000
+"""Documents from which on very frequent words are passed over."""
 TOKENS = 48
 """Words of a passage before it is rounded to sentences; SQLite allows 64."""
 ROUNDING = 160
@@ -40,23 +43,52 @@ class Passage(msgspec.Struct, frozen=True):
     """BM25; higher is better. Comparable within one search only."""
 
 
-def match_of(query: str) -> str:
-    """What SQLite is asked: any of the words, phrases in quotes as such. Nothing in it is an operator."""
+def terms_of(query: str) -> list[str]:
+    """What SQLite is asked for: any of the words, phrases in quotes as such. Nothing in it is an operator."""
     text = query[:MAX_QUERY].replace("\0", " ")
     phrases = [" ".join(_WORD.findall(found)) for found in _PHRASE.findall(text)]
     terms = [*(phrase for phrase in phrases if phrase), *telling(_PHRASE.sub(" ", text), MAX_TERMS)]
-    return query_of(list(dict.fromkeys(terms))[:MAX_TERMS])
+    return list(dict.fromkeys(terms))[:MAX_TERMS]
 
 
 def search(db: sqlite3.Connection, query: str, limit: int) -> list[Passage]:
     """The documents that say most, the best first; blocking."""
-    match = match_of(query)
-    if not match:
+    weighed = _weighed(db, terms_of(query))
+    if not weighed or limit < 1:
         return []
+    arms = " UNION ALL ".join(
+        ["SELECT rowid AS number, rank * ? AS part FROM words WHERE words MATCH ?"] * len(weighed)
+    )
     ranked = db.execute(
-        "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (match, max(limit, 0))
+        f"SELECT number, sum(part) AS whole FROM ({arms}) GROUP BY number ORDER BY whole, number LIMIT ?",
+        [*(value for pair in weighed for value in pair), limit],
     ).fetchall()
-    return [_passage(db, match, number, -rank) for number, rank in ranked]
+    match = " OR ".join(match for _, match in weighed)
+    return [_passage(db, match, number, -whole) for number, whole in ranked]
+
+
+def _weighed(db: sqlite3.Connection, terms: list[str]) -> list[tuple[float, str]]:
+    """How much SQLite's rank of each term is to count.
+
+    Its BM25 gives a term that half of the documents hold no weight at all; in a folder about one subject
+    that would silence the very words of the subject. Here such a term weighs little, as in Lucene, but not
+    nothing. In a large folder they cost most of the time, and go as long as others stay.
+    """
+    (all_,) = db.execute("SELECT count(*) FROM words_docsize").fetchone()
+    counted: list[tuple[int, str]] = []
+    for term in terms:
+        if match := query_of([term]):
+            many: int = db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (match,)).fetchone()[0]
+            counted += [(many, match)] if many else []
+    if all_ > LARGE:
+        counted = [pair for pair in counted if pair[0] <= all_ / 2] or sorted(counted)[:2]
+    return [(_weight(all_, many), match) for many, match in counted]
+
+
+def _weight(all_: int, many: int) -> float:
+    odds = (all_ - many + 0.5) / (many + 0.5)
+    given = log(odds) if odds > 1 else 0.0
+    return log(1 + odds) / (given if given > 0 else 1e-6)
 
 
 def _passage(db: sqlite3.Connection, match: str, number: int, score: float) -> Passage:

@@ -13,6 +13,7 @@ MAX_FRONT_MATTER = 4_000
 _FENCED = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,300}?)[ \t#]*$|^(.{1,200})\n=+[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"(title|date|published|authors?|by|source|publisher):[ \t]*(.{0,500})", re.IGNORECASE)
+_ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _AND = re.compile(r"\s*;\s*|\s+and\s+|\s*&\s*")
 
 
@@ -37,7 +38,8 @@ def read_markdown(source: str) -> Document:
 
 
 def read_text(source: str) -> Document:
-    """The whole text; lines such as `Title:` and `Date:` at its beginning, or its first line, name it."""
+    """The whole text; lines such as `Title:` and `Date:` at its beginning, or its first line and a date near
+    it, tell what it is."""
     lines = source.replace("\r\n", "\n").lstrip("\ufeff\n").splitlines()
     fields: dict[str, Any] = {}
     for one in lines[:8]:
@@ -47,7 +49,9 @@ def read_text(source: str) -> Document:
     first = lines[0].strip() if lines else ""
     alone = len(first) <= 120 and (len(lines) < 2 or not lines[1].strip() or set(lines[1]) <= set("=-~"))
     title = fields.get("title") or (first if alone and not fields else "")
-    return kept(source, title, fields.get("date") or fields.get("published") or "", _names(fields))
+    dated = _ISO.search("\n".join(lines[:5])[:400])
+    published = fields.get("date") or fields.get("published") or (dated[0] if dated else "")
+    return kept(source, title, published, _names(fields))
 
 
 def _front_matter(source: str) -> tuple[dict[str, Any], str]:

@@ -296,9 +296,7 @@ class Metrics(Shape):
 class PhaseEntry(Shape):
     """One transition, as in the log."""
 
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
-
-    from_: str = Field(alias="from")
+    from_: str = Field(serialization_alias="from")
     to: str
     timestamp: str
 

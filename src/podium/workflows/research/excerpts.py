@@ -61,7 +61,7 @@ def _passages(text: str) -> list[str]:
 def relevance_of(topic: str, aspects: list[str], title: str, text: str, rank: int) -> float:
     """0 to 1: how many of the topic's words a source holds, most of all in its title, and how early it was
     found."""
-    wanted = terms_of(topic) | set().union(*(terms_of(one) for one in aspects))
+    wanted = terms_of(" ".join([topic, *aspects]))
     core = terms_of(topic) or wanted
     held = terms_of(f"{title} {text[:20_000]}")
     share = len(core & held) / len(core) if core else 0.0

@@ -1,4 +1,4 @@
-"""Where sources come from: a corpus, the web, both. Opened when it is first asked, so a replay needs neither."""
+"""Where sources come from: a corpus, the web, or both. Opened when first asked: a replay needs neither."""
 
 from __future__ import annotations
 

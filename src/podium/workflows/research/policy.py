@@ -246,7 +246,7 @@ ANSWERS: dict[str, Remedy] = {
     "count": Remedy(
         ("academic_search", "web_scraper", "news_search", "web_search", "citation_formatter"), deepens=True
     ),
-    "diversity": Remedy(("academic_search", "news_search", "social_media"), deepens=True),
+    "diversity": Remedy(("academic_search", "news_search"), deepens=True),
     "citations": Remedy(("citation_formatter",), ("article_writer",)),
     "coverage": Remedy(("insight_extractor", "content_synthesizer"), ("article_writer",)),
     "length": Remedy(("introduction_writer", "conclusion_writer"), ("article_writer",)),

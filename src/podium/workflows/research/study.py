@@ -55,6 +55,17 @@ class Checked:
     contradictions: list[Contradiction]
 
 
+@dataclass(frozen=True)
+class Version:
+    """The article as one iteration left it."""
+
+    iteration: int
+    article: str
+    checked: Checked | None
+    quality: QualityScore
+    made: dict[str, Made]
+
+
 @dataclass
 class Task:
     """One worker of a plan at work."""
@@ -93,8 +104,9 @@ class Study:
     quality: QualityScore | None = None
     issues: list[str] = field(default_factory=list[str])
     feedback: list[str] = field(default_factory=list[str])
-    checked: Checked | None = None
-    """Of the article as it is now."""
+    closing: str = ""
+    """Set when a budget has ended the run."""
+    versions: list[Version] = field(default_factory=list[Version])
     phase_history: list[PhaseEntry] = field(default_factory=list[PhaseEntry])
     plan_history: list[PlanEntry] = field(default_factory=list[PlanEntry])
     warnings: list[str] = field(default_factory=list[str])
@@ -108,7 +120,7 @@ class Study:
     async def enter(self, phase: Phase, reason: str = "") -> None:
         """Go on to another phase, if the table allows it, and tell so."""
         check_transition(self.phase, phase)
-        at = await self.clock.now(self.run, f"{phase}-{self.iteration}{'-closing' if reason else ''}")
+        at = await self.clock.now(self.run, self.moment(str(phase)))
         before = str(self.phase or "")
         self.phase = phase
         self.phase_history.append(PhaseEntry(from_=before, to=str(phase), timestamp=at))
@@ -117,6 +129,11 @@ class Study:
         self.run.emit(
             events.PhaseChanged(iteration=self.iteration, from_=before, to=str(phase), time=at, reason=reason)
         )
+
+    def moment(self, name: str) -> str:
+        """A key for what is recorded once in an iteration. An end that a budget forced has moments of its
+        own, because the run may be taken up before it."""
+        return "-".join(part for part in (name, str(self.iteration), self.closing) if part)
 
     def warn(self, message: str) -> None:
         """For the result, the log and whoever watches; each once."""

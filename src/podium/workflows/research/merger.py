@@ -1,0 +1,136 @@
+"""The merger: makes one result of the best version, with everything that a reader needs to trust it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import msgspec
+
+from podium.errors import BudgetExhaustedError
+from podium.report.prose import prose
+from podium.workflows.research import events
+from podium.workflows.research.contracts import Article, Edit, FinalOutput, Metrics, Source
+from podium.workflows.research.measures.citations import cited_ids, render
+from podium.workflows.research.measures.length import reading_minutes
+from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.policy import improvement
+from podium.workflows.research.study import Study, Version
+from podium.workflows.research.workers.quality import COPIED
+from podium.workflows.research.workers.writing import clean_draft, title_of
+
+Status = Literal["completed", "partial"]
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What the run has taken so far, recorded."""
+
+    usd: float
+    tokens: int
+    seconds: float
+
+
+async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
+    """The best version of the article, its sources by relevance, figures, and how it came about."""
+    version = best_version(study)
+    if version is not None:
+        study.made = dict(version.made)
+        if version.iteration != study.versions[-1].iteration:
+            notes.append(f"The version of iteration {version.iteration} is handed over: it was the best.")
+        _tell_flaws(study, version)
+    checked = version.checked if version is not None else None
+    article = _article(study, version) if version is not None and version.article.strip() else None
+    output = FinalOutput(
+        request_id=study.run.id, execution_id=study.execution_id, article=article,
+        quality=version.quality if version is not None else None, sources=ranked(study.sources),
+        claims=checked.claims if checked else [], contradictions=checked.contradictions if checked else [],
+        metrics=await _metrics(study), status=status, system_notes=[*_notes(study), *notes],
+        plan_history=study.plan_history, warnings=list(study.warnings),
+    )  # fmt: skip
+    _tell(study, output)
+    return output
+
+
+def best_version(study: Study) -> Version | None:
+    """The last of those with the highest quality."""
+    return max(study.versions, key=lambda one: (one.quality.overall, one.iteration), default=None)
+
+
+def ranked(sources: list[Source]) -> list[Source]:
+    return sorted(sources, key=lambda one: (-one.relevance, int(one.id[1:])))
+
+
+async def keep_files(study: Study, output: FinalOutput) -> None:
+    """The article for people, and the list of its sources for programs."""
+    if output.article is not None:
+        await study.run.artifact("article.md", output.article.content, "text/markdown")
+        await study.run.artifact("article.html", output.article.html, "text/html")
+    listed = msgspec.json.format(msgspec.json.encode([one.shown() for one in output.sources]))
+    await study.run.artifact("sources.json", listed, "application/json")
+
+
+def _article(study: Study, version: Version) -> Article:
+    rendered = render(version.article, study.sources, study.brief.citation_style)
+    content = rendered.markdown.rstrip() + "\n"
+    if rendered.bibliography.strip():
+        content += f"\n## References\n\n{rendered.bibliography.strip()}\n"
+    words = count_words(version.article)
+    return Article(
+        title=title_of(version.article, study.brief.topic), content=content, html=str(prose(content)),
+        word_count=words, reading_time=max(reading_minutes(words), 1), cited=cited_ids(version.article),
+    )  # fmt: skip
+
+
+def _tell_flaws(study: Study, version: Version) -> None:
+    """What a reader must know of the article: invented sources, copied words, sources that disagree."""
+    removed = list(clean_draft(study)[1])
+    edited = study.made.get("editor")
+    if edited is not None and isinstance(edited.value, Edit) and edited.value.article:
+        removed += edited.result.get("removed", [])
+    for one in dict.fromkeys(removed):
+        study.warn(f"Citation error, taken out of the article: {one}")
+    copied = study.made.get("plagiarism_checker")
+    if copied is not None and copied.result["share"] >= COPIED:
+        share = copied.result["share"]
+        study.warn(f"{share:.0%} of the article's words stand in its sources as they are.")
+    for one in version.checked.contradictions if version.checked else []:
+        who = " and ".join(side.source_id for side in one.passages)
+        study.warn(f"Sources {who} contradict each other: {one.about}")
+
+
+def _notes(study: Study) -> list[str]:
+    rounds = len(study.plan_history)
+    told = [f"It took {rounds} iterations."] if rounds > 1 else []
+    return [*told, *(study.plan.notes if study.plan else [])]
+
+
+async def _metrics(study: Study) -> Metrics:
+    async def read() -> Figures:
+        spent = study.run.spent
+        return Figures(spent.usd, spent.tokens, study.run.driven_s)
+
+    try:
+        figures = await study.run.step("figures", read, key=study.moment("merged"))
+    except BudgetExhaustedError:  # no time is left, not even to note the figures
+        figures = await read()
+    counts = Counter(task.status for task in study.tasks)
+    version = best_version(study)
+    claims = version.checked.claims if version is not None and version.checked else []
+    qualities = [one.quality.overall for one in study.versions[: (version.iteration if version else 0)]]
+    return Metrics(
+        duration=round(figures.seconds, 3), cost=round(figures.usd, 9), tokens=figures.tokens,
+        iteration_count=study.iteration, improvement=improvement(qualities), tasks=dict(counts),
+        retries=sum(task.retries for task in study.tasks), claims=len(claims),
+        verified_claims=sum(one.verdict == "verified" for one in claims),
+    )  # fmt: skip
+
+
+def _tell(study: Study, output: FinalOutput) -> None:
+    study.run.emit(
+        events.Merged(
+            iteration=study.iteration, status=output.status, sources=len(output.sources),
+            quality=output.quality.overall if output.quality else None,
+            word_count=output.article.word_count if output.article else 0,
+            improvement=output.metrics.improvement, warnings=output.warnings,
+        )
+    )  # fmt: skip
