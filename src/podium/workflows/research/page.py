@@ -10,14 +10,17 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from podium.report.frame import templates_of
+from podium.report.prose import kept_html
 from podium.report.words import one_line
-from podium.workflows.research.article import PACKAGE, SIGNS, VERDICTS, shown_again
+from podium.workflows.research.article import PACKAGE
 from podium.workflows.research.contracts import FinalOutput
 from podium.workflows.research.evidence import passage_of
 from podium.workflows.research.measures.markup import blocks_of, without_citations
 from podium.workflows.research.measures.seo import description_of
 from podium.workflows.research.telling import (
     PHASES,
+    SIGNS,
+    VERDICTS,
     Data,
     checks_of,
     contradictions_of,
@@ -47,7 +50,7 @@ def to_page(
         rehearsal=rehearsal, models=list(models), status=output.status,
         description=description_of(content), words=article.word_count if article else 0,
         minutes=article.reading_time if article else 0,
-        article=shown_again(article.html) if article else "There is no article.",
+        article=kept_html(article.html) if article else "There is no article.",
         parts=_parts(content), warnings=list(output.warnings), notes=list(output.system_notes),
         sources=data["sources"], quality=output.quality.overall if output.quality else None,
         checks=checks_of(data), metrics=output.metrics,
