@@ -8,12 +8,13 @@ from typing import Literal
 import msgspec
 
 from podium.errors import BudgetExhaustedError
-from podium.report.prose import prose
 from podium.workflows.research import events
+from podium.workflows.research.article import content_of, html_of
 from podium.workflows.research.contracts import Article, Edit, FinalOutput, Metrics, Source
-from podium.workflows.research.measures.citations import cited_ids, render
+from podium.workflows.research.measures.citations import cited_ids
 from podium.workflows.research.measures.length import reading_minutes
 from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.page import to_page
 from podium.workflows.research.policy import improvement
 from podium.workflows.research.study import Study, Version
 from podium.workflows.research.workers.quality import COPIED
@@ -62,22 +63,26 @@ def ranked(sources: list[Source]) -> list[Source]:
 
 async def keep_files(study: Study, output: FinalOutput) -> None:
     """The article for people, and the list of its sources for programs."""
+    run = study.run
     if output.article is not None:
-        await study.run.artifact("article.md", output.article.content, "text/markdown")
-        await study.run.artifact("article.html", output.article.html, "text/html")
+        page = to_page(
+            output, topic=study.brief.topic, run_id=run.id, rehearsal=bool(run.config.get("rehearsal")),
+            models=run.config.get("models", ()), texts=study.texts,
+        )  # fmt: skip
+        await run.artifact("article.md", output.article.content, "text/markdown")
+        await run.artifact("article.html", page, "text/html")
     listed = msgspec.json.format(msgspec.json.encode([one.shown() for one in output.sources]))
-    await study.run.artifact("sources.json", listed, "application/json")
+    await run.artifact("sources.json", listed, "application/json")
 
 
 def _article(study: Study, version: Version) -> Article:
-    rendered = render(version.article, study.sources, study.brief.citation_style)
-    content = rendered.markdown.rstrip() + "\n"
-    if rendered.bibliography.strip():
-        content += f"\n## References\n\n{rendered.bibliography.strip()}\n"
-    words = count_words(version.article)
+    text, style = version.article, study.brief.citation_style
+    claims = version.checked.claims if version.checked else []
+    words = count_words(text)
     return Article(
-        title=title_of(version.article, study.brief.topic), content=content, html=str(prose(content)),
-        word_count=words, reading_time=max(reading_minutes(words), 1), cited=cited_ids(version.article),
+        title=title_of(text, study.brief.topic), content=content_of(text, study.sources, style),
+        html=html_of(text, study.sources, claims, study.texts, style), word_count=words,
+        reading_time=max(reading_minutes(words), 1), cited=cited_ids(text),
     )  # fmt: skip
 
 

@@ -177,16 +177,17 @@ def _paragraphs(lines: Sequence[str]) -> str:
 
 
 def _taking_turns(found: Sequence[Passage]) -> list[Passage]:
-    """The best sentence of every source, then everybody's second best, and so on; those that hold just one
-    word of the topic come when the others are used up."""
+    """The best sentence of every source, then everybody's second best, and so on; those that hold one word
+    of the topic, or none, come when the others are used up."""
     ordered: list[Passage] = []
-    for group in ([one for one in found if one.score > 1], [one for one in found if one.score == 1]):
+    for least in (2, 1, 0):
+        group = [one for one in found if min(one.score, 2) == least]
         queues: dict[str, list[Passage]] = {}
         for one in sorted(group, key=lambda one: -one.score):
             queues.setdefault(one.source, []).append(one)
         turns = max((len(queue) for queue in queues.values()), default=0)
         ordered += [queue[turn] for turn in range(turns) for queue in queues.values() if turn < len(queue)]
-    return ordered or list(found)
+    return ordered
 
 
 def _best_of_each(found: Sequence[Passage]) -> list[Passage]:
