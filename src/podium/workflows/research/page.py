@@ -3,6 +3,7 @@ read, and how it came about. No script, nothing remote, light, dark, on a phone 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from podium.report.words import one_line
 from podium.workflows.research.article import PACKAGE
 from podium.workflows.research.contracts import FinalOutput
 from podium.workflows.research.evidence import passage_of
-from podium.workflows.research.measures.markup import blocks_of, without_citations
+from podium.workflows.research.measures.markup import blocks_of
 from podium.workflows.research.measures.seo import description_of
 from podium.workflows.research.telling import (
     PHASES,
@@ -30,6 +31,8 @@ from podium.workflows.research.telling import (
     rows,
     sources_of,
 )
+
+_CITED = re.compile(r"\s*\[[\d, ]+\]")
 
 
 def to_page(
@@ -63,7 +66,7 @@ def to_page(
 def _parts(content: str) -> list[str]:
     """The article's own sections; the references are made by us and stand elsewhere."""
     return [
-        without_citations(one.text) for one in blocks_of(content)
+        _CITED.sub("", one.text) for one in blocks_of(content)
         if one.kind == "heading" and one.level == 2 and one.text != "References"
     ]  # fmt: skip
 
