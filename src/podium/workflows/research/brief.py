@@ -64,6 +64,13 @@ def read_brief(request: Any, options: Mapping[str, Any]) -> tuple[Brief, dict[st
     return Brief.model_validate(checked), places
 
 
+def recorded_brief(topic: str, options: Mapping[str, Any]) -> Brief:
+    """The brief out of a run's own options. It was checked before the run started; a folder that is gone
+    since does not matter to a run that is only looked at again."""
+    fields = {name: options[name] for name in FIELDS if name in options}
+    return Brief.model_validate({**fields, "topic": topic, "sources": _enabled(options)})
+
+
 def _from_request(request: Any) -> dict[str, Any]:
     """A program may give the whole brief in the place of a topic."""
     if isinstance(request, Brief):

@@ -11,7 +11,7 @@ from podium.agents.ask import Run
 from podium.engine.workflow import Outcome, Partial, Prepared, Workflow
 from podium.errors import BudgetExhaustedError
 from podium.workflows.research import rehearsal
-from podium.workflows.research.brief import BriefError, read_brief
+from podium.workflows.research.brief import BriefError, read_brief, recorded_brief
 from podium.workflows.research.clock import Clock, WallClock
 from podium.workflows.research.ending import close, fail, finish, reject
 from podium.workflows.research.estimate import estimate, total
@@ -60,7 +60,7 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         the article. Below --min-quality it is planned anew, at most twice. Money and time have defaults here:
         $5 (0.50 to 50) and 20 minutes (60 s to 2 h).
         """
-        wanted, places = read_brief(
+        wanted = recorded_brief(
             request,
             {
                 "content_type": content_type, "length": length, "tone": tone, "depth": depth,
@@ -69,7 +69,7 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
                 "online": online, "max_usd": max_usd, "time_limit": time_limit,
             },
         )  # fmt: skip
-        library = open_library(run.settings, places["corpus"], places["online"])
+        library = open_library(run.settings, corpus, bool(online))
         seal = await run.step("seal", _draw_seal)
         study = Study(run, wanted, library, clock or WallClock(), seal)
         return await _pursue(study)

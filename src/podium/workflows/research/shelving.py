@@ -60,10 +60,11 @@ async def keep(study: Study, key: str, found: Found, text: Retrieved, *, rank: i
 
 
 async def take_texts(study: Study, texts: Texts) -> None:
-    """What the scraper has read."""
-    for nth, (key, text) in enumerate(texts.texts.items()):
-        if text.text.strip():
-            await keep(study, key, study.found[key], text, rank=nth, whole=True)
+    """What the scraper has read. The snippets stay in the log, under the same names in another branch."""
+    async with study.run.branch("texts"):
+        for nth, (key, text) in enumerate(texts.texts.items()):
+            if text.text.strip():
+                await keep(study, key, study.found[key], text, rank=nth, whole=True)
     for trouble in texts.troubles:
         study.warn(trouble)
 
