@@ -12,7 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from podium.report.costs import price_word
-from podium.report.prose import prose
+from podium.report.prose import kept_html, prose
 from podium.report.words import amount, count, duration, money, one_line, safe, size
 
 
@@ -28,7 +28,7 @@ def templates_of(package: str) -> Environment:
     filters: dict[str, Any] = {
         "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
         "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
-        "prose": prose,
+        "prose": prose, "kept_html": kept_html,
     }  # fmt: skip
     environment.filters.update(filters)
     return environment

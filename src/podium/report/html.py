@@ -30,8 +30,8 @@ SIGNS = {
 }  # fmt: skip
 
 
-def to_html(facts: Facts, sections: Sequence[Section] = ()) -> str:
-    """A self-contained page."""
+def to_html(facts: Facts, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
+    """A self-contained page. `answer` shows the deliverable where plain Markdown cannot."""
     page = templates_of("podium.report").get_template("report.html")
     has_data = facts.deliverable is None and facts.output is not None
     return page.render(
@@ -39,10 +39,11 @@ def to_html(facts: Facts, sections: Sequence[Section] = ()) -> str:
         rehearsal=facts.rehearsal,
         title=shorten(one_line(facts.request), 120),
         request=shorten(safe(facts.request), LONGEST_REQUEST),
-        answer=prose(facts.deliverable) if facts.deliverable else None,
+        answer=prose(facts.deliverable) if facts.deliverable and answer is None else None,
+        shown=_rendered(answer) if answer is not None else None,
         data=safe(pretty(facts.output)) if has_data else "",
         sections=[(section.title, _rendered(section)) for section in sections],
-        styles=[Markup(_source(section)) for section in sections if section.style],
+        styles=[Markup(style) for style in dict.fromkeys(_styles(sections, answer))],
         bars=bars(facts.steps),
         steps=telling_steps(facts.steps),
         artifacts=facts.artifacts[:MOST_ARTIFACTS],
@@ -55,6 +56,12 @@ def to_html(facts: Facts, sections: Sequence[Section] = ()) -> str:
 def _rendered(section: Section) -> Markup:
     page = templates_of(section.package).get_template(section.template)
     return Markup(page.render(data=section.data, **section.context))
+
+
+def _styles(sections: Sequence[Section], answer: Section | None) -> list[str]:
+    """Each file of CSS that is needed."""
+    needed = [answer, *sections] if answer is not None else sections
+    return [_source(section) for section in needed if section.style]
 
 
 def _source(section: Section) -> str:

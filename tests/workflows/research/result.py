@@ -147,7 +147,7 @@ def result(markdown: str = ARTICLE, style: str = "numeric", **changed: Any) -> F
         "system_notes": ["Generated after 2 iterations to meet the quality threshold."],
         "warnings": ["News search unavailable: the feed did not answer.", "SEO optimization unavailable."],
         "phase_history": [
-            PhaseEntry.model_validate({"from": before, "to": after, "timestamp": "2026-11-15T10:00:00Z"})
+            PhaseEntry(from_=before, to=after, timestamp="2026-11-15T10:00:00Z")
             for before, after in zip(["", *names], names, strict=False)
         ],
         "plan_history": [

@@ -11,12 +11,9 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-import nh3
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from markupsafe import Markup
 
-from podium.brain.words import word_set
 from podium.report.frame import templates_of
 from podium.report.prose import prose
 from podium.workflows.research.contracts import Claim, Source
@@ -25,17 +22,10 @@ from podium.workflows.research.measures.claims import Mark, marks_of
 from podium.workflows.research.measures.links import web_address
 from podium.workflows.research.measures.markup import CLOSE, OPEN, cleaned, understands_citations
 from podium.workflows.research.measures.styles import STYLES, Entry, references, render
+from podium.workflows.research.telling import SIGNS, VERDICTS
 
 PACKAGE = "podium.workflows.research"
 REFERENCES = "References"
-SIGNS = {"verified": "✓", "unverified": "?", "contradicted": "✗", "": "·"}
-"""How a verdict looks besides its word."""
-VERDICTS = {
-    "verified": "verified",
-    "unverified": "not verified",
-    "contradicted": "contradicted",
-    "": "not checked",
-}
 _PLACE = re.compile(f"([ \\t]?){OPEN}(\\d+){CLOSE}")
 _TITLE = re.compile(r"\A\s*<h1>.*?</h1>\s*", re.DOTALL)
 _SECTION = re.compile(r"<h2>")
@@ -114,47 +104,3 @@ def _first_marks(marks: Sequence[Mark], cards: Mapping[str, Card]) -> dict[int, 
         if mark.sentence in cards:
             found.setdefault(cards[mark.sentence].number, number)
     return found
-
-
-# ── shown again ──────────────────────────────────────────────────────────────────────────────────
-
-_TAGS = set(
-    word_set(
-        "a b blockquote br cite code del div em h2 h3 h4 h5 h6 hr i li mark ol p pre s section span strong"
-        " sub sup table tbody td th thead tr ul"
-    )
-)
-_CLASSES = word_set(
-    "article back cards card cite claim evidence from group kind label mark one passage prose quiet reason"
-    " references sign verdict verified unverified contradicted unchecked"
-)
-_NAMES = re.compile(r"[ce]\d{1,6}|part-\d{1,6}|evidence|references")
-_ATTRIBUTES = {
-    "*": {"class", "id", "aria-label", "tabindex"}, "a": {"href", "title"}, "td": {"align"}, "th": {"align"},
-    "ol": {"start"}, "span": {"aria-hidden"},
-}  # fmt: skip
-
-
-def shown_again(html: str) -> Markup:
-    """The article's HTML out of a log, made safe once more: a log can be edited by anybody."""
-    clean = nh3.clean(
-        html,
-        tags=_TAGS,
-        attributes=_ATTRIBUTES,
-        attribute_filter=_kept,
-        url_schemes={"http", "https"},
-        link_rel="noopener noreferrer nofollow",
-    )
-    return Markup(clean)
-
-
-def _kept(tag: str, name: str, value: str) -> str | None:
-    if name == "class":
-        return " ".join(word for word in value.split() if word in _CLASSES) or None
-    if name == "id":
-        return value if _NAMES.fullmatch(value) else None
-    if name == "href" and not value.startswith(("http://", "https://")):
-        return value if value.startswith("#") and _NAMES.fullmatch(value[1:]) else None
-    if name == "tabindex":
-        return "-1"
-    return value

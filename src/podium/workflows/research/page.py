@@ -3,6 +3,7 @@ read, and how it came about. No script, nothing remote, light, dark, on a phone 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,14 +11,17 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from podium.report.frame import templates_of
+from podium.report.prose import kept_html
 from podium.report.words import one_line
-from podium.workflows.research.article import PACKAGE, SIGNS, VERDICTS, shown_again
+from podium.workflows.research.article import PACKAGE
 from podium.workflows.research.contracts import FinalOutput
 from podium.workflows.research.evidence import passage_of
-from podium.workflows.research.measures.markup import blocks_of, without_citations
+from podium.workflows.research.measures.markup import blocks_of
 from podium.workflows.research.measures.seo import description_of
 from podium.workflows.research.telling import (
     PHASES,
+    SIGNS,
+    VERDICTS,
     Data,
     checks_of,
     contradictions_of,
@@ -27,6 +31,8 @@ from podium.workflows.research.telling import (
     rows,
     sources_of,
 )
+
+_CITED = re.compile(r"\s*\[[\d, ]+\]")
 
 
 def to_page(
@@ -47,7 +53,7 @@ def to_page(
         rehearsal=rehearsal, models=list(models), status=output.status,
         description=description_of(content), words=article.word_count if article else 0,
         minutes=article.reading_time if article else 0,
-        article=shown_again(article.html) if article else "There is no article.",
+        article=kept_html(article.html) if article else "There is no article.",
         parts=_parts(content), warnings=list(output.warnings), notes=list(output.system_notes),
         sources=data["sources"], quality=output.quality.overall if output.quality else None,
         checks=checks_of(data), metrics=output.metrics,
@@ -60,7 +66,7 @@ def to_page(
 def _parts(content: str) -> list[str]:
     """The article's own sections; the references are made by us and stand elsewhere."""
     return [
-        without_citations(one.text) for one in blocks_of(content)
+        _CITED.sub("", one.text) for one in blocks_of(content)
         if one.kind == "heading" and one.level == 2 and one.text != "References"
     ]  # fmt: skip
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from podium.workflows.research.folding import AgentState
 from podium.workflows.research.measures.links import site_of, web_address
 from podium.workflows.research.policy import WEIGHTS, WORKERS
 
@@ -21,6 +22,19 @@ MEANINGS = {
     "factual": "claims that a source confirms",
     "writing": "grammar, readability and tone",
 }
+SIGNS = {"verified": "✓", "unverified": "?", "contradicted": "✗", "": "·"}
+"""How a verdict looks besides its word."""
+VERDICTS = {
+    "verified": "verified",
+    "unverified": "not verified",
+    "contradicted": "contradicted",
+    "": "not checked",
+}
+STATUSES = {
+    "pending": "○", "running": "●", "completed": "✓", "kept": "=", "skipped": "!", "failed": "✗",
+    "stopped": "■",
+}  # fmt: skip
+"""How far a worker came."""
 PHASES = {
     "initialized": "start", "planning": "plan", "strategy": "strategy", "executing": "work",
     "evaluating": "evaluation", "re_planning": "new plan", "merging": "merge", "completed": "done",
@@ -143,3 +157,20 @@ def checks_of(output: Any) -> Data:
 def kinds_of(sources: Sequence[Data]) -> dict[str, int]:
     """How many sources of each kind, the most frequent first."""
     return dict(Counter(str(one.get("kind")) for one in sources).most_common())
+
+
+def workers_of(state: AgentState, *, alive: bool) -> list[Data]:
+    """Everybody who worked, in the order in which they began."""
+    told: list[Data] = []
+    for task in state.all_tasks:
+        status = "kept" if task.kept else task.status
+        status = "stopped" if status == "running" and not alive else status
+        told.append(
+            {
+                "iteration": task.iteration, "worker": task.worker, "name": label_of(task.worker),
+                "category": task.category, "status": status, "sign": STATUSES.get(status, "·"),
+                "attempts": task.attempts, "error": task.error, "cost": task.charge.usd,
+                "fallback": label_of(task.fallback) if task.fallback else "",
+            }
+        )  # fmt: skip
+    return told
