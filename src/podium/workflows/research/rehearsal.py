@@ -207,13 +207,15 @@ def _shares(ids: Sequence[str], parts: int) -> list[list[str]]:
 
 @rehearses("research", "fact_check")
 def rehearse_fact_check(call: Call) -> dict[str, Any]:
-    """Look the claims up in the passages: the same words, or nearly the same, in a source that is cited."""
-    found = passages_in(call.prompt)
+    """Look the claims up in the passages: the same words, or nearly the same, in a source that is cited. A
+    first look misses one in five, so that there is something to do better."""
+    found, tries = passages_in(call.prompt), _iteration(call)
     checks: list[dict[str, Any]] = []
     for claim, cited, text in _CLAIM.findall(section_of(call.prompt, "Claims")):
         own = [one for one in found if one.source in cited.split(", ")]
         match = max(own, key=lambda one: alike(one.text, text), default=None)
-        if match is not None and alike(match.text, text) >= 0.6:
+        seen = tries > 1 or number(text) % 5
+        if match is not None and seen and alike(match.text, text) >= 0.6:
             checks.append({"claim_id": claim, "verdict": "verified", "source_id": match.source,
                            "quote": match.text, "reason": f"{LABEL} the words stand there"})  # fmt: skip
         else:
@@ -242,8 +244,8 @@ def rehearse_edit(call: Call) -> dict[str, Any]:
 def rehearse_judgement(call: Call) -> dict[str, Any]:
     """A first version leaves something out; the next ones leave out less."""
     tries, topic = _iteration(call), _topic(call)
-    coverage = min(0.70 + number(topic, "coverage") % 16 / 100 + 0.08 * (tries - 1), 0.96)
-    tone = min(0.80 + number(topic, "tone") % 12 / 100 + 0.04 * (tries - 1), 0.96)
+    coverage = min(0.58 + number(topic, "coverage") % 16 / 100 + 0.14 * (tries - 1), 0.96)
+    tone = min(0.72 + number(topic, "tone") % 12 / 100 + 0.08 * (tries - 1), 0.96)
     aspect = pick(ASPECTS, topic)
     return {
         "coverage": round(coverage, 2),
