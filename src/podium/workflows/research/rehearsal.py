@@ -107,7 +107,7 @@ def rehearse_article(call: Call) -> str:
     room = words - sum(len(part.split()) for part in parts) - 60
     parts += _sections(found, room)
     if "Somebody else writes the conclusion" not in call.prompt:
-        parts.append(f"## Conclusion\n\n{_ending(topic, found)}")
+        parts.append(f"## Conclusion\n\n{_summing_up(topic)}")
     return "\n\n".join(parts)
 
 
@@ -118,8 +118,7 @@ def rehearse_introduction(call: Call) -> str:
 
 @rehearses("research", "write_conclusion")
 def rehearse_conclusion(call: Call) -> str:
-    cited = re.findall(r"\[@(s\d+)\]", call.prompt)
-    return f"{LABEL} {_summing_up(_topic(call), cited)}"
+    return f"{LABEL} {_summing_up(_topic(call))}"
 
 
 def _opening(topic: str, found: Sequence[Passage]) -> str:
@@ -131,14 +130,9 @@ def _opening(topic: str, found: Sequence[Passage]) -> str:
     return f"{told} {first.text} [@{first.source}]" if first else told
 
 
-def _ending(topic: str, found: Sequence[Passage]) -> str:
-    return _summing_up(topic, [one.source for one in found])
-
-
-def _summing_up(topic: str, cited: Sequence[str]) -> str:
-    most = list(dict.fromkeys(cited))
+def _summing_up(topic: str) -> str:
     return (
-        f"This is what {len(most)} sources say about {topic.rstrip('?.!')}. Where they differ, the text "
+        f"This is what the sources say about {topic.rstrip('?.!')}. Where they differ, the text "
         "names both sides and leaves the choice to its reader. A real writer would weigh them here."
     )
 
