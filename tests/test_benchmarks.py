@@ -10,6 +10,8 @@ from benchmarks.asking import Asked
 from benchmarks.asking import measure as measure_asking
 from benchmarks.brain import measure as measure_brain
 from benchmarks.common import FULL, QUICK, WORKLOADS
+from benchmarks.corpus import Costs, goals
+from benchmarks.corpus import measure as measure_corpus
 from benchmarks.machine import file_system
 from benchmarks.orchestration import ideal
 from benchmarks.orchestration import measure as measure_tree
@@ -97,3 +99,23 @@ async def test_a_department_s_brain_work_is_measured(tmp_path: Path) -> None:
     assert found.facts == 50
     assert found.first >= found.names > 0
     assert found.whole == found.search + found.names + found.contradictions
+
+
+async def test_a_corpus_is_measured_beside_a_plain_scan(tmp_path: Path) -> None:
+    found = await measure_corpus(40, tmp_path)
+    assert found.documents == 40
+    assert found.worst_ms >= found.search_ms > 0
+    assert min(found.per_second, found.again_ms, found.scan_ms) > 0
+
+
+@pytest.mark.parametrize(
+    ("cost", "told"),
+    [
+        (Costs(10_000, 300.0, 400.0, 10.0, 49.9, 2_000.0), "met"),
+        (Costs(10_000, 299.9, 400.0, 10.0, 49.9, 2_000.0), "missed"),
+        (Costs(10_000, 300.0, 400.0, 10.0, 50.0, 2_000.0), "missed"),
+        (Costs(1_000, 10.0, 400.0, 99.0, 99.0, 2_000.0), ""),
+    ],
+)
+def test_a_corpus_has_goals_at_ten_thousand_documents(cost: Costs, told: str) -> None:
+    assert goals(cost) == told

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Any, cast
 
 import yaml
 
-from podium.tools.documents.document import Document, kept
+from podium.tools.documents.document import MAX_AUTHORS, Document, kept
 
 MAX_FRONT_MATTER = 4_000
+MAX_BRACKETS = 100
+"""Lists and tables in front matter; thousands within each other keep a YAML reader busy for seconds."""
+_OPENING = re.compile(r"[\[{]")
 _FENCED = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,300}?)[ \t#]*$|^(.{1,200})\n=+[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"(title|date|published|authors?|by|source|publisher):[ \t]*(.{0,500})", re.IGNORECASE)
@@ -32,8 +36,8 @@ def read_markdown(source: str) -> Document:
     source = source.replace("\r\n", "\n")
     fields, body = _front_matter(source)
     heading = _HEADING.search(body[:20_000])
-    title = str(fields.get("title") or "") or ((heading[1] or heading[2]) if heading else "")
-    published = fields.get("date") or fields.get("published") or ""
+    title = _scalar(fields.get("title")) or ((heading[1] or heading[2]) if heading else "")
+    published = _scalar(fields.get("date")) or _scalar(fields.get("published"))
     return kept(body, title, published, _names(fields))
 
 
@@ -57,7 +61,7 @@ def read_text(source: str) -> Document:
 def _front_matter(source: str) -> tuple[dict[str, Any], str]:
     """The fields between `---` lines, and the rest; what is no such table is text like any other."""
     found = _FENCED.match(source[: MAX_FRONT_MATTER + 10])
-    if found is None:
+    if found is None or len(_OPENING.findall(found[1])) > MAX_BRACKETS:
         return {}, source
     try:
         fields = yaml.safe_load(found[1])
@@ -73,16 +77,17 @@ def _names(fields: dict[str, Any]) -> list[str]:
     for key in ("authors", "author", "by", "publisher", "source"):
         value = fields.get(key)
         if isinstance(value, list):
-            return [_name(one) for one in cast("list[Any]", value)]
-        if isinstance(value, dict):
-            return [_name(cast("Any", value))]
-        if value:
-            return _AND.split(str(value)) if key == "authors" else [str(value)]
+            return [_name(one) for one in cast("list[Any]", value)[:MAX_AUTHORS]]
+        if name := _name(value):
+            return _AND.split(name) if key == "authors" else [name]
     return []
 
 
 def _name(value: Any) -> str:
     """`{name: …}` is how some tools write an author."""
-    if isinstance(value, dict):
-        return str(cast("dict[str, Any]", value).get("name", ""))
-    return str(value)
+    return _scalar(cast("dict[str, Any]", value).get("name") if isinstance(value, dict) else value)
+
+
+def _scalar(value: Any) -> str:
+    """A single value as text. Lists are none: written out, lists of the same lists fill all memory."""
+    return str(value) if isinstance(value, (str, int, float, date)) else ""
