@@ -42,11 +42,10 @@ def _name(source: Data) -> str:
 def _doubts(data: Data) -> Iterator[str]:
     yield f"{data['verdicts'].get('verified', 0)} of {count(data['claims'], 'claim')} verified.\n"
     for one in data["doubtful"]:
-        verdict = str(one.get("verdict"))
-        reason = f" ({cell(str(one['reason']), 300)})" if one.get("reason") else ""
-        nobody = "" if one.get("source_ids") else "; it cites nobody"
-        told = f"{SIGNS.get(verdict, '·')} {VERDICTS.get(verdict, verdict)}{nobody}"
-        yield f"- {told}: {cell(str(one.get('text', '')), 400)}{reason}"
+        reason = f" ({cell(one['reason'], 300)})" if one["reason"] else ""
+        nobody = "" if one["cites"] else "; it cites nobody"
+        told = f"{SIGNS.get(one['verdict'], '·')} {VERDICTS.get(one['verdict'], 'not checked')}{nobody}"
+        yield f"- {told}: {cell(one['text'], 400)}{reason}"
 
 
 def _sources(data: list[Data]) -> Iterator[str]:
@@ -54,9 +53,9 @@ def _sources(data: list[Data]) -> Iterator[str]:
     yield "|--:|---|---|---|---|---|"
     for one in data:
         where = f"<{one['link']}>" if one["link"] else cell(one["place"], 160)
-        cells = [str(one["number"] or "–"), cell(str(one.get("title") or "Untitled"), 200)]
-        cells += [cell(str(one.get("kind", "")), 20), cell(str(one.get("published") or "no date"), 40), where]
-        yield "| " + " | ".join([*cells, cell(str(one.get("provider", "")), 40)]) + " |"
+        cells = [str(one["number"] or "–"), cell(one["title"] or "Untitled", 200)]
+        cells += [cell(one["kind"], 20), cell(one["published"] or "no date", 40), where]
+        yield "| " + " | ".join([*cells, cell(one["provider"], 40)]) + " |"
 
 
 def _iterations(data: list[Data]) -> Iterator[str]:

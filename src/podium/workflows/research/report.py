@@ -77,8 +77,11 @@ class ResearchPresentation(Presentation):
         return " · ".join(told)
 
     def deliverable(self, output: Any) -> str | None:
+        """A run that failed has at most a draft; without one, its sources and workers tell what there is."""
         self._output = output
         text = part(output, "article").get("content")
+        if text is None and (found := part(output, "partial_results")):
+            text = found.get("article") or ""
         return text if isinstance(text, str) else None
 
     def answer(self, output: Any) -> Section | None:

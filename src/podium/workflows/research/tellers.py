@@ -70,23 +70,25 @@ def _completed(data: events.WorkerCompleted, state: AgentState) -> Line:
 def _gist(result: dict[str, Any]) -> Iterator[str]:
     """What a worker gave, in the words of its trade; a key that nobody knows is not told."""
     counted = {
-        "found": "found", "read": "read in full", "snippets": "only by their snippet", "points": "points",
-        "sections": "sections", "summaries": "summaries", "insights": "insights", "word_count": "words",
+        "found": "found", "read": "read in full", "snippets": "only by their snippet",
+        "summaries": "summarised", "word_count": "words",
     }  # fmt: skip
+    nouns = {"points": "point", "sections": "section", "insights": "insight"}
     yield from (f"{result[key]:,} {word}" for key, word in counted.items() if _is_count(result.get(key)))
+    yield from (count(result[key], word) for key, word in nouns.items() if _is_count(result.get(key)))
     if isinstance(result.get("cites"), list):
         yield f"cites {count(len(result['cites']), 'source')}"
     if _is_count(result.get("claims")):
         yield f"{result.get('verified', 0)} of {count(result['claims'], 'claim')} verified"
-    if result.get("contradictions"):
+    if _is_count(result.get("contradictions")) and result["contradictions"]:
         yield count(result["contradictions"], "contradiction")
     shares = {"grammar": "grammar", "quality": "accuracy", "score": "score", "share": "copied"}
     for key, word in shares.items():
         if isinstance(result.get(key), float | int):
             yield f"{word} {result[key]:.0%}"
-    if isinstance(result.get("flesch"), float | int):
-        yield f"Flesch {result['flesch']:.0f}, grade {result.get('grade') or 0:.0f}"
-    if result.get("missing"):
+    if isinstance(result.get("flesch"), float | int) and isinstance(result.get("grade"), float | int):
+        yield f"Flesch {result['flesch']:.0f}, grade {result['grade']:.0f}"
+    if isinstance(result.get("missing"), list) and result["missing"]:
         yield f"{count(len(result['missing']), 'sentence')} without a citation"
 
 
@@ -112,7 +114,9 @@ def _failed(data: events.WorkerFailed, state: AgentState) -> Line:
 
 def _evaluated(data: events.Evaluated, state: AgentState) -> Line:
     good = data.quality >= data.threshold
-    parts = " · ".join(f"{NAMES.get(key, key).lower()} {value:.2f}" for key, value in data.components.items())
+    parts = " · ".join(
+        f"{NAMES.get(key, one_line(key, 40)).lower()} {value:.2f}" for key, value in data.components.items()
+    )
     low = f"; {one_line(' '.join(data.feedback[:2]), 200)}" if data.feedback and not good else ""
     figures = (f"{data.quality:.2f} of {data.threshold:.2f}",)
     return Line(f"Quality: {parts}{low}", "result" if good else "warning", figures, "✓" if good else "!")

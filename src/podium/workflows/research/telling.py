@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from podium.report.words import one_line
 from podium.workflows.research.folding import AgentState
 from podium.workflows.research.measures.links import site_of, web_address
 from podium.workflows.research.policy import WEIGHTS, WORKERS
@@ -58,7 +59,7 @@ def part(data: Any, key: str) -> Data:
 
 def label_of(worker: str) -> str:
     known = WORKERS.get(worker)
-    return known.label if known else worker
+    return known.label if known else one_line(worker, 60)
 
 
 def quality_of(
@@ -114,18 +115,28 @@ def iterations_of(entries: Sequence[Data], threshold: float) -> list[Data]:
 
 
 def sources_of(output: Any) -> list[Data]:
-    """All sources, those that are cited first and in the order of citation."""
+    """All sources, those that are cited first and in the order of citation. A failed run has them too."""
     cited = [str(one) for one in part(output, "article").get("cited") or ()]
     used = Counter(str(one) for claim in rows(output, "claims") for one in claim.get("source_ids") or ())
-    found = [
-        one | {
-            "number": cited.index(one["id"]) + 1 if one.get("id") in cited else None,
-            "link": web_address(str(one.get("url", ""))), "site": site_of(str(one.get("url", ""))),
-            "place": str(one.get("url", "")).removeprefix("corpus:"), "claims": used[str(one.get("id"))],
-        }
-        for one in rows(output, "sources")
-    ]  # fmt: skip
+    listed = rows(output, "sources") or rows(part(output, "partial_results"), "sources")
+    found = [_source(one, cited, used) for one in listed]
     return sorted(found, key=lambda one: one["number"] or len(cited) + 1)
+
+
+def _source(data: Data, cited: list[str], used: Counter[str]) -> Data:
+    texts = ("id", "title", "url", "kind", "published", "provider", "retrieved_at", "sha256")
+    told: Data = {key: str(data.get(key) or "") for key in texts}
+    relevance = data.get("relevance")
+    return told | {
+        "authors": [str(one) for one in data.get("authors") or ()],
+        "relevance": min(max(relevance, 0.0), 1.0) if isinstance(relevance, float | int) else 0.0,
+        "full_text": bool(data.get("full_text", True)),
+        "number": cited.index(told["id"]) + 1 if told["id"] in cited else None,
+        "link": web_address(told["url"]),
+        "site": site_of(told["url"]),
+        "place": told["url"].removeprefix("corpus:"),
+        "claims": used[told["id"]],
+    }
 
 
 def contradictions_of(output: Any, passages: Sequence[Sequence[Data]] = ()) -> list[Data]:
@@ -146,11 +157,15 @@ def contradictions_of(output: Any, passages: Sequence[Sequence[Data]] = ()) -> l
 
 def checks_of(output: Any) -> Data:
     """How many claims were verified, and those that cite nobody or were not confirmed."""
-    claims = rows(output, "claims")
+    claims = [
+        {key: str(one.get(key) or "") for key in ("verdict", "text", "reason")}
+        | {"cites": bool(one.get("source_ids"))}
+        for one in rows(output, "claims")
+    ]
     return {
         "claims": len(claims),
-        "verdicts": dict(Counter(str(one.get("verdict")) for one in claims)),
-        "doubtful": [one for one in claims if one.get("verdict") != "verified"],
+        "verdicts": dict(Counter(one["verdict"] for one in claims)),
+        "doubtful": [one for one in claims if one["verdict"] != "verified"],
     }
 
 
