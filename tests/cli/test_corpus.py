@@ -99,3 +99,26 @@ def test_the_index_lies_beside_the_store(podium: Shell, tmp_path: Path) -> None:
     podium("corpus", "add", "docs", "--store", "elsewhere/other.sqlite")
     assert len(list((tmp_path / "elsewhere" / "other.sqlite.corpora").glob("*.sqlite"))) == 1
     assert "There is no corpus yet." in podium("corpus", "list").out
+
+
+def test_on_a_terminal_a_long_reading_shows_how_far_it_has_come(podium: Shell, tmp_path: Path) -> None:
+    folder_with(tmp_path / "docs", **{f"n{n}_dot_md": f"Note {n}" for n in range(600)})
+    terminal = podium.terminal("corpus", "add", "docs")
+    assert terminal.wait() == 0
+    assert "Reading: 256 of 600 files" in terminal.seen
+    assert "docs  600 documents" in terminal.seen
+    again = podium.terminal("corpus", "add", "docs")
+    assert again.wait() == 0
+    assert "Reading" not in again.seen
+
+
+def test_ctrl_c_ends_an_indexing_and_the_next_one_goes_on(podium: Shell, tmp_path: Path) -> None:
+    folder_with(tmp_path / "docs", **{f"n{n}_dot_md": f"Note {n}" for n in range(5_000)})
+    terminal = podium.terminal("corpus", "add", "docs")
+    terminal.until("Reading: 256 of 5,000 files")
+    terminal.interrupt()
+    assert terminal.wait() == 130
+    assert "Traceback" not in terminal.seen
+    added = podium("corpus", "add", "docs", "--json").json
+    assert added["documents"] == 5_000
+    assert added["added"] < 5_000

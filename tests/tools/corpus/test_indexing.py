@@ -73,9 +73,11 @@ async def test_files_that_cannot_be_read_are_told_and_sink_nothing(tmp_path: Pat
     (docs / "link.md").symlink_to(tmp_path / "outside.md")
     (docs / "folder").symlink_to(tmp_path)
     os.mkfifo(docs / "pipe.md")
+    (docs / os.fsdecode(b"\xff.md")).write_text("A name of another time.")
     corpus = await open_corpus(docs, settings_in(tmp_path))
     assert corpus.documents == 1
     assert sorted(corpus.troubles) == [
+        "?.md: its name is not UTF-8.",
         "bad.pdf: it is not a PDF that can be read (PdfStreamError).",
         "empty.txt: it is empty.",
         "huge.txt is too large: over 10,000,000 bytes.",
@@ -176,6 +178,21 @@ async def test_an_indexing_that_was_killed_is_taken_up_where_it_was(tmp_path: Pa
     corpus = await open_corpus(docs, settings)
     assert (corpus.changes.added, corpus.documents) == (left, 600)
     assert len(await corpus.search("tides", 1_000)) == 600
+
+
+async def test_a_search_is_answered_while_another_process_indexes(tmp_path: Path) -> None:
+    docs = folder_with(tmp_path / "docs", a_dot_md=TIDES)
+    settings = settings_in(tmp_path)
+    corpus = await open_corpus(docs, settings)
+    folder_with(docs, **{f"n{number}_dot_md": f"Note {number} on winds" for number in range(600)})
+    process = _adding(docs, settings)
+    seen = {len(await corpus.search("winds", 1_000))}
+    while process.poll() is None:
+        assert [passage.path for passage in await corpus.search("low water")] == ["a.md"]
+        seen.add(len(await corpus.search("winds", 1_000)))
+    assert process.communicate()[0].strip() == "601"
+    assert len(await corpus.search("winds", 1_000)) == 600
+    assert seen <= {0, 256, 512, 600}, "only whole batches are seen"
 
 
 def _adding(docs: Path, settings: Settings) -> subprocess.Popen[str]:

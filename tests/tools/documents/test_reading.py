@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from podium.tools.documents.document import MAX_CHARACTERS, Document, iso_date
 from podium.tools.documents.reader import Reader, media_type_of
+from podium.tools.documents.readers import Readers
 from podium.tools.tool import ToolError
 from tests.tools.documents.pdfs import pdf
 
@@ -86,6 +89,13 @@ def test_text_is_read_in_the_encoding_it_is_in(reader: Reader, encoding: str) ->
     assert reader.read("Käse – für alle".encode(encoding), "text/plain").text == "Käse – für alle"
 
 
+def test_a_page_is_read_in_the_encoding_that_it_names(reader: Reader) -> None:
+    page = '<html><head><meta charset="shift_jis"><title>水温</title></head><body><p>お湯</p></body></html>'
+    assert reader.read(page.encode("shift_jis"), "text/html").title == "水温"
+    wrong = page.replace("shift_jis", "no-such-code").replace("水温", "Käse").replace("お湯", "x")
+    assert reader.read(wrong.encode("cp1252"), "text/html").title == "Käse"
+
+
 def test_control_characters_and_lone_surrogates_do_not_reach_the_text(reader: Reader) -> None:
     assert reader.read(b"a\x1b[31mb\x02c\tand\r\nmore", "text/plain").text == "a[31mbc\tand\nmore"
 
@@ -155,6 +165,26 @@ def test_a_reader_that_died_is_started_again(reader: Reader) -> None:
         own.read(pdf("x"), "application/pdf")
         own.close()
         assert own.read(pdf("Low water."), "application/pdf").text == "Low water."
+
+
+def test_a_page_that_keeps_its_reader_busy_for_ever_is_given_up() -> None:
+    with Reader(seconds=2) as hasty, pytest.raises(ToolError, match="took longer than 2 s"):
+        hasty.read(b"<html><body>" + b"<!--" * 500_000, "text/html")
+
+
+def test_readers_are_shared_and_their_processes_end_when_nobody_reads() -> None:
+    def children() -> set[str]:
+        lists = Path("/proc/self/task").glob("*/children")
+        return {pid for one in lists for pid in one.read_text().split()}
+
+    def read(number: int) -> str:
+        return shared.read(pdf(f"Page {number}."), "application/pdf").text
+
+    before, shared = children(), Readers(most=2)
+    with ThreadPoolExecutor(6) as threads:
+        texts = threads.map(read, range(12))
+    assert list(texts) == [f"Page {n}." for n in range(12)]
+    assert children() == before
 
 
 def test_only_as_much_is_kept_as_may_be_and_that_is_noted(reader: Reader) -> None:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from podium.cli.card import say_line, say_prose
 from podium.cli.flags import AsJson, StoreUrl, whole_number
 from podium.cli.table import print_table
-from podium.cli.terminal import out, print_json, say
+from podium.cli.terminal import err, out, print_json, say
 from podium.errors import UsageError
 from podium.report.words import amount, count, one_line
 from podium.settings import Settings
@@ -23,6 +23,8 @@ from podium.tools.tool import ToolError
 
 NONE_YET = "There is no corpus yet."
 HOW = "Make one with `podium corpus add FOLDER`."
+SLOW = 500
+"""Files from which on reading them takes long enough to show how far it has come."""
 MOST_TOLD = 20
 """Files that could not be read, before the rest is only counted."""
 
@@ -45,7 +47,7 @@ async def add(
     settings = Settings.load(store=store)
     await _check_name(name, folder, settings)
     try:
-        corpus = await open_corpus(folder, settings, name=name)
+        corpus = await open_corpus(folder, settings, name=name, progress=_progress)
         shelved = await aside(find_corpus, str(corpus.folder), settings)
     except ToolError as error:
         raise UsageError(str(error), hint="Name a folder with documents.") from error
@@ -126,6 +128,13 @@ async def remove(reference: Reference, /, *, store: StoreUrl = None, json: AsJso
     else:
         say(f"The index of {one_line(chosen.name)} is removed; {chosen.folder} is untouched.")
     return 0
+
+
+def _progress(read: int, all_: int) -> None:
+    """How far it has come, in one line that goes away; only where somebody watches."""
+    if err().is_terminal and all_ > SLOW:
+        told = f"Reading: {read:,} of {all_:,} files"
+        err().print(told if read < all_ else " " * len(told), end="\r", style="dim")
 
 
 async def _check_name(name: str, folder: str, settings: Settings) -> None:

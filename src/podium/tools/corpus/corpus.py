@@ -13,7 +13,7 @@ import msgspec
 from podium.settings import Settings
 from podium.tools.aside import aside
 from podium.tools.corpus import index
-from podium.tools.corpus.indexing import Changes, update
+from podium.tools.corpus.indexing import Changes, Progress, update
 from podium.tools.corpus.searching import Passage, search
 from podium.tools.corpus.shelf import index_of
 from podium.tools.documents.document import Document
@@ -60,14 +60,21 @@ class Corpus:
         return await aside(_read, self._file, path)
 
 
-async def open_corpus(folder: Path | str, settings: Settings, *, name: str = "", at: str = "") -> Corpus:
+async def open_corpus(
+    folder: Path | str,
+    settings: Settings,
+    *,
+    name: str = "",
+    at: str = "",
+    progress: Progress | None = None,
+) -> Corpus:
     """The corpus of a folder, its index made or brought up to date; a `ToolError` if it is no folder.
 
-    `at` is the time to note, as ISO; a cancel stops the indexing after the batch that it is at.
+    `at` is the time to note, as ISO. A cancel stops the indexing; what it has done so far stays.
     """
     stop = threading.Event()
     try:
-        return await aside(_open, Path(folder), settings, name, at, stop)
+        return await aside(_open, Path(folder), settings, name, at, stop, progress)
     except asyncio.CancelledError:
         stop.set()
         raise
@@ -84,14 +91,16 @@ def path_of(url: str) -> str:
     return unquote(url.removeprefix(SCHEME))
 
 
-def _open(folder: Path, settings: Settings, name: str, at: str, stop: threading.Event) -> Corpus:
+def _open(
+    folder: Path, settings: Settings, name: str, at: str, stop: threading.Event, progress: Progress | None
+) -> Corpus:
     root = folder.expanduser().resolve()
     file = index_of(root, settings)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ToolError(f"{file.parent} cannot be made: {error.strerror}.") from error
-    return Corpus(root, file, update(file, root, name, at, stop))
+    return Corpus(root, file, update(file, root, name, at, stop, progress))
 
 
 def _search(file: Path, query: str, limit: int) -> list[Passage]:

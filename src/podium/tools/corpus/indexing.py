@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -42,19 +41,26 @@ class Changes(msgspec.Struct, frozen=True):
     """What could not be read, one sentence each."""
 
 
-def update(file: Path, folder: Path, name: str, at: str, stop: threading.Event) -> Changes:
+Progress = Callable[[int, int], None]
+"""Told how many of how many files were read, in the thread that reads."""
+
+
+def update(
+    file: Path, folder: Path, name: str, at: str, stop: threading.Event, progress: Progress | None = None
+) -> Changes:
     """Blocking. A second process that does the same waits, and then finds nothing left to do."""
     if not folder.is_dir():
         raise ToolError(f"{folder} is not a folder.")
     with index.locked(file):
         index.prepare(file)
-        with index.connected(file) as db, ExitStack() as stack:
+        with index.connected(file) as db:
             known = index.known_files(db)
             troubles, entries = _listed(Folder(folder))
             gone = sorted(known.keys() - {entry.path for entry in entries})
             index.remove(db, gone)
-            looked_at = [entry for entry in entries if _is_new(entry, known.get(entry.path))]
-            added, changed = _read_all(db, Folder(folder), looked_at, known, stop, stack)
+            fresh = [entry for entry in entries if _is_new(entry, known.get(entry.path))]
+            reading = _Reading(Folder(folder), known, stop, progress)
+            added, changed = reading.all_of(fresh, db)
             index.describe(db, folder, name, at or datetime.now(UTC).isoformat(timespec="seconds"))
             troubles += _told(db)
             count: int = db.execute("SELECT count(*) FROM document WHERE trouble = ''").fetchone()[0]
@@ -68,7 +74,10 @@ def _listed(folder: Folder) -> tuple[list[str], list[Entry]]:
         seen += 1
         if not media_type_of(entry.path) or entry.is_folder:
             continue
-        if entry.is_link:
+        shown = entry.path.encode("utf-8", "replace").decode()
+        if shown != entry.path:
+            troubles.append(f"{shown}: its name is not UTF-8.")
+        elif entry.is_link:
             troubles.append(f"{entry.path}: links are not followed.")
         else:
             entries.append(entry)
@@ -83,60 +92,63 @@ def _is_new(entry: Entry, known: Known | None) -> bool:
     return not same or (known is not None and INSTALL in known.trouble)
 
 
-def _read_all(
-    db: sqlite3.Connection,
-    folder: Folder,
-    entries: list[Entry],
-    known: dict[str, Known],
-    stop: threading.Event,
-    stack: ExitStack,
-) -> tuple[int, int]:
-    """Read and write batch by batch, so that an update that is interrupted keeps what it has done; how many
-    documents are new, and how many have changed."""
-    readers = [stack.enter_context(Reader()) for _ in range(READERS)]
-    threads = stack.enter_context(ThreadPoolExecutor(READERS, thread_name_prefix="podium-corpus"))
-    added = changed = 0
-    for batch in _batches(entries):
-        shares = [batch[place::READERS] for place in range(READERS)]
-        parts = threads.map(partial(_read_share, folder, known, stop), shares, readers)
-        read = [item for part in parts for item in part]
-        if stop.is_set():
-            raise ToolError("The indexing was stopped.")
-        index.touch(db, (item.entry for item in read if item.unchanged))
-        fresh = [item for item in read if not item.unchanged]
-        index.write(db, fresh)
-        good = [item.entry.path for item in fresh if not item.trouble]
-        before = sum(path in known and not known[path].trouble for path in good)
-        added, changed = added + len(good) - before, changed + before
-    return added, changed
-
-
 def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     rest = iter(entries)
     while batch := list(islice(rest, BATCH)):
         yield batch
 
 
-def _read_share(
-    folder: Folder, known: dict[str, Known], stop: threading.Event, entries: list[Entry], reader: Reader
-) -> list[Read]:
-    rest = takewhile(lambda _: not stop.is_set(), entries)
-    return [_read_one(entry, folder, reader, known.get(entry.path)) for entry in rest]
+class _Reading:
+    """Reads files and writes them into the index, batch by batch: an update that is interrupted keeps what it
+    has done."""
 
+    def __init__(
+        self, folder: Folder, known: dict[str, Known], stop: threading.Event, progress: Progress | None
+    ) -> None:
+        self._folder, self._known, self._stop, self._progress = folder, known, stop, progress
 
-def _read_one(entry: Entry, folder: Folder, reader: Reader, known: Known | None) -> Read:
-    kind, digest = media_type_of(entry.path), ""
-    try:
-        data = folder.read(entry.path)
-        digest = hashlib.sha256(data).hexdigest()
-        if known is not None and known.sha256 == digest and INSTALL not in known.trouble:
-            return Read(entry, digest, kind, Document(""), unchanged=True)
-        document = reader.read(data, kind)
-        if not document.text:
-            raise ToolError("it is empty")
-    except ToolError as error:
-        return Read(entry, digest, kind, Document(""), _sentence(entry.path, str(error)))
-    return Read(entry, digest, kind, document)
+    def all_of(self, entries: list[Entry], db: sqlite3.Connection) -> tuple[int, int]:
+        """How many documents are new, and how many have changed."""
+        added = changed = done = 0
+        with ExitStack() as stack:
+            readers = [stack.enter_context(Reader()) for _ in range(READERS)]
+            threads = stack.enter_context(ThreadPoolExecutor(READERS, thread_name_prefix="podium-corpus"))
+            for batch in _batches(entries):
+                shares = [batch[place::READERS] for place in range(READERS)]
+                read = [item for share in threads.map(self._share, shares, readers) for item in share]
+                if self._stop.is_set():
+                    raise ToolError("The indexing was stopped.")
+                good = self._write(read, db)
+                before = sum(path in self._known and not self._known[path].trouble for path in good)
+                added, changed, done = added + len(good) - before, changed + before, done + len(batch)
+                if self._progress is not None:
+                    self._progress(done, len(entries))
+        return added, changed
+
+    def _share(self, entries: list[Entry], reader: Reader) -> list[Read]:
+        return [self._one(entry, reader) for entry in entries if not self._stop.is_set()]
+
+    def _one(self, entry: Entry, reader: Reader) -> Read:
+        kind, digest = media_type_of(entry.path), ""
+        known = self._known.get(entry.path)
+        try:
+            data = self._folder.read(entry.path)
+            digest = hashlib.sha256(data).hexdigest()
+            if known is not None and known.sha256 == digest and INSTALL not in known.trouble:
+                return Read(entry, digest, kind, Document(""), unchanged=True)
+            document = reader.read(data, kind)
+            if not document.text:
+                raise ToolError("it is empty")
+        except ToolError as error:
+            return Read(entry, digest, kind, Document(""), _sentence(entry.path, str(error)))
+        return Read(entry, digest, kind, document)
+
+    def _write(self, read: list[Read], db: sqlite3.Connection) -> list[str]:
+        """The paths of those that can be found from now on."""
+        index.touch(db, (item.entry for item in read if item.unchanged))
+        fresh = [item for item in read if not item.unchanged]
+        index.write(db, fresh)
+        return [item.entry.path for item in fresh if not item.trouble]
 
 
 def _sentence(path: str, reason: str) -> str:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from podium.tools.documents.document import Document
-from podium.tools.documents.plain import decoded
+from podium.tools.documents.encoding import decoded
 from podium.tools.tool import ToolError
 
 CPU_SECONDS = 20

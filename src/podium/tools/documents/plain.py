@@ -21,16 +21,6 @@ _ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _AND = re.compile(r"\s*;\s*|\s+and\s+|\s*&\s*")
 
 
-def decoded(data: bytes) -> str:
-    """Bytes as text, in the encoding that they seem to be in."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:  # older files; every byte means something there
-        return data.decode("cp1252", "replace")
-
-
 def read_markdown(source: str) -> Document:
     """The body, with what the front matter says or else the first heading as title."""
     source = source.replace("\r\n", "\n")

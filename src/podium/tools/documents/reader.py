@@ -14,7 +14,8 @@ import msgspec
 from podium.settings import variable
 from podium.tools.documents.child import LENGTH, Answer, Asked
 from podium.tools.documents.document import Document
-from podium.tools.documents.plain import decoded, read_markdown, read_text
+from podium.tools.documents.encoding import decoded
+from podium.tools.documents.plain import read_markdown, read_text
 from podium.tools.tool import ToolError
 
 SECONDS = 20.0

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
+
+import msgspec
 
 from podium.tools.aside import aside
 from podium.tools.documents.document import Document, kept
-from podium.tools.documents.html import read_html
 from podium.tools.documents.plain import read_text
-from podium.tools.documents.reader import Reader
+from podium.tools.documents.readers import Readers
 from podium.tools.fetch import READABLE, Fetched, Fetcher
 from podium.tools.tool import ToolError
 
-READING_SECONDS = 20.0
 _TYPES = re.compile(
     rf"{READABLE.pattern}|application/(x-)?pdf|(application|binary)/octet-stream", re.IGNORECASE
 )
 _HTML = re.compile(r"\s*(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+
+
+_READERS = Readers()
+"""For the whole process: a page or a PDF of a stranger can keep a reader busy for ever."""
 
 
 async def read_url(url: str, fetcher: Fetcher | None = None) -> tuple[str, Document]:
@@ -29,10 +32,7 @@ async def read_url(url: str, fetcher: Fetcher | None = None) -> tuple[str, Docum
     if is_pdf and fetched.cut:
         raise ToolError(f"{url} is a PDF of more than 5 MB, which is not fetched.")
     try:
-        async with asyncio.timeout(READING_SECONDS):
-            document = await aside(_read_pdf if is_pdf else _read_page, fetched)
-    except TimeoutError as error:
-        raise ToolError(f"{url} took longer than {READING_SECONDS:g} s to read.") from error
+        document = await aside(_read_pdf if is_pdf else _read_page, fetched)
     except ToolError as error:
         raise ToolError(f"{url}: {str(error).rstrip('.')}.") from error
     if not document.text:
@@ -41,16 +41,13 @@ async def read_url(url: str, fetcher: Fetcher | None = None) -> tuple[str, Docum
 
 
 def _read_pdf(fetched: Fetched) -> Document:
-    with Reader() as reader:
-        return reader.read(fetched.body, "application/pdf")
+    return _READERS.read(fetched.body, "application/pdf")
 
 
 def _read_page(fetched: Fetched) -> Document:
     text = fetched.text
     if "html" in fetched.content_type or _HTML.match(text[:2_000]):
-        document = read_html(text)
+        document = _READERS.read(text.encode("utf-8", "replace"), "text/html")
     else:
         document = read_text(text) if fetched.content_type == "text/plain" else kept(text)
-    if not fetched.cut:
-        return document
-    return kept(document.text, document.title, document.published, list(document.authors), cut=True)
+    return msgspec.structs.replace(document, cut=document.cut or fetched.cut)

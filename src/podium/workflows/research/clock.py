@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from podium.agents.ask import Run
-from podium.errors import BudgetExhaustedError
 
 
 class Clock(Protocol):
@@ -24,10 +23,7 @@ class WallClock:
     """The real one. A wait survives a restart."""
 
     async def now(self, run: Run, key: str) -> str:
-        try:
-            return await run.step("clock", read_time, key=key)
-        except BudgetExhaustedError:  # no time is left, not even to note the time
-            return await read_time()
+        return await run.step("clock", read_time, key=key)
 
     async def wait(self, run: Run, seconds: float) -> None:
         await run.sleep(seconds)

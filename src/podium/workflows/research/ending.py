@@ -16,7 +16,7 @@ from podium.workflows.research.study import Study
 from podium.workflows.research.supervisor import evaluate
 from podium.workflows.research.workers.writing import write_article
 
-BELOW = "quality below target"
+BELOW, OUT, REJECTED = "quality below target", "out of budget", "plan rejected"
 WAY = (Phase.PLANNING, Phase.STRATEGY, Phase.EXECUTING, Phase.EVALUATING, Phase.MERGING)
 """From anywhere to the result."""
 
@@ -51,11 +51,11 @@ async def close(study: Study) -> Partial:
             unfinished = bool(study.versions) or "article_writer" not in study.made
             study.plan_history += [PlanEntry(plan=study.plan, quality=None)] if unfinished else []
         new = "article_writer" in study.made and not study.versions
-        await _hurry(study, "out of budget", measured=new)
+        await _hurry(study, OUT, measured=new)
         notes = ["The budget ended before everything was done; `podium resume` goes on with a larger one."]
         output = await merge(study, "partial", notes)
         await keep_files(study, output)
-        await study.enter(Phase.COMPLETED)
+        await study.enter(Phase.COMPLETED, OUT)
     shown, quality = _shown(study, output)
     return Partial(output=shown, reason="budget", quality=quality, missing=_missing(study))
 
@@ -63,14 +63,14 @@ async def close(study: Study) -> Partial:
 async def reject(study: Study) -> Partial:
     """A person does not want this plan. Without an earlier version there is nothing to hand over."""
     if not study.versions:
-        return Partial(output=None, reason="plan rejected")
-    await _hurry(study, "plan rejected", measured=False)
+        return Partial(output=None, reason=REJECTED)
+    await _hurry(study, REJECTED, measured=False)
     _warn_below(study)
     output = await merge(study, "partial", ["The plan for another iteration was rejected."])
     await keep_files(study, output)
-    await study.enter(Phase.COMPLETED)
+    await study.enter(Phase.COMPLETED, REJECTED)
     shown, quality = _shown(study, output)
-    return Partial(output=shown, reason="plan rejected", quality=quality)
+    return Partial(output=shown, reason=REJECTED, quality=quality)
 
 
 async def fail(study: Study, error: WorkerExecutionError) -> NoReturn:

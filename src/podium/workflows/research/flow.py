@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from podium.agents.ask import Run
 from podium.engine.workflow import Outcome, Partial, Prepared, Workflow
-from podium.errors import BudgetExhaustedError
+from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.research import rehearsal
 from podium.workflows.research.brief import BriefError, read_brief, recorded_brief
 from podium.workflows.research.clock import Clock, WallClock
@@ -109,8 +109,10 @@ async def _pursue(study: Study) -> Outcome | Partial:
 
 async def _look(study: Study) -> None:
     """Bring the corpus up to date; what cannot be read in it is told."""
-    at = study.started_at
-    shelf = await study.run.step("corpus", study.library.look, at, returns=Shelf)
+    try:
+        shelf = await study.run.step("corpus", study.library.look, study.started_at, returns=Shelf)
+    except StepFailedError as error:
+        raise WorkerExecutionError(error.reason, [error]) from error
     for trouble in shelf.troubles[:10]:
         study.warn(f"Corpus: {trouble}")
     if len(shelf.troubles) > 10:

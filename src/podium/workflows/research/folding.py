@@ -91,7 +91,8 @@ class AgentState:
         self.charge = NOTHING
         self.started_at = ""
         self.completed_at = ""
-        self._before_failure: Phase | None = None
+        self._before_end: Phase | None = None
+        """Where the run was when a failure, a budget or a person ended it early."""
 
     @classmethod
     def of(cls, log: Iterable[Event]) -> AgentState:
@@ -126,7 +127,7 @@ class AgentState:
             case RunResumed():
                 self._reopen()
             case RunFailed() if self.current_phase is not None and self.current_phase not in FINAL:
-                self._before_failure, self.current_phase = self.current_phase, Phase.FAILED
+                self._before_end, self.current_phase = self.current_phase, Phase.FAILED
             case events.PhaseChanged():
                 self._enter(data)
             case events.PlanCreated():
@@ -149,8 +150,8 @@ class AgentState:
 
     def _enter(self, data: events.PhaseChanged) -> None:
         new = Phase(data.to)
-        if new is Phase.FAILED:
-            self._before_failure = self.current_phase
+        if data.reason and self._before_end is None:
+            self._before_end = self.current_phase
         if new is Phase.INITIALIZED:
             self.started_at = data.time
             digits = "".join(char for char in data.time[:19] if char.isdigit())
@@ -166,9 +167,9 @@ class AgentState:
         self._act("StateManager", "transition_phase", data.time, {"from": data.from_, "to": data.to})
 
     def _reopen(self) -> None:
-        """A run that failed goes on in the phase that it failed in, and so do its tasks."""
-        if self.current_phase is Phase.FAILED:
-            self.current_phase = self._before_failure
+        """A run that is taken up goes on in the phase in which it was ended, and so do its tasks."""
+        if self._before_end is not None:
+            self.current_phase, self._before_end = self._before_end, None
         self.merged, self.completed_at = None, ""
         for task in self.all_tasks:
             if task.status == "failed":
@@ -250,6 +251,7 @@ class AgentState:
     # ── evaluations ──
 
     def _evaluate(self, data: events.Evaluated, at: str) -> None:
+        self.evaluations = [one for one in self.evaluations if one.iteration != data.iteration]
         self.evaluations.append(
             Evaluation(
                 data.iteration, data.quality, data.threshold, data.components, data.parts, data.decision,

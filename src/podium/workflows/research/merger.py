@@ -116,8 +116,8 @@ async def _metrics(study: Study) -> Metrics:
 
     try:
         figures = await study.run.step("figures", read, key=study.moment("merged"))
-    except BudgetExhaustedError:  # no time is left, not even to note the figures
-        figures = await read()
+    except BudgetExhaustedError:  # not even the figures can be noted: all of the time was used
+        figures = Figures(study.run.spent.usd, study.run.spent.tokens, study.run.budget.seconds or 0.0)
     counts = Counter(task.status for task in study.tasks)
     version = best_version(study)
     claims = version.checked.claims if version is not None and version.checked else []

@@ -107,7 +107,7 @@ def rehearse_article(call: Call) -> str:
     room = words - sum(len(part.split()) for part in parts) - 60
     parts += _sections(found, room)
     if "Somebody else writes the conclusion" not in call.prompt:
-        parts.append(f"## Conclusion\n\n{_ending(topic, found)}")
+        parts.append(f"## Conclusion\n\n{_summing_up(topic)}")
     return "\n\n".join(parts)
 
 
@@ -118,8 +118,7 @@ def rehearse_introduction(call: Call) -> str:
 
 @rehearses("research", "write_conclusion")
 def rehearse_conclusion(call: Call) -> str:
-    cited = re.findall(r"\[@(s\d+)\]", call.prompt)
-    return f"{LABEL} {_summing_up(_topic(call), cited)}"
+    return f"{LABEL} {_summing_up(_topic(call))}"
 
 
 def _opening(topic: str, found: Sequence[Passage]) -> str:
@@ -131,14 +130,9 @@ def _opening(topic: str, found: Sequence[Passage]) -> str:
     return f"{told} {first.text} [@{first.source}]" if first else told
 
 
-def _ending(topic: str, found: Sequence[Passage]) -> str:
-    return _summing_up(topic, [one.source for one in found])
-
-
-def _summing_up(topic: str, cited: Sequence[str]) -> str:
-    most = list(dict.fromkeys(cited))
+def _summing_up(topic: str) -> str:
     return (
-        f"This is what {len(most)} sources say about {topic.rstrip('?.!')}. Where they differ, the text "
+        f"This is what the sources say about {topic.rstrip('?.!')}. Where they differ, the text "
         "names both sides and leaves the choice to its reader. A real writer would weigh them here."
     )
 
@@ -207,13 +201,15 @@ def _shares(ids: Sequence[str], parts: int) -> list[list[str]]:
 
 @rehearses("research", "fact_check")
 def rehearse_fact_check(call: Call) -> dict[str, Any]:
-    """Look the claims up in the passages: the same words, or nearly the same, in a source that is cited."""
-    found = passages_in(call.prompt)
+    """Look the claims up in the passages: the same words, or nearly the same, in a source that is cited. A
+    first look misses one in five, so that there is something to do better."""
+    found, tries = passages_in(call.prompt), _iteration(call)
     checks: list[dict[str, Any]] = []
     for claim, cited, text in _CLAIM.findall(section_of(call.prompt, "Claims")):
         own = [one for one in found if one.source in cited.split(", ")]
         match = max(own, key=lambda one: alike(one.text, text), default=None)
-        if match is not None and alike(match.text, text) >= 0.6:
+        seen = tries > 1 or number(text) % 5
+        if match is not None and seen and alike(match.text, text) >= 0.6:
             checks.append({"claim_id": claim, "verdict": "verified", "source_id": match.source,
                            "quote": match.text, "reason": f"{LABEL} the words stand there"})  # fmt: skip
         else:
@@ -242,8 +238,8 @@ def rehearse_edit(call: Call) -> dict[str, Any]:
 def rehearse_judgement(call: Call) -> dict[str, Any]:
     """A first version leaves something out; the next ones leave out less."""
     tries, topic = _iteration(call), _topic(call)
-    coverage = min(0.70 + number(topic, "coverage") % 16 / 100 + 0.08 * (tries - 1), 0.96)
-    tone = min(0.80 + number(topic, "tone") % 12 / 100 + 0.04 * (tries - 1), 0.96)
+    coverage = min(0.58 + number(topic, "coverage") % 16 / 100 + 0.14 * (tries - 1), 0.96)
+    tone = min(0.72 + number(topic, "tone") % 12 / 100 + 0.08 * (tries - 1), 0.96)
     aspect = pick(ASPECTS, topic)
     return {
         "coverage": round(coverage, 2),

@@ -75,7 +75,7 @@ def disagreements(found: Sequence[Passage]) -> list[tuple[Passage, Passage, str]
         likeness = len(shared) / min(len(words), len(others))
         if one.source != other.source and units and len(shared) >= 4 and likeness >= 0.35:
             ordered = sorted(shared, key=one.text.lower().find)
-            pairs.append((likeness, one, other, f"{', '.join(ordered[:5])} ({units[0]})"))
+            pairs.append((likeness, one, other, f"other figures in {units[0]} for {', '.join(ordered[:5])}"))
     pairs.sort(key=lambda pair: -pair[0])
     return [(one, other, about) for _, one, other, about in pairs]
 

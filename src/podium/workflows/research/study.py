@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from podium.agents.ask import Run
 from podium.engine.codec import fingerprint
+from podium.errors import BudgetExhaustedError
 from podium.tools.sources.found import Found
 from podium.tools.untrusted import untrusted
 from podium.workflows.research import events
@@ -120,7 +121,12 @@ class Study:
     async def enter(self, phase: Phase, reason: str = "") -> None:
         """Go on to another phase, if the table allows it, and tell so."""
         check_transition(self.phase, phase)
-        at = await self.clock.now(self.run, self.moment(str(phase)))
+        try:
+            at = await self.clock.now(self.run, self.moment(str(phase)))
+        except BudgetExhaustedError:  # not even the time can be noted: it is over, as it was a moment ago
+            if not self.closing:
+                raise
+            at = self.phase_history[-1].timestamp if self.phase_history else ""
         before = str(self.phase or "")
         self.phase = phase
         self.phase_history.append(PhaseEntry(from_=before, to=str(phase), timestamp=at))

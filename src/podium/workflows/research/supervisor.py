@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.report.words import count
 from podium.workflows.research import events
 from podium.workflows.research.contracts import Edit, Judgement, PlanEntry, QualityScore
 from podium.workflows.research.measures.citations import check_citations
@@ -84,9 +85,9 @@ def measure(study: Study, article: str, checked: Checked | None, judged: Judgeme
     notes = {
         "length": f"It has {words} words; {brief.length} are asked for.",
         "structure": f"The structure is not there yet: {' '.join(built.findings)}",
-        "count": f"Only {len(sources)} sources (need {brief.min_sources}).",
+        "count": f"Only {count(len(sources), 'source')} (need {brief.min_sources}).",
         "diversity": f"Only {', '.join(sorted(kinds)) or 'no'} sources; other kinds are missing.",
-        "citations": f"{len(cited.missing)} sentences need a citation and have none.",
+        "citations": f"{count(len(cited.missing), 'sentence')} without a citation that should have one.",
         "readability": "It is hard to read: write shorter sentences and plainer words.",
     }
     edited = value_of(study, "editor", Edit)
