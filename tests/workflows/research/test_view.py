@@ -21,6 +21,7 @@ from podium.workflows import presentation_of
 from podium.workflows.research import events
 from podium.workflows.research.folding import AgentState
 from podium.workflows.research.tellers import line_of as research_line
+from podium.workflows.research.telling import against
 from tests.report.logs import log
 from tests.workflows.council.hostile import texts
 from tests.workflows.research.crew import Crew, Shelves, half_checked, study, tuned
@@ -156,6 +157,17 @@ def test_no_text_of_a_model_reaches_the_terminal_as_more_than_one_safe_line(numb
         line = research_line(event, AgentState())
         assert line is not None
         assert not {"\n", "\x1b", "\u202e"} & set(line.what), line.what
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold", "told"),
+    [(0.88, 0.8, ("0.88", "0.80")), (0.9662, 0.97, ("0.966", "0.970")), (0.79996, 0.8, ("0.79996", "0.8")),
+     (0.8, 0.8, ("0.80", "0.80")), (0.97001, 0.97, ("0.97", "0.97"))],
+)  # fmt: skip
+def test_a_quality_below_its_threshold_never_looks_like_it(
+    value: float, threshold: float, told: tuple[str, str]
+) -> None:
+    assert against(value, threshold) == told
 
 
 # ── the picture ──

@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.report.markdown import cell
 from podium.report.words import count, money
-from podium.workflows.research.telling import SIGNS, VERDICTS, Data
+from podium.workflows.research.telling import SIGNS, VERDICTS, Data, against
 
 
 def of(name: str, data: Any) -> str:
@@ -17,7 +17,8 @@ def of(name: str, data: Any) -> str:
 
 def _quality(data: Data) -> Iterator[str]:
     word = "meets" if data["met"] else "below"
-    yield f"**{data['overall']:.2f}**, {word} the {data['threshold']:.2f} asked for.\n"
+    reached, asked = against(data["overall"], data["threshold"])
+    yield f"**{reached}**, {word} the {asked} asked for.\n"
     yield "| component | weight | score | parts |"
     yield "|---|--:|--:|---|"
     for one in data["components"]:

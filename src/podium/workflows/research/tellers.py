@@ -10,7 +10,7 @@ from podium.report.lines import Line, Weight
 from podium.report.words import count, duration, money, one_line
 from podium.workflows.research import events
 from podium.workflows.research.folding import AgentState
-from podium.workflows.research.telling import NAMES, label_of
+from podium.workflows.research.telling import NAMES, against, label_of
 
 
 def line_of(event: Event, state: AgentState) -> Line | None:
@@ -118,7 +118,7 @@ def _evaluated(data: events.Evaluated, state: AgentState) -> Line:
         f"{NAMES.get(key, one_line(key, 40)).lower()} {value:.2f}" for key, value in data.components.items()
     )
     low = f"; {one_line(' '.join(data.feedback[:2]), 200)}" if data.feedback and not good else ""
-    figures = (f"{data.quality:.2f} of {data.threshold:.2f}",)
+    figures = (" of ".join(against(data.quality, data.threshold)),)
     return Line(f"Quality: {parts}{low}", "result" if good else "warning", figures, "✓" if good else "!")
 
 

@@ -57,6 +57,15 @@ def part(data: Any, key: str) -> Data:
     return cast("Data", found) if isinstance(found, dict) else {}
 
 
+def against(value: float, threshold: float, unit: float = 1.0) -> tuple[str, str]:
+    """Two figures in so few digits that one can still see which is higher: `0.88`, `0.80`, or in percent."""
+    for digits in (2, 3, 4) if unit == 1 else (0, 1, 2):
+        told = f"{value * unit:.{digits}f}", f"{threshold * unit:.{digits}f}"
+        if told[0] != told[1] or value >= threshold:
+            return told
+    return f"{value * unit:g}", f"{threshold * unit:g}"
+
+
 def label_of(worker: str) -> str:
     known = WORKERS.get(worker)
     return known.label if known else one_line(worker, 60)
@@ -68,9 +77,12 @@ def quality_of(
     """The score against its threshold, and each component with what it is made of."""
     if overall is None:
         return {}
+    reached, asked = against(overall, threshold, 100)
     return {
         "overall": overall,
         "threshold": threshold,
+        "percent": reached,
+        "asked": asked,
         "met": overall >= threshold,
         "components": [
             {
@@ -94,11 +106,12 @@ def iterations_of(entries: Sequence[Data], threshold: float) -> list[Data]:
     told: list[Data] = []
     before: list[str] = []
     for number, entry in enumerate(entries, 1):
-        plan = part(entry, "plan")
+        plan, quality = part(entry, "plan"), entry.get("quality")
         workers = [str(one) for step in rows(plan, "steps") for one in step.get("workers") or ()]
         told.append(
             {
-                "number": number, "quality": entry.get("quality"), "threshold": threshold, "workers": workers,
+                "number": number, "quality": quality, "threshold": threshold, "workers": workers,
+                "percent": against(quality, threshold, 100)[0] if quality is not None else "",
                 "added": [label_of(one) for one in workers if one not in before] if before else [],
                 "dropped": [label_of(one) for one in before if one not in workers],
                 "feedback": [str(one) for one in entry.get("feedback") or ()],

@@ -19,6 +19,8 @@ from podium.workflows.research.measures.names import Date, Name, date_of, name_o
         ("Jane van der Berg", Name("van der Berg", "Jane")),
         ("World Health Organization", Name("World Health Organization")),
         ("Reuters", Name("Reuters")),
+        ("Open Cup Handbook", Name("Open Cup Handbook")),
+        ("Small Roasters Forum", Name("Small Roasters Forum")),
         ("The Editors", Name("The Editors")),
         ("Ministry of Energy, Paris", Name("Ministry of Energy, Paris")),
         ("李伟", Name("李伟")),

@@ -10,11 +10,18 @@ from podium.report.words import one_line
 
 _PARTICLES = word_set("van von der den de del della di da dos du la le bin ibn al ter ten zu")
 _BODIES = re.compile(
-    r"\b(?:academ\w*|administration|agenc\w*|alliance|associat\w*|authority|bank|board|bureau|centers?|centres?|college"
-    r"|commission|committee|company|consortium|corp\w*|council|department|editors?|federal|foundation|fund|group|inc"
-    r"|institut\w*|international|journal|laborator\w*|ltd|magazine|ministry|museum|national|network|news|office|org\w*"
-    r"|press|programme|project|review|service|society|staff|survey|team|times|trust|union|united|universit\w*|world"
-    r"|the)\b",
+    r"\b(?:"
+    r"academ\w*|administration|agenc\w*|alliance|archives?|associat\w*|authority|bank|blog"
+    r"|board|bulletin|bureau|centers?|centres?|chronicle|circle|club|collective|college"
+    r"|commission|committee|community|company|consortium|corp\w*|council|daily|database"
+    r"|department|desk|digest|editors?|encyclop\w*|federal|federation|forum|foundation|fund"
+    r"|gazette|group|guide|guild|handbook|herald|inc|initiative|institut\w*|international"
+    r"|journal|laborator\w*|labs?|league|library|ltd|magazine|ministry|monitor|monthly"
+    r"|museum|national|network|news|newsletter|notes|observatory|office|online|org\w*|panel"
+    r"|partnership|post|press|programme|project|quarterly|register|report\w*|research|review"
+    r"|roasters|service|society|staff|standards|studio|survey|team|times|today|tribune"
+    r"|trust|union|united|universit\w*|watch|weekly|wiki\w*|world|the"
+    r")\b",
     re.IGNORECASE,
 )
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?!\d)")
