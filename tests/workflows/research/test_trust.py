@@ -15,7 +15,7 @@ from podium.engine.result import RunResult
 from podium.workflows.research.contracts import Check, Claim, FoundContradiction, FoundPassage
 from podium.workflows.research.study import Checked
 from podium.workflows.research.workers.quality import carried_over, contradictions_in, tied
-from tests.workflows.research.crew import Crew, Shelves, half_checked, hit, study
+from tests.workflows.research.crew import Crew, Shelves, edited_of, half_checked, hit, study
 
 CORPUS = Path(__file__).parents[3] / "examples" / "corpus"
 
@@ -168,7 +168,7 @@ async def test_an_invented_source_cannot_reach_the_output(store: Store) -> None:
 
 async def test_an_editor_cannot_bring_in_a_source_either(store: Store) -> None:
     def adds(call: podium.Call) -> dict[str, Any]:
-        text = call.prompt.partition("# Article\n\n")[2].rpartition("\n\n# Answer")[0]
+        text = edited_of(call.prompt)
         return {"article": f"{text}\n\nAs is well known. [@s500]", "grammar": 0.9}
 
     found = await study(store, Crew({"edit": adds}), min_quality=0.1)
