@@ -40,6 +40,7 @@ from podium.workflows.research.policy import (
     required_workers,
     wanted_count,
 )
+from podium.workflows.research.roles import agent_of
 from podium.workflows.research.strategy import optimize
 
 PLENTY = Limits(50, 7200)
@@ -267,6 +268,18 @@ def test_three_attempts_two_and_four_seconds_apart() -> None:
         "web_scraper": "snippets",
         "fact_checker": "warning",
     }
+
+
+@pytest.mark.parametrize("worker", [one.name for one in WORKERS.values() if one.asks])
+def test_the_engine_tries_a_workers_call_only_once(worker: str) -> None:
+    """Its retries would come on top of the three attempts."""
+    assert agent_of(worker).attempts == 1
+    assert agent_of(worker, cheaper=True).profile == "fast"
+
+
+def test_a_reply_has_room_for_the_whole_article() -> None:
+    assert agent_of("article_writer", words=10_000).max_tokens > 20_000
+    assert agent_of("article_writer", words=500).max_tokens < 5_000
 
 
 # ── quality ──
