@@ -245,10 +245,14 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
         COMMAND.format(arguments=["--help"]),
         COMMAND.format(arguments=["runs"]),
         COMMAND.format(arguments=["brain", "show"]),
+        COMMAND.format(arguments=["corpus", "list"]),
         "from podium.workflows import SHIPPED, presentation_of; [presentation_of(name) for name in SHIPPED]",
     ],
-    ids=["import podium", "podium --help", "podium runs", "podium brain show", "how workflows are shown"],
-)
+    ids=[
+        "import podium", "podium --help", "podium runs", "podium brain show", "podium corpus list",
+        "how workflows are shown",
+    ],
+)  # fmt: skip
 def test_nothing_slow_is_imported_early(code: str, tmp_path: Path) -> None:
     assert sorted(loaded_by(code, tmp_path) & set(SLOW_TO_IMPORT)) == []
 

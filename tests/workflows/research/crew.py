@@ -18,6 +18,7 @@ from podium.settings import Settings
 from podium.tools.sources.choosing import WORKERS as KINDS
 from podium.tools.sources.found import Found, Retrieved
 from podium.tools.tool import ToolError
+from podium.tools.untrusted import unfenced
 from podium.workflows.research.flow import research_with
 from podium.workflows.research.library import Answer, Shelf
 
@@ -155,12 +156,17 @@ def plain_answer(call: podium.Call, complexity: float) -> Any:
         "write_conclusion": lambda: " ".join(FILLERS[:3]),
         "fact_check": lambda: {"checks": checks_of(call.prompt, sources)},
         "edit": lambda: {
-            "article": call.prompt.partition("# Article\n\n")[2].rpartition("\n\n# Answer")[0],
+            "article": edited_of(call.prompt),
             "grammar": 0.9,
         },
         "judge": lambda: {"coverage": 0.9, "tone": 0.9},
     }  # fmt: skip
     return answers[call.task]()
+
+
+def edited_of(prompt: str) -> str:
+    """The article as the editor was given it."""
+    return unfenced(prompt.partition("# Article\n\n")[2].rpartition("\n\n# Answer")[0])
 
 
 def article_of(prompt: str, sources: list[tuple[str, str]]) -> str:

@@ -21,6 +21,7 @@ from podium.workflows.research.policy import (
     CHEAPEST_COST,
     CHEAPEST_TIME,
     FALLBACKS,
+    NEEDING,
     PARTS,
     SEARCHES,
     WAITS,
@@ -39,6 +40,7 @@ from podium.workflows.research.policy import (
     required_workers,
     wanted_count,
 )
+from podium.workflows.research.roles import agent_of
 from podium.workflows.research.strategy import optimize
 
 PLENTY = Limits(50, 7200)
@@ -126,10 +128,11 @@ def test_requirements_bring_workers_beyond_the_range() -> None:
 
 
 def test_a_search_without_a_source_behind_it_is_never_chosen() -> None:
-    chosen = choose(17, {"social_media"}, ["news_search"])
+    chosen = choose(17, {"social_media"}, ["news_search", "web_scraper"])
     assert "news_search" in chosen
     assert not set(chosen) & {"web_search", "academic_search", "social_media"}
     assert "academic_search" in choose(3, (), ["academic_search"]), "somebody has to search"
+    assert "web_scraper" not in choose(17, (), SEARCHES), "documents of a corpus are read at once"
 
 
 def test_the_rules_of_an_estimate_know_simple_from_complex() -> None:
@@ -267,6 +270,18 @@ def test_three_attempts_two_and_four_seconds_apart() -> None:
     }
 
 
+@pytest.mark.parametrize("worker", [one.name for one in WORKERS.values() if one.asks])
+def test_the_engine_tries_a_workers_call_only_once(worker: str) -> None:
+    """Its retries would come on top of the three attempts."""
+    assert agent_of(worker).attempts == 1
+    assert agent_of(worker, cheaper=True).profile == "fast"
+
+
+def test_a_reply_has_room_for_the_whole_article() -> None:
+    assert agent_of("article_writer", words=10_000).max_tokens > 20_000
+    assert agent_of("article_writer", words=500).max_tokens < 5_000
+
+
 # ── quality ──
 
 
@@ -339,7 +354,7 @@ def test_every_part_of_the_quality_has_an_answer() -> None:
 
 def test_too_few_sources_bring_academic_scraper_and_citation_formatter() -> None:
     six = by_priority(WORKERS)[:6]
-    plan, kept, deeper = next_plan(make_plan(1, 0.45, six), ["count"], six, SEARCHES, 2)
+    plan, kept, deeper = next_plan(make_plan(1, 0.45, six), ["count"], six, NEEDING, 2)
     assert set(plan.workers) - set(six) == {"academic_search", "web_scraper", "citation_formatter"}
     assert kept == {"web_search", "news_search"}
     assert not deeper
@@ -361,7 +376,7 @@ def test_what_a_new_worker_makes_is_used_by_everybody_who_can() -> None:
 
 
 def test_with_nobody_left_to_add_the_searches_look_further() -> None:
-    plan, kept, deeper = next_plan(make_plan(1, 0.6, EIGHT), ["diversity"], EIGHT, SEARCHES, 2)
+    plan, kept, deeper = next_plan(make_plan(1, 0.6, EIGHT), ["diversity"], EIGHT, NEEDING, 2)
     assert deeper
     assert not kept & set(SEARCHES)
     assert set(plan.workers) == set(EIGHT)

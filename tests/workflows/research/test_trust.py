@@ -15,7 +15,7 @@ from podium.engine.result import RunResult
 from podium.workflows.research.contracts import Check, Claim, FoundContradiction, FoundPassage
 from podium.workflows.research.study import Checked
 from podium.workflows.research.workers.quality import carried_over, contradictions_in, tied
-from tests.workflows.research.crew import Crew, Shelves, half_checked, hit, study
+from tests.workflows.research.crew import Crew, Shelves, edited_of, half_checked, hit, study
 
 CORPUS = Path(__file__).parents[3] / "examples" / "corpus"
 
@@ -168,7 +168,7 @@ async def test_an_invented_source_cannot_reach_the_output(store: Store) -> None:
 
 async def test_an_editor_cannot_bring_in_a_source_either(store: Store) -> None:
     def adds(call: podium.Call) -> dict[str, Any]:
-        text = call.prompt.partition("# Article\n\n")[2].rpartition("\n\n# Answer")[0]
+        text = edited_of(call.prompt)
         return {"article": f"{text}\n\nAs is well known. [@s500]", "grammar": 0.9}
 
     found = await study(store, Crew({"edit": adds}), min_quality=0.1)
@@ -277,6 +277,39 @@ async def test_factual_quality_is_the_share_of_verified_claims(store: Store) -> 
     assert found.output["metrics"]["verified_claims"] == len(verified)
 
 
+async def test_many_claims_are_checked_in_parts_and_all_of_them_count(store: Store) -> None:
+    def many(call: podium.Call) -> str:
+        told = [f"In its part {nth} the web report 1 counted {nth} cases. [@s1]" for nth in range(1, 96)]
+        return "# Cases\n\n" + "\n\n".join(" ".join(told[at : at + 5]) for at in range(0, 95, 5))
+
+    crew = Crew({"write_article": many})
+    found = await study(store, crew, min_quality=0.1)
+    asked = crew.tasks("fact_check")
+    assert [call.path.split("/")[-2] for call in asked] == ["part-1", "part-2", "part-3"]
+    assert [len(re.findall(r"from source s\d+", call.prompt)) for call in asked] == [14, 1, 1]
+    assert len(found.output["claims"]) == 95
+    assert found.all("worker_completed", worker="fact_checker")[0]["result"]["claims"] == 95
+
+
+async def test_an_article_stands_in_prompts_as_strangers_words_too(store: Store) -> None:
+    crew = Crew(complexity=0.9)
+    await study(store, crew, time_limit=7200.0, max_usd=20.0)
+    for task in ("edit", "judge", "write_conclusion"):
+        assert "BEGIN UNTRUSTED" in crew.tasks(task)[0].prompt
+    assert "UNTRUSTED" not in crew.tasks("assess")[0].prompt
+
+
+async def test_an_editor_that_repeats_the_fence_is_understood(store: Store) -> None:
+    def fenced(call: podium.Call) -> dict[str, Any]:
+        return {
+            "article": call.prompt.partition("# Article\n\n")[2].rpartition("\n\n# Answer")[0],
+            "grammar": 0.9,
+        }
+
+    found = await study(store, Crew({"edit": fenced}), min_quality=0.1)
+    assert "UNTRUSTED" not in found.output["article"]["content"]
+
+
 # ── sources ──
 
 
@@ -294,6 +327,16 @@ async def test_sources_are_taken_once_and_ranked_by_relevance(store: Store) -> N
     ranks = [one["relevance"] for one in found.output["sources"]]
     assert ranks == sorted(ranks, reverse=True)
     assert sorted(int(one["id"][1:]) for one in found.output["sources"]) == list(range(1, 15))
+
+
+async def test_preferred_kinds_are_ranked_higher(store: Store) -> None:
+    plain = await study(store, Crew())
+    preferred = await study(store, Crew(), preferred_sources="news")
+    ranks = [
+        [one["relevance"] for one in told.output["sources"] if one["kind"] == "news"]
+        for told in (plain, preferred)
+    ]
+    assert [round(after - before, 4) for before, after in zip(*ranks, strict=True)] == [0.1] * 3
 
 
 @pytest.mark.parametrize("style", ["numeric", "apa", "mla", "chicago"])

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Unit = Annotated[float, Field(ge=0, le=1)]
+Phrase = Annotated[str, Field(min_length=1, max_length=600)]
 SourceKind = Literal["web", "academic", "news", "social", "corpus"]
 ContentType = Literal["article", "blog_post", "research_report"]
 Depth = Literal["light", "standard", "deep"]
@@ -161,8 +162,8 @@ class Assessment(Shape):
 
     complexity: Unit
     reason: str = ""
-    aspects: Annotated[list[str], Field(min_length=1, max_length=8)]
-    queries: Annotated[list[str], Field(min_length=1, max_length=6)]
+    aspects: Annotated[list[Phrase], Field(min_length=1, max_length=8)]
+    queries: Annotated[list[Phrase], Field(min_length=1, max_length=6)]
 
 
 class Point(Shape):

@@ -17,6 +17,7 @@ from podium.workflows.research.supervisor import evaluate
 from podium.workflows.research.workers.writing import write_article
 
 BELOW, OUT, REJECTED = "quality below target", "out of budget", "plan rejected"
+RETRY = "`podium resume` tries again what failed."
 WAY = (Phase.PLANNING, Phase.STRATEGY, Phase.EXECUTING, Phase.EVALUATING, Phase.MERGING)
 """From anywhere to the result."""
 
@@ -81,7 +82,7 @@ async def fail(study: Study, error: WorkerExecutionError) -> NoReturn:
     causes = ExceptionGroup("workers", list(error.causes)) if error.causes else None
     raise GaveUpError(
         f"Research failed: {error}",
-        hint="`podium resume` tries again what failed." if error.causes else "",
+        hint=RETRY if study.sources else f"Is there a way to the network? --corpus DIR needs none. {RETRY}",
         output=_failure(study, error, phase),
     ) from causes
 

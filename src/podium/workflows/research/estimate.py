@@ -20,16 +20,17 @@ def estimate(request: Any, options: dict[str, Any]) -> Estimate:
     """The plan that a run would begin with."""
     brief, _ = read_brief(request, options)
     limits = Limits(brief.max_usd, brief.time_limit)
-    plan = first_plan(brief, estimate_complexity(brief), searches_of(brief), limits)
+    plan = first_plan(brief, estimate_complexity(brief), useful_in(brief), limits)
     found = optimize(plan, limits)
     return Estimate(data=_data(brief, found), lines=_lines(brief, found))
 
 
-def searches_of(brief: Brief) -> list[str]:
-    """Search workers that have a source behind them. A corpus stands behind all but the social one."""
-    if "corpus" in brief.sources:
-        return [worker for worker in SEARCHES if worker != "social_media" or "social" in brief.sources]
-    return [SEARCH_OF[kind] for kind in brief.sources if kind in SEARCH_OF]
+def useful_in(brief: Brief) -> list[str]:
+    """Those of `NEEDING` that have something to do. A corpus stands behind every search but the social one,
+    and its documents are read whole at once; pages of the web want somebody who reads them."""
+    online = [SEARCH_OF[kind] for kind in brief.sources if kind in SEARCH_OF]
+    local = [one for one in SEARCHES if one != "social_media"] if "corpus" in brief.sources else []
+    return list(dict.fromkeys([*local, *online, *(["web_scraper"] if online else [])]))
 
 
 def _data(brief: Brief, found: Optimized) -> dict[str, Any]:

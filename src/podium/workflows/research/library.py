@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,9 @@ from podium.tools.sources.choosing import providers_for
 from podium.tools.sources.found import Found, Provider, Retrieved
 from podium.tools.sources.retrieving import retrieve
 from podium.tools.tool import ToolError
+
+AT_ONCE = 6
+"""Texts that are read side by side: a page of results should not become a storm of requests."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -57,6 +61,7 @@ class Sources:
         self._folder = corpus
         self._online = online
         self._corpus: Corpus | None = None
+        self._reading = asyncio.Semaphore(AT_ONCE)
 
     async def look(self, at: str) -> Shelf:
         corpus = await self._opened(at)
@@ -71,7 +76,8 @@ class Sources:
         return await ask_all(providers, worker, query, limit)
 
     async def read(self, found: Found, at: str) -> Retrieved:
-        return await retrieve(found, at=at, corpus=await self._opened())
+        async with self._reading:
+            return await retrieve(found, at=at, corpus=await self._opened())
 
     async def _opened(self, at: str = "") -> Corpus | None:
         if self._corpus is None and self._folder:
@@ -81,14 +87,19 @@ class Sources:
 
 async def ask_all(providers: list[Provider], worker: str, query: str, limit: int) -> Answer:
     """Everybody's results, in their order. One who cannot answer is a trouble; if nobody can, it failed."""
-    found, troubles = list[Found](), list[str]()
-    for provider in providers:
-        try:
-            found += await provider.search(query, limit)
-        except ToolError as error:
-            troubles.append(str(error))
-    if troubles and len(troubles) == len(providers):
-        raise ToolError(" ".join(troubles))
     if not providers:
         raise ToolError(f"There is no source behind {worker}.")
+    answers = await asyncio.gather(
+        *(provider.search(query, limit) for provider in providers), return_exceptions=True
+    )
+    found, troubles = list[Found](), list[str]()
+    for answer in answers:
+        if isinstance(answer, ToolError):
+            troubles.append(str(answer))
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            found += answer
+    if len(troubles) == len(providers):
+        raise ToolError(" ".join(troubles))
     return Answer(found, troubles)

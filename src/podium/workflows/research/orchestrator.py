@@ -184,8 +184,11 @@ async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) ->
 
 
 def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
-    row, error = WORKERS[task.worker], errors[-1]
     attempts = min(len(errors), ATTEMPTS)
+    row, error = (
+        WORKERS[task.worker],
+        errors[attempts - 1],
+    )  # its own; what stood in for it may have failed too
     told: dict[str, Any] = {
         "iteration": study.iteration, "worker": task.worker, "task_id": task.task_id, "step": task.step,
         "attempts": attempts, "error": error.reason,

@@ -8,7 +8,7 @@ from podium.errors import StepFailedError
 from podium.workflows.research import events
 from podium.workflows.research.complexity import estimate_complexity
 from podium.workflows.research.contracts import Assessment, Plan
-from podium.workflows.research.estimate import searches_of
+from podium.workflows.research.estimate import useful_in
 from podium.workflows.research.planning import Limits, first_plan, next_plan
 from podium.workflows.research.roles import PLANNER
 from podium.workflows.research.strategy import optimize
@@ -24,15 +24,15 @@ class Left(msgspec.Struct, frozen=True):
 
 async def draw_plan(study: Study) -> None:
     """The first plan follows from the brief; a later one answers what the supervisor found wanting."""
-    searches = searches_of(study.brief)
+    useful = useful_in(study.brief)
     if study.plan is None:
         study.assessment = await _assess(study)
         limits = await _limits(study)
-        study.plan = first_plan(study.brief, study.assessment.complexity, searches, limits)
+        study.plan = first_plan(study.brief, study.assessment.complexity, useful, limits)
         study.kept = set()
     else:
         done = {worker for worker, made in study.made.items() if not made.fallback}
-        study.plan, study.kept, deeper = next_plan(study.plan, study.issues, done, searches, study.iteration)
+        study.plan, study.kept, deeper = next_plan(study.plan, study.issues, done, useful, study.iteration)
         study.deeper += deeper
     study.run.emit(
         events.PlanCreated(

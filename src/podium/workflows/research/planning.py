@@ -10,6 +10,7 @@ from podium.workflows.research.policy import (
     ANSWERS,
     CATEGORIES,
     FEWEST,
+    NEEDING,
     SEARCHES,
     WORKERS,
     by_priority,
@@ -39,15 +40,15 @@ class Limits(NamedTuple):
         return (dear and after[0] < before[0]) or (long and after[1] < before[1])
 
 
-def first_plan(brief: Brief, complexity: float, searches: Collection[str], limits: Limits) -> Plan:
+def first_plan(brief: Brief, complexity: float, useful: Collection[str], limits: Limits) -> Plan:
     """The plan for a brief: as many workers as the topic needs and the limits allow."""
     required = required_workers(brief.tone, brief.min_sources, brief.preferred_sources)
     count = wanted_count(complexity, brief.depth)
-    chosen = choose(count, required, searches)
+    chosen = choose(count, required, useful)
     notes = [
         f"{WORKERS[worker].label}: {why}, but no such source may be used."
         for worker, why in required.items()
-        if worker not in chosen
+        if worker not in chosen and worker in SEARCHES
     ]
     kept = _within(chosen, limits)
     if out := [one for one in chosen if one not in kept]:
@@ -57,7 +58,7 @@ def first_plan(brief: Brief, complexity: float, searches: Collection[str], limit
 
 
 def next_plan(
-    plan: Plan, issues: Sequence[str], done: Collection[str], searches: Collection[str], number: int
+    plan: Plan, issues: Sequence[str], done: Collection[str], useful: Collection[str], number: int
 ) -> tuple[Plan, set[str], bool]:
     """A plan that answers what the last one left wanting; whose work it keeps; whether the searches look
     further, because nobody could be added who finds more."""
@@ -65,7 +66,7 @@ def next_plan(
     adds: dict[str, str] = {}
     for issue, remedy in remedies.items():
         for worker in remedy.adds:
-            if worker not in plan.workers and (worker not in SEARCHES or worker in searches):
+            if worker not in plan.workers and (worker not in NEEDING or worker in useful):
                 adds.setdefault(worker, f"answers: {issue}")
     deeper = any(
         remedy.deepens and not {worker for worker in remedy.adds if worker in adds} & set(SEARCHES)

@@ -73,6 +73,8 @@ CATEGORIES: tuple[Category, ...] = ("research", "analysis", "writing", "quality"
 """The order of the steps of a plan."""
 SEARCHES = ("web_search", "academic_search", "news_search", "social_media")
 """Workers that find sources; the scraper only reads what they found."""
+NEEDING = (*SEARCHES, "web_scraper")
+"""Workers that have nothing to do unless there is something behind them: a provider, or pages to be read."""
 SEARCH_OF = {
     "web": "web_search", "academic": "academic_search", "news": "news_search", "social": "social_media",
 }  # fmt: skip
@@ -117,10 +119,10 @@ def required_workers(tone: str, min_sources: int, preferred: Collection[str]) ->
     return wanted
 
 
-def choose(count: int, required: Collection[str], searches: Collection[str]) -> list[str]:
-    """The `count` workers that come first, and whoever is required besides. A search that no source stands
-    behind is never chosen."""
-    usable = [one for one in by_priority(WORKERS) if one not in SEARCHES or one in searches]
+def choose(count: int, required: Collection[str], useful: Collection[str]) -> list[str]:
+    """The `count` workers that come first, and whoever is required besides. One of `NEEDING` is only chosen
+    if it is `useful`: a source stands behind it."""
+    usable = [one for one in by_priority(WORKERS) if one not in NEEDING or one in useful]
     first = set(usable[:count]) | {one for one in required if one in usable}
     if not first & set(SEARCHES):
         first |= set([one for one in usable if one in SEARCHES][:1])

@@ -15,6 +15,7 @@ from podium.models.model import Call
 from podium.models.rehearsal import rehearses
 from podium.models.values import LABEL
 from podium.models.words import number, pick
+from podium.tools.untrusted import unfenced
 from podium.workflows.research.complexity import estimate_complexity
 from podium.workflows.research.contracts import Brief
 from podium.workflows.research.excerpts import terms_of
@@ -225,7 +226,7 @@ def rehearse_fact_check(call: Call) -> dict[str, Any]:
 @rehearses("research", "edit")
 def rehearse_edit(call: Call) -> dict[str, Any]:
     """The article as it is: a rehearsal has nothing to mend, but it grades."""
-    text = call.prompt.partition("# Article\n\n")[2].rpartition("\n\n# Answer")[0]
+    text = unfenced(call.prompt.partition("# Article\n\n")[2].rpartition("\n\n# Answer")[0])
     grade = 0.84 + number(_topic(call), "grammar") % 8 / 100 + 0.03 * (_iteration(call) - 1)
     return {
         "article": text,

@@ -17,6 +17,8 @@ from podium.workflows.research.workers.research import Texts
 
 MOST_SOURCES = 60
 """More than a prompt can hold helps nobody."""
+PREFERRED = 0.1
+"""What a kind that the brief prefers adds to the relevance of a source."""
 
 
 async def shelve(study: Study, found: Iterable[Found], step: int) -> list[str]:
@@ -46,12 +48,13 @@ async def shelve(study: Study, found: Iterable[Found], step: int) -> list[str]:
 async def keep(study: Study, key: str, found: Found, text: Retrieved, *, rank: int, whole: bool) -> None:
     """A source and its text; a better text of a known source takes the place of the other."""
     made = await study.run.artifact(f"{key}.txt", text.text)
+    relevance = relevance_of(study.brief.topic, study.aspects, text.title, text.text, rank)
+    wanted = PREFERRED if found.kind in study.brief.preferred_sources else 0.0
     source = Source(
         id=key, title=(text.title or found.title or found.url)[:300], url=found.url, kind=found.kind,
         authors=list(text.authors), published=text.published, retrieved_at=text.retrieved_at,
         sha256=text.sha256, artifact_id=made.id, snippet=found.snippet[:1000], provider=found.provider,
-        relevance=relevance_of(study.brief.topic, study.aspects, text.title, text.text, rank),
-        full_text=whole,
+        relevance=min(relevance + wanted, 1.0), full_text=whole,
     )  # fmt: skip
     study.texts[key], study.found[key] = text.text, found
     study.sources = [source if one.id == key else one for one in study.sources]

@@ -60,8 +60,9 @@ async def _judge(study: Study, article: str) -> Judgement | None:
     try:
         async with study.run.closing():
             return await study.run.ask(
-                SUPERVISOR, "judge", returns=Judgement, task=study.task, article=article
-            )
+                SUPERVISOR, "judge", returns=Judgement, task=study.task,
+                article=study.sealed(article, "the article"),
+            )  # fmt: skip
     except (StepFailedError, BudgetExhaustedError) as error:
         why = error.reason if isinstance(error, StepFailedError) else error.message
         study.warn(f"Coverage and tone could not be judged: {why}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from podium.agents.agent import Agent
 from podium.workflows.research.contracts import (
     Check,
     Claim,
@@ -23,9 +24,10 @@ from podium.workflows.research.measures.words import count_words
 from podium.workflows.research.roles import agent_of
 from podium.workflows.research.study import Checked, Made, Study
 from podium.workflows.research.workers.analysis import value_of
-from podium.workflows.research.workers.writing import clean_draft
+from podium.workflows.research.workers.writing import clean_draft, unwrapped
 
-MOST_CLAIMS = 80
+AT_A_TIME = 40
+"""Claims in one ask of the fact checker."""
 LEAST_KEPT = 0.6
 """An edit that leaves less of the words, or of the cited sources, is no edit."""
 COPIED = 0.25
@@ -37,28 +39,42 @@ COPIED = 0.25
 
 async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
     """Tie every claim to the passage that supports it. A quote that does not stand in its source counts for
-    nothing, whatever the model says."""
+    nothing, whatever the model says. Many claims are checked in several parts, side by side."""
     claims = claims_in(clean_draft(study)[0])
-    about = [study.brief.topic, *(one.text for one in claims)]
-    answer = await study.run.ask(
-        agent_of(worker, cheaper=cheaper), "fact_check", returns=FactCheck, topic=study.brief.topic,
-        sources=study.fenced(about), claims=[one.shown() for one in claims],
-    )  # fmt: skip
-    checks = {one.claim_id: one for one in answer.checks}
+    parts = [claims[at : at + AT_A_TIME] for at in range(0, len(claims), AT_A_TIME)] or [[]]
+    agent = agent_of(worker, cheaper=cheaper)
+    if len(parts) == 1:
+        answers = [await _check(study, agent, claims, whole=True)]
+    else:
+        outcomes = await study.run.gather(
+            {f"part-{nth}": _check(study, agent, part, whole=nth == 1) for nth, part in enumerate(parts, 1)}
+        )
+        answers = [outcome.unwrap() for outcome in outcomes.values()]
+    checks = {one.claim_id: one for answer in answers for one in answer.checks}
     checked = Checked(
         [tied(one, checks.get(one.id), study.texts) for one in claims],
-        contradictions_in(answer.contradictions, study.texts),
+        contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
     )
     counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
     told: dict[str, Any] = {"claims": len(claims), **counts}
     return Made(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
 
 
+async def _check(study: Study, agent: Agent, claims: list[Claim], *, whole: bool) -> FactCheck:
+    """One part: with all sources if contradictions among them are to be found, else with those it cites."""
+    about = [study.brief.topic, *(one.text for one in claims)]
+    cited = None if whole else {source for one in claims for source in one.source_ids}
+    return await study.run.ask(
+        agent, "fact_check", returns=FactCheck, topic=study.brief.topic,
+        sources=study.fenced(about, cited), claims=[one.shown() for one in claims],
+    )  # fmt: skip
+
+
 VERDICTS = ("verified", "unverified", "contradicted")
 
 
 def claims_in(markdown: str) -> list[Claim]:
-    found = split_claims(markdown)[:MOST_CLAIMS]
+    found = split_claims(markdown)
     return [
         Claim(id=f"c{nth}", text=one.text, source_ids=list(one.source_ids))
         for nth, one in enumerate(found, 1)
@@ -139,10 +155,10 @@ async def edit(study: Study, worker: str, *, cheaper: bool) -> Made:
     found = await study.run.ask(
         agent_of(worker, cheaper=cheaper, words=study.brief.length), "edit", returns=Edit,
         topic=study.brief.topic, tone=study.brief.tone, length=study.brief.length,
-        feedback=list(study.feedback), draft=draft,
+        feedback=list(study.feedback), draft=study.sealed(draft, "the article"),
     )  # fmt: skip
     words, cited = count_words(draft), cited_ids(draft)
-    known = only_known(found.article, study.sources)
+    known = only_known(unwrapped(found.article), study.sources)
     left = [one for one in cited_ids(known.markdown) if one in cited]
     fits = count_words(known.markdown) >= words * LEAST_KEPT and len(left) >= len(cited) * LEAST_KEPT
     value = found.model_copy(update={"article": known.markdown if fits else ""})

@@ -49,7 +49,8 @@ async def search_as(study: Study, worker: str, asked: str) -> Made:
         found |= {one.url: one for one in answer.found if one.url not in found}
         troubles += [one for one in answer.troubles if one not in troubles]
     hits = Hits(list(found.values()), troubles)
-    return Made(worker, hits, result={"found": len(hits.found), "troubles": troubles})
+    sources = [{"title": one.title, "url": one.url, "kind": one.kind} for one in hits.found]
+    return Made(worker, hits, result={"found": len(sources), "sources": sources, "troubles": troubles})
 
 
 def queries_of(study: Study, worker: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from podium.tools.untrusted import unfenced
 from podium.workflows.research.measures.citations import cited_ids, only_known
 from podium.workflows.research.measures.words import count_words
 from podium.workflows.research.roles import agent_of
@@ -38,17 +39,16 @@ async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Mad
 
 async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
     text = await study.run.ask(
-        agent_of(worker, cheaper=cheaper), "write_conclusion", task=study.task, draft=draft_of(study),
+        agent_of(worker, cheaper=cheaper), "write_conclusion", task=study.task,
+        draft=study.sealed(clean_draft(study)[0], "the article"),
         words=round(study.brief.length * ENDING),
     )  # fmt: skip
     return _written(worker, text)
 
 
 def _written(worker: str, text: str) -> Made:
-    unwrapped = _unwrapped(text)
-    return Made(
-        worker, unwrapped, result={"word_count": count_words(unwrapped), "cites": cited_ids(unwrapped)}
-    )
+    plain = unwrapped(text)
+    return Made(worker, plain, result={"word_count": count_words(plain), "cites": cited_ids(plain)})
 
 
 def draft_of(study: Study) -> str:
@@ -80,7 +80,8 @@ def _headless(text: str) -> str:
     return re.sub(r"\A\s*#{1,6}\s+[^\n]*\n+", "", text).strip()
 
 
-def _unwrapped(text: str) -> str:
-    """Markdown that a model has put between fences is meant as it is."""
+def unwrapped(text: str) -> str:
+    """Markdown that a model has put between fences, its own or ours, is meant as it is."""
+    text = unfenced(text.strip())
     found = re.fullmatch(r"\s*```(?:markdown|md)?\s*\n(.*)\n```\s*", text, re.DOTALL)
     return found[1] if found else text
