@@ -17,7 +17,7 @@ from tests.workflows.research.result import ARTICLE, SOURCES, TEXTS, claims
 
 PROSE = "a b blockquote br code del em h2 h3 h4 h5 h6 hr i li ol p pre s strong table tbody td th thead tr ul"
 OURS = "body main header nav article section footer div span sup mark cite figure figcaption dl dt dd h1"
-DRAWN = "svg rect"
+DRAWN = "svg rect details summary"
 ALLOWED = frozenset(f"{PROSE} {OURS} {DRAWN}".split())
 
 

@@ -178,21 +178,20 @@ async def test_the_picture_shows_phases_sources_and_workers(store: Store) -> Non
     seen = await watch(store, told.result)
     begun = next(drawn for line, drawn in seen if line.what.startswith("Web search"))
     assert begun[0].what == "plan ✓ → strategy ✓ → work ● → evaluation ○ → merge ○"
-    assert begun[0].notes == ("iteration 1 of 3",)
+    assert begun[1].what.endswith(" · iteration 1 of 3")
     rows = [line.what.split() for line in begun]
     research = next(row for row in rows if row[0] == "Research")
     assert {"✓", "●"} <= set(research)
     assert next(line.what for line in begun if line.what.startswith("Writing")).endswith("○ Article writing")
     end = seen[-1][1]
     assert end[0].what.startswith("plan ✓ → strategy ✓ → work ✓ → evaluation ✓")
-    assert end[0].notes[1].startswith("quality 0.9")
-    assert "sources ▓▓▓▓▓▓▓▓▓▓ 14 of 10" in [line.what for line in end]
+    assert end[1].what.startswith("14 of 10 sources ▓▓▓▓▓▓▓▓▓▓ · iteration 1 of 3 · quality 0.9")
 
 
 async def test_laps_keep_their_qualities_and_kept_work_is_marked(store: Store) -> None:
     told = await tuned(store, [0.65, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
     end = (await watch(store, told.result))[-1][1]
-    assert end[0].notes == ("iteration 2 of 3", "quality 0.65 → 0.88")
+    assert end[1].what.endswith("iteration 2 of 3 · quality 0.65 → 0.88")
     assert any("= Web search" in line.what for line in end)
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from podium.report.lines import Line, Weight
-from podium.report.words import one_line
+from podium.report.lines import Line
+from podium.report.words import count, one_line
 from podium.workflows.research.folding import AgentState, TaskState
 from podium.workflows.research.machine import Phase
 from podium.workflows.research.telling import PHASES, STATUSES, label_of
@@ -22,7 +22,7 @@ def draw(state: AgentState, sources: int, most: int, *, alive: bool) -> list[Lin
     if state.current_phase is None or most < 1:
         return []
     rows = list(_grid(state, alive=alive))
-    lines = [_strip(state, alive=alive), *_meter(state, sources), *rows]
+    lines = [_strip(state, alive=alive), _meter(state, sources), *rows]
     if len(lines) > most:
         lines = [line for line in lines if line not in rows or "●" in line.what]
     return lines[:most]
@@ -36,9 +36,7 @@ def _strip(state: AgentState, *, alive: bool) -> Line:
     if at < len(STRIP) and now is not Phase.INITIALIZED:
         signs[at] = "✗" if now is Phase.FAILED else "●" if alive else "■"
     told = " → ".join(f"{PHASES[phase]} {sign}" for phase, sign in zip(STRIP, signs, strict=True))
-    laps = f"iteration {state.iteration_count} of {state.max_iterations}"
-    weight: Weight = "failure" if now is Phase.FAILED else "result"
-    return Line(told, weight, (laps, *_scores(state)), "▸")
+    return Line(told, "failure" if now is Phase.FAILED else "result", mark="▸")
 
 
 def _reached(state: AgentState) -> int:
@@ -49,20 +47,18 @@ def _reached(state: AgentState) -> int:
     return STRIP.index(Phase(entered[-1])) if entered else 0
 
 
-def _scores(state: AgentState) -> tuple[str, ...]:
-    """The quality of every lap so far."""
-    told = " → ".join(f"{one.quality:.2f}" for one in state.evaluations)
-    return (f"quality {told}",) if told else ()
-
-
-def _meter(state: AgentState, sources: int) -> list[Line]:
-    """`sources ▓▓▓▓▓▓▓░░░ 7 of 10`."""
+def _meter(state: AgentState, sources: int) -> Line:
+    """`7 of 10 sources ▓▓▓▓▓▓▓░░░ · iteration 2 of 3 · quality 0.65`: what matters most stands first, because
+    a narrow terminal cuts the rest."""
     wanted: Any = state.brief.get("min_sources")
-    if not isinstance(wanted, int) or wanted < 1:
-        return [Line(f"sources {sources}", mark=" ")] if sources else []
-    full = min(sources * BAR // wanted, BAR)
-    weight: Weight = "result" if sources >= wanted else "routine"
-    return [Line(f"sources {'▓' * full}{'░' * (BAR - full)} {sources} of {wanted}", weight, mark=" ")]
+    told, enough = count(sources, "source"), True
+    if isinstance(wanted, int) and wanted > 0:
+        full, enough = min(sources * BAR // wanted, BAR), sources >= wanted
+        told = f"{sources} of {count(wanted, 'source')} {'▓' * full}{'░' * (BAR - full)}"
+    parts = [told, f"iteration {state.iteration_count} of {state.max_iterations}"]
+    scores = " → ".join(f"{one.quality:.2f}" for one in state.evaluations)
+    parts += [f"quality {scores}"] if scores else []
+    return Line(" · ".join(parts), "result" if enough else "routine", mark=" ")
 
 
 def _grid(state: AgentState, *, alive: bool) -> Iterator[Line]:
