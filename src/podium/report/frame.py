@@ -6,6 +6,7 @@ of any room extends it. Nothing is markup unless it went through `prose`.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -16,8 +17,9 @@ from podium.report.prose import kept_html, prose
 from podium.report.words import amount, count, duration, money, one_line, safe, size
 
 
+@cache
 def templates_of(package: str) -> Environment:
-    """The templates of a package and, behind them, those of all pages."""
+    """The templates of a package and, behind them, those of all pages; compiled once in a process."""
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("podium.report")]),
         autoescape=True,

@@ -270,6 +270,9 @@ async def test_all_seventeen_workers_work(store: Store) -> None:
     assert {one["kind"] for one in told.output["sources"]} == {"web", "news", "academic", "social"}
     assert {one["full_text"] for one in told.output["sources"]} == {True}
     assert told.result.status == "completed"
+    notes = " ".join(told.output["system_notes"])
+    for found in ("Readability: Flesch", "SEO 0", "of the words stand in the sources"):
+        assert found in notes
 
 
 @pytest.mark.parametrize("task", ["write_article", "edit", "fact_check"])

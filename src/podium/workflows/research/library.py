@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -15,6 +15,9 @@ from podium.tools.sources.choosing import providers_for
 from podium.tools.sources.found import Found, Provider, Retrieved
 from podium.tools.sources.retrieving import retrieve
 from podium.tools.tool import ToolError
+
+if TYPE_CHECKING:  # an extra, slow to import
+    from podium.tools.fetch import Fetcher
 
 AT_ONCE = 6
 """Texts that are read side by side: a page of results should not become a storm of requests."""
@@ -56,8 +59,17 @@ OpenLibrary = Callable[[Settings, str, bool], Library]
 class Sources:
     """The real library."""
 
-    def __init__(self, settings: Settings, corpus: str, online: bool) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        corpus: str,
+        online: bool,
+        *,
+        env: Mapping[str, str] | None = None,
+        fetcher: Fetcher | None = None,
+    ) -> None:
         self._settings = settings
+        self._env, self._fetcher = env, fetcher
         self._folder = corpus
         self._online = online
         self._corpus: Corpus | None = None
@@ -72,12 +84,14 @@ class Sources:
         return Shelf(corpus.documents, corpus.troubles)
 
     async def search(self, worker: str, query: str, limit: int) -> Answer:
-        providers = providers_for(worker, self._settings, await self._opened(), online=self._online)
+        providers = providers_for(
+            worker, self._settings, await self._opened(), online=self._online, env=self._env
+        )
         return await ask_all(providers, worker, query, limit)
 
     async def read(self, found: Found, at: str) -> Retrieved:
         async with self._reading:
-            return await retrieve(found, at=at, corpus=await self._opened())
+            return await retrieve(found, at=at, corpus=await self._opened(), fetcher=self._fetcher)
 
     async def _opened(self, at: str = "") -> Corpus | None:
         if self._corpus is None and self._folder:

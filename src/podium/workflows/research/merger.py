@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from podium.errors import BudgetExhaustedError
+from podium.tools.aside import aside
 from podium.workflows.research import events
 from podium.workflows.research.article import content_of, html_of
 from podium.workflows.research.contracts import Article, Edit, FinalOutput, Metrics, Source
@@ -40,7 +41,8 @@ async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
             notes.append(f"The version of iteration {version.iteration} is handed over: it was the best.")
         _tell_flaws(study, version)
     checked = version.checked if version is not None else None
-    article = _article(study, version) if version is not None and version.article.strip() else None
+    written = version is not None and version.article.strip()
+    article = await aside(_article, study, version) if written else None
     output = FinalOutput(
         request_id=study.run.id, execution_id=study.execution_id, article=article,
         quality=version.quality if version is not None else None, sources=ranked(study.sources),
@@ -65,14 +67,19 @@ async def keep_files(study: Study, output: FinalOutput) -> None:
     """The article for people, and the list of its sources for programs."""
     run = study.run
     if output.article is not None:
-        page = to_page(
-            output, topic=study.brief.topic, run_id=run.id, rehearsal=bool(run.config.get("rehearsal")),
-            models=run.config.get("models", ()), texts=study.texts,
-        )  # fmt: skip
+        page = await aside(_page, study, output)
         await run.artifact("article.md", output.article.content, "text/markdown")
         await run.artifact("article.html", page, "text/html")
     listed = msgspec.json.format(msgspec.json.encode([one.shown() for one in output.sources]))
     await run.artifact("sources.json", listed, "application/json")
+
+
+def _page(study: Study, output: FinalOutput) -> str:
+    config = study.run.config
+    return to_page(
+        output, topic=study.brief.topic, run_id=study.run.id, rehearsal=bool(config.get("rehearsal")),
+        models=config.get("models", ()), texts=study.texts,
+    )  # fmt: skip
 
 
 def _article(study: Study, version: Version) -> Article:
@@ -104,9 +111,18 @@ def _tell_flaws(study: Study, version: Version) -> None:
 
 
 def _notes(study: Study) -> list[str]:
+    """How it came about, and what the optional checks found."""
     rounds = len(study.plan_history)
     told = [f"It took {rounds} iterations."] if rounds > 1 else []
-    return [*told, *(study.plan.notes if study.plan else [])]
+    told += study.plan.notes if study.plan else []
+    results = {worker: made.result for worker, made in study.made.items()}
+    if (read := results.get("readability_checker")) and read["flesch"] is not None:
+        told.append(f"Readability: Flesch {read['flesch']:.0f}, school grade {read['grade']:.0f}.")
+    if found := results.get("seo_optimizer"):
+        told.append(f"SEO {found['score']:.2f}. {' '.join(found['findings'][:3])}".strip())
+    if copied := results.get("plagiarism_checker"):
+        told.append(f"{copied['share']:.0%} of the words stand in the sources as they are.")
+    return told
 
 
 async def _metrics(study: Study) -> Metrics:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from podium.agents.agent import Agent
+from podium.tools.aside import aside
 from podium.workflows.research.contracts import (
     Check,
     Claim,
@@ -122,13 +123,14 @@ def contradictions_in(found: list[FoundContradiction], texts: dict[str, str]) ->
 def carried_over(checked: Checked, markdown: str) -> Checked:
     """The verdicts for the article as the editor left it. A sentence that was changed keeps its verdict if it
     still says nearly the same and cites the same; otherwise nobody has checked it."""
+    same = {old.text: old for old in checked.claims}
     claims: list[Claim] = []
     for one in claims_in(markdown):
-        before = max(checked.claims, key=lambda old: _alike(old, one), default=None)
+        likely = [same[one.text]] if one.text in same else checked.claims
+        before = max(likely, key=lambda old: _alike(old, one), default=None)
         if before is not None and _alike(before, one) >= ALIKE:
-            claims.append(
-                before.model_copy(update={"id": one.id, "text": one.text, "source_ids": one.source_ids})
-            )
+            now = {"id": one.id, "text": one.text, "source_ids": one.source_ids}
+            claims.append(before.model_copy(update=now))
         else:
             claims.append(one.model_copy(update={"reason": "The editor changed it after it was checked."}))
     return replace(checked, claims=claims)
@@ -199,7 +201,7 @@ async def check_readability(study: Study, worker: str) -> Made:
 
 
 async def check_plagiarism(study: Study, worker: str) -> Made:
-    found = overlap(clean_draft(study)[0], study.texts)
+    found = await aside(overlap, clean_draft(study)[0], study.texts)
     passages = [{"text": one.text[:300], "source_id": one.source_id} for one in found.passages[:20]]
     told = {"share": found.share, "passages": passages, "copied": found.share >= COPIED}
     return Made(worker, told, result=told)
