@@ -18,6 +18,7 @@ from benchmarks.orchestration import measure as measure_tree
 from benchmarks.provider import serving
 from benchmarks.report import render
 from benchmarks.results import Results, against, ratio
+from benchmarks.studio_brain import ASKED, EMBEDDING, fill, once, run_of
 from benchmarks.worker import Measured, measure
 
 TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, repetitions=1)
@@ -99,6 +100,18 @@ async def test_a_department_s_brain_work_is_measured(tmp_path: Path) -> None:
     assert found.facts == 50
     assert found.first >= found.names > 0
     assert found.whole == found.search + found.names + found.contradictions
+
+
+@pytest.mark.parametrize("embedding", ["", EMBEDDING])
+async def test_a_studio_asks_its_brain_everything_while_it_is_measured(
+    tmp_path: Path, embedding: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/brain.sqlite"
+    await fill(30, url, embedding)
+    took = await once(url, embedding)
+    assert set(took) == set(ASKED)
+    assert (len(took["contradictions"]), len(took["propose"])) == (3, 1)
+    assert run_of(took) >= sum(took["recall"])
 
 
 async def test_a_corpus_is_measured_beside_a_plain_scan(tmp_path: Path) -> None:
