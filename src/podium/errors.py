@@ -13,6 +13,8 @@ PodiumError                      one sentence for a person, `hint` says what to 
 │   └── FencedError              this process lost the run to another one
 ├── ExportError                  a collector did not take a trace
 ├── EmbeddingError               an embedding model gave nothing that facts could be found by
+├── WorkspaceError               a workspace could not be made, changed or read
+│   └── ChangeRefusedError       changes that may not be made: `refusals`; none was made
 ├── BudgetExhaustedError         a ceiling would be passed; never a step's outcome
 ├── ReplayDivergedError          a replay met a step that the log does not hold
 ├── ConcurrentBranchError        one branch used from two asyncio tasks
@@ -35,6 +37,7 @@ asyncio.CancelledError
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 
@@ -124,6 +127,20 @@ class ExportError(PodiumError):
 
 class EmbeddingError(PodiumError):
     """An embedding model failed, or gave something else than vectors. Facts are found by their words then."""
+
+
+class WorkspaceError(PodiumError):
+    """The workspace of a run could not be made, changed or read."""
+
+
+class ChangeRefusedError(WorkspaceError):
+    """A set of changes holds some that may not be made. None of the set was made."""
+
+    def __init__(self, refusals: Sequence[Any]) -> None:
+        told = "; ".join(f"{refusal.action} {refusal.path}: {refusal.reason}" for refusal in refusals)
+        super().__init__(f"The changes were refused. {told}")
+        self.refusals = list(refusals)
+        """`podium.tools.workspace.change.Refusal`, one for each change that was refused."""
 
 
 class BudgetExhaustedError(PodiumError):
