@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 Action = Literal["create", "modify", "delete", "rename"]
+Status = Literal["added", "modified", "deleted", "renamed"]
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -53,7 +54,7 @@ class FileStat(msgspec.Struct, frozen=True):
     binary: bool = False
     old_path: str = ""
     """Where the file was before it was renamed."""
-    status: Literal["added", "modified", "deleted", "renamed"] = "modified"
+    status: Status = "modified"
 
 
 class Applied(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Which paths a coder may name.
 
-Refused is everything that some system reads as leading elsewhere, or into git's own folder. Spellings of `.git`
-that NTFS, HFS+ or a file system without case take for it count too: the user may check the branch out there.
+Refused is everything that some system reads as leading elsewhere, or into git's own folder. Spellings of
+`.git` that NTFS, HFS+ or a file system without case take for it count too: the user may check out there.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ class WorkTree:
             raise WorkspaceError(f"{shown(path)} is larger than {limit:,} bytes.")
         return data
 
-    def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
-        """The whole file, in the place of the file or link that is there; a link is replaced, not followed."""
+    def write(self, path: str, data: bytes, *, executable: bool = False, sync: bool = False) -> None:
+        """The whole file, in place of the file or link that is there; a link is replaced, not followed."""
         *folders, name = path.split("/")
         beside = f".podium-{secrets.token_hex(8)}"
         with self._inside(folders, make=True) as handle:
@@ -83,6 +83,9 @@ class WorkTree:
                 _give(file, handle)
                 with os.fdopen(file, "wb", closefd=False) as opened:
                     opened.write(data)
+                    opened.flush()
+                    if sync:
+                        os.fsync(file)
             finally:
                 os.close(file)
             try:
