@@ -1,0 +1,30 @@
+"""The limits that the kernel keeps by itself, for each process."""
+
+from __future__ import annotations
+
+import resource
+
+from podium.tools.sandbox.limits import Limits
+
+
+def kernel_limits(limits: Limits) -> dict[str, int]:
+    """Name for `prlimit` and value. The ones on memory and processes are twice what was asked for: they only
+    bound what can happen between two looks of the watch, which ends the program and says why.
+
+    Memory is RLIMIT_DATA and not RLIMIT_AS: runtimes such as V8, Go and Java reserve much more than they use.
+    """
+    wanted = {
+        "core": 0,
+        "cpu": limits.cpu_seconds,
+        "data": limits.memory_bytes * 2,
+        "fsize": limits.file_bytes,
+        "nofile": limits.open_files,
+        "nproc": limits.processes * 2,
+    }
+    return {name: _possible(name, value) for name, value in wanted.items()}
+
+
+def _possible(name: str, value: int) -> int:
+    """Nobody may raise a hard limit."""
+    _, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
