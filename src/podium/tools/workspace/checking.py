@@ -1,7 +1,7 @@
 """Which changes of a set may be made, and what the files are then.
 
-Everything is decided before anything is written: a set with one bad change is refused whole, and every bad one
-is named.
+Everything is decided before anything is written: a set with one bad change is refused whole, and every bad
+one is named.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Refused(Exception):
 
 
 def checked(changes: Sequence[Change], files: Mapping[str, Blob], tree: WorkTree, caps: Caps) -> list[Write]:
-    """What to write for these changes, or a `ChangeRefusedError` that names every one that may not be made."""
+    """What to write for these changes, or a `ChangeRefusedError` that names every one that is refused."""
     if len(changes) > caps.changes:
         told = f"{len(changes)} files are too many for one set; {caps.changes} are allowed."
         raise ChangeRefusedError([Refusal(0, changes[0].path, changes[0].action, told)])

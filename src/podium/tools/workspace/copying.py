@@ -43,8 +43,8 @@ def read_folder(folder: Path, caps: Caps) -> tuple[list[Write], list[str]]:
 def _check(folder: Path, size: int, count: int, caps: Caps) -> None:
     if size > caps.workspace_bytes or count > caps.workspace_files:
         raise UsageError(
-            f"{folder} is too large to copy: {caps.workspace_bytes:,} bytes in {caps.workspace_files:,} files "
-            "are the most.",
+            f"{folder} is too large to copy: {caps.workspace_bytes:,} bytes in {caps.workspace_files:,} "
+            "files are the most.",
             hint="Make it a git repository with a .gitignore, or give --workspace a smaller folder.",
         )
 

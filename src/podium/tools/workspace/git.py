@@ -1,7 +1,7 @@
 """Git, run in the sandbox on a repository that only Podium writes.
 
-No settings of the user, of the machine or of the user's repository are read: no hooks, filters, external diffs,
-helpers, includes or remotes exist here. The work tree is written and read by `WorkTree`, not by git, so that
+No settings of the user, of the machine or of the user's repository are read: no hooks, filters, external
+diffs, helpers, includes or remotes exist here. The work tree is written and read by `WorkTree`, not by git:
 nothing in it (attributes, a planted `.git`, a pipe) is ever looked at by git either.
 """
 

@@ -100,16 +100,8 @@ class History:
             "fast-import", "--quiet", "--date-format=raw", "--force", stdin=_stream(onto, writes)
         )
         sha = told.decode("ascii").strip()
-        await self.keep(sha, head or sha)
+        await self.point({f"refs/podium/kept/{sha}": sha, f"refs/podium/heads/{sha}": head or sha})
         return sha
-
-    async def keep(self, snapshot: str, head: str) -> None:
-        """Remember a snapshot, and where the branch was then."""
-        lines = [
-            f"update refs/podium/kept/{snapshot} {snapshot}",
-            f"update refs/podium/heads/{snapshot} {head}",
-        ]
-        await self._git.run("update-ref", "--stdin", stdin="\n".join([*lines, ""]).encode())
 
     async def commit(self, snapshot: str, parent: str, message: str, when: int) -> str:
         """The files of a snapshot as a commit with a message."""
@@ -120,9 +112,10 @@ class History:
         )
         return told.decode("ascii").strip()
 
-    async def point(self, name: str, sha: str) -> None:
-        """Let a name of the repository point at a commit, whatever it pointed at before."""
-        await self._git.run("update-ref", name, sha)
+    async def point(self, names: Mapping[str, str]) -> None:
+        """Let names of the repository point at commits, whatever they pointed at before; all or none."""
+        lines = [f"update {name} {sha}\n" for name, sha in names.items()]
+        await self._git.run("update-ref", "--stdin", stdin="".join(lines).encode())
 
     async def pointed(self, *names: str) -> list[str]:
         """What names point at; empty for one that is not there."""

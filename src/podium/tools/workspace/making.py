@@ -57,8 +57,7 @@ async def _make(folder: Path, run_id: str, git: Git, home: Path, caps: Caps) -> 
     else:
         base, warnings = await _copy(origin, history, home / "tree", caps)
     branch = branch_name(origin, run_id)
-    await history.point(f"refs/heads/{branch}", base)
-    await history.point("refs/podium/state", base)
+    await history.point({f"refs/heads/{branch}": base, "refs/podium/state": base})
     if origin.head:
         warnings += await warn_of_uncommitted(origin, branch, git)
     made = Made(run_id=run_id, origin=origin, branch=branch, base=base, warnings=warnings)
@@ -72,8 +71,8 @@ async def _adopt(origin: Origin, git: Git, history: History, caps: Caps) -> tupl
     size = sum(blob.size for blob in files.values())
     if size > caps.workspace_bytes or len(files) > caps.workspace_files:
         raise UsageError(
-            f"{origin.folder} is too large: {size:,} bytes in {len(files):,} files; {caps.workspace_bytes:,} in "
-            f"{caps.workspace_files:,} are the most.",
+            f"{origin.folder} is too large: {size:,} bytes in {len(files):,} files; "
+            f"{caps.workspace_bytes:,} in {caps.workspace_files:,} are the most.",
             hint="Work on a smaller repository.",
         )
     exclude = Path(origin.common_dir) / "info" / "exclude"

@@ -1,7 +1,7 @@
 """Leaving the run's branch in the user's repository, so that `git log podium/RUN` works there.
 
-Two things are written, both new: a pack with the run's objects, and the branch. Written by us and not by git, so
-that nothing the repository's settings name is run; and without following links in it.
+Two things are written, both new: a pack with the run's objects, and the branch. Written by us and not by git,
+so that nothing the repository's settings name is run; and without following links in it.
 """
 
 from __future__ import annotations

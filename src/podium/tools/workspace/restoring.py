@@ -16,7 +16,7 @@ Marks = dict[str, tuple[tuple[int, ...], str]]
 
 
 class Restoring:
-    """Compares the tree with a commit and mends what differs; files that did not change are not read again."""
+    """Compares the tree with a commit and mends what differs; unchanged files are not read again."""
 
     def __init__(self, tree: WorkTree, history: History) -> None:
         self._tree, self._history = tree, history

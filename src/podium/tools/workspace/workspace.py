@@ -1,7 +1,7 @@
 """The workspace of one run: a branch and a work tree of its own, where changes are made and tests run.
 
-What git holds is the truth, not what lies in the work tree: after tests, a crash or a resume the tree is brought
-back to the recorded state, so that nothing that a test wrote ever reaches a commit.
+What git holds is the truth, not what lies in the work tree: after tests, a crash or a resume the tree is
+brought back to the recorded state, so that nothing that a test wrote ever reaches a commit.
 """
 
 from __future__ import annotations
@@ -96,8 +96,7 @@ class Workspace:
     async def commit(self, message: str) -> str:
         """The recorded state as a commit of the branch; its name. What tests wrote is not in it."""
         sha = await self._history.commit(self.state, self.head, _clean(message), int(time.time()))
-        await self._history.point(f"refs/heads/{self.branch}", sha)
-        await self._history.point("refs/podium/state", sha)
+        await self._history.point({f"refs/heads/{self.branch}": sha, "refs/podium/state": sha})
         self.head = self.state = sha
         await self.publish()
         return sha
@@ -115,8 +114,7 @@ class Workspace:
             )
         [head] = await self._history.pointed(f"refs/podium/heads/{sha}")
         files = await self._history.files(sha)
-        await self._history.point(f"refs/heads/{self.branch}", head or sha)
-        await self._history.point("refs/podium/state", sha)
+        await self._history.point({f"refs/heads/{self.branch}": head or sha, "refs/podium/state": sha})
         self.head = head or sha
         self._marked(sha, files)
         await self.reset()
@@ -159,7 +157,7 @@ class Workspace:
             pack = await self._history.pack(self.base, self.head, outgoing)
             ours = {self.base, *await self._history.commits(self.base, self.head), *await self._published()}
             publish(self.made.origin, self.branch, self.head, ours, outgoing / f"pack-{pack}")
-            await self._history.point(f"refs/podium/published/{self.head}", self.head)
+            await self._history.point({f"refs/podium/published/{self.head}": self.head})
         except WorkspaceError as error:
             trouble = f"{error} {error.hint}".strip()
             if trouble not in self.warnings:
