@@ -1,4 +1,4 @@
-"""A map of a repository that fits a number of tokens: its files as a tree, and what the likeliest ones declare."""
+"""A map of a repository within a number of tokens: its files as a tree, and what the likeliest declare."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ class Symbol(msgspec.Struct, frozen=True):
     """1 for what stands in a class."""
 
 
-_WORDS = r"(?:export\s+|default\s+|declare\s+|abstract\s+|async\s+|public\s+|private\s+|protected\s+|static\s+|final\s+)*"
+_WORDS = (
+    r"(?:export\s+|default\s+|declare\s+|abstract\s+|async\s+"
+    r"|public\s+|private\s+|protected\s+|static\s+|final\s+)*"
+)
 _JAVASCRIPT = (
     rf"^(\s{{0,4}}){_WORDS}(?:class|interface|enum|function\*?|type|namespace)\s+\w+[^{{;=]*",
     r"^(\s{0,4})(?:export\s+)?(?:const|let)\s+\w+\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)\s*(?::[^=]+)?=>",
@@ -44,11 +47,10 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     ".rb": (r"^(\s*)(?:def|class|module)\s+\S.*",),
     ".php": (rf"^(\s{{0,4}}){_WORDS}(?:class|interface|trait|function)\s+\w+[^{{;]*",),
     ".ex": (r"^(\s*)(?:def|defp|defmodule)\s+.+?(?=\sdo|$)",),
+    ".java": _C_LIKE, ".kt": _C_LIKE, ".scala": _C_LIKE, ".cs": _C_LIKE, ".c": _C_LIKE, ".h": _C_LIKE,
+    ".cc": _C_LIKE, ".cpp": _C_LIKE, ".hpp": _C_LIKE, ".swift": _C_LIKE, ".dart": _C_LIKE,
     ".sh": (r"^()(?:function\s+)?[\w-]+\s*\(\)",),
 }  # fmt: skip
-_PATTERNS |= dict.fromkeys(
-    (".java", ".kt", ".scala", ".cs", ".c", ".h", ".cc", ".cpp", ".hpp", ".swift", ".dart"), _C_LIKE
-)
 _COMPILED = {suffix: tuple(map(re.compile, patterns)) for suffix, patterns in _PATTERNS.items()}
 
 

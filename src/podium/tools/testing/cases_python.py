@@ -59,13 +59,16 @@ def _tests(body: list[ast.stmt], prefix: str, skipped: bool) -> Iterator[tuple[_
 def _checks(function: ast.AST) -> Iterator[ast.AST]:
     """What can make the test fail, outside of places that swallow it."""
     for node in _reached(function):
-        if isinstance(node, ast.Assert):
-            if not is_trivial(node.test):
-                yield node
-        elif (
-            isinstance(node, ast.Call) and _CHECKING.match(_called(node)) and not _checks_nothing(node)
-        ) or (isinstance(node, ast.Raise) and "Assertion" in ast.unparse(node)):
+        if _can_fail(node):
             yield node
+
+
+def _can_fail(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return not is_trivial(node.test)
+    if isinstance(node, ast.Call):
+        return bool(_CHECKING.match(_called(node))) and not _checks_nothing(node)
+    return isinstance(node, ast.Raise) and "Assertion" in ast.unparse(node)
 
 
 def _reached(node: ast.AST) -> Iterator[ast.AST]:
