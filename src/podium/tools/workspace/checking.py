@@ -56,6 +56,7 @@ class _Check:
         coming = [
             change.new_path or change.path for change in changes if change.action in ("create", "rename")
         ]
+        self._coming = {path.casefold() for path in coming}
         self._coming_folders = {folder for path in coming for folder in _folders(path.casefold())}
 
     def writes_of(self, change: Change) -> list[Write]:
@@ -132,7 +133,7 @@ class _Check:
         if folded in self._folders or folded in self._coming_folders:
             raise _Refused("There is a folder of this name.")
         for folder in _folders(folded):
-            if folder in self._folded or self._named[folder]:
+            if folder in self._folded or folder in self._coming:
                 raise _Refused(f"{folder} is a file, not a folder.")
         if self._tree.look(path).kind == "link":
             raise _Refused("It lies behind a link, and links are not followed.")

@@ -41,8 +41,7 @@ async def open_workspace(
         made = _read_facts(home)
     git.unlock()
     workspace = Workspace(home, made, git, caps)
-    [state] = await History(git).pointed("refs/podium/state")
-    await workspace.restore(state or made.base)
+    await workspace.restore(History(git).pointed("refs/podium/state") or made.base)
     return workspace
 
 
@@ -57,7 +56,7 @@ async def _make(folder: Path, run_id: str, git: Git, home: Path, caps: Caps) -> 
     else:
         base, warnings = await _copy(origin, history, home / "tree", caps)
     branch = branch_name(origin, run_id)
-    await history.point({f"refs/heads/{branch}": base, "refs/podium/state": base})
+    history.point({f"refs/heads/{branch}": base, "refs/podium/state": base})
     if origin.head:
         warnings += await warn_of_uncommitted(origin, branch, git)
     made = Made(run_id=run_id, origin=origin, branch=branch, base=base, warnings=warnings)
@@ -67,7 +66,7 @@ async def _make(folder: Path, run_id: str, git: Git, home: Path, caps: Caps) -> 
 
 async def _adopt(origin: Origin, git: Git, history: History, caps: Caps) -> tuple[str, list[str]]:
     await history.adopt(origin)
-    files = await history.files(origin.head)
+    files = await history.files(origin.head) or {}
     size = sum(blob.size for blob in files.values())
     if size > caps.workspace_bytes or len(files) > caps.workspace_files:
         raise UsageError(
@@ -100,7 +99,7 @@ async def _copy(origin: Origin, history: History, tree: Path, caps: Caps) -> tup
     """The folder's files as a first commit, without those that its `.gitignore` files leave out."""
     writes, warnings = await aside(read_folder, Path(origin.folder), caps)
     first = await history.record("", "", writes)
-    files = await history.files(first)
+    files = await history.files(first) or {}
     await Restoring(WorkTree(tree), history).restore(files)
     ignored = await history.ignored(list(files), tree) if files else set[str]()
     if ignored:

@@ -133,4 +133,6 @@ def _text(file: Path) -> str:
             return ""
         return file.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        raise WorkspaceError(f"{file} cannot be read: {error.strerror}.") from error
+        raise WorkspaceError(
+            f"{str(file)[:300]} cannot be read: {error.strerror}.", hint="Repair it, or name another folder."
+        ) from error

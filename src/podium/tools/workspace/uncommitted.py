@@ -22,7 +22,7 @@ async def warn_of_uncommitted(origin: Origin, branch: str, git: Git) -> list[str
     copy = git.folder / "index"
     try:
         copy.write_bytes(WorkTree(Path(origin.git_dir)).read("index", MAX_INDEX))
-        await git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        (git.dir / "HEAD").write_text(f"ref: refs/heads/{branch}\n", encoding="utf-8")
         told = await git.run(
             "-c", "core.bare=false", "status", "--porcelain", "-z", "--no-renames",
             "--untracked-files=normal", "--ignore-submodules=all",

@@ -96,7 +96,7 @@ class Workspace:
     async def commit(self, message: str) -> str:
         """The recorded state as a commit of the branch; its name. What tests wrote is not in it."""
         sha = await self._history.commit(self.state, self.head, _clean(message), int(time.time()))
-        await self._history.point({f"refs/heads/{self.branch}": sha, "refs/podium/state": sha})
+        self._history.point({f"refs/heads/{self.branch}": sha, "refs/podium/state": sha})
         self.head = self.state = sha
         await self.publish()
         return sha
@@ -107,15 +107,15 @@ class Workspace:
 
     async def restore(self, sha: str) -> None:
         """Bring branch and files back to a commit or a snapshot of this run."""
-        if not _SHA.fullmatch(sha) or not await self._history.is_known(sha):
+        files = await self._history.files(sha) if _SHA.fullmatch(sha) else None
+        if files is None:
             raise WorkspaceError(
                 f"The workspace of this run has no state {sha[:12]}.",
                 hint="Its folder may have been changed or removed.",
             )
-        [head] = await self._history.pointed(f"refs/podium/heads/{sha}")
-        files = await self._history.files(sha)
-        await self._history.point({f"refs/heads/{self.branch}": head or sha, "refs/podium/state": sha})
-        self.head = head or sha
+        head = self._history.pointed(f"refs/podium/heads/{sha}") or sha
+        self._history.point({f"refs/heads/{self.branch}": head, "refs/podium/state": sha})
+        self.head = head
         self._marked(sha, files)
         await self.reset()
 
@@ -142,7 +142,7 @@ class Workspace:
     async def contents(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
         """What files were at a commit or snapshot; those that were not there are left out."""
         files = self.files if sha == self.state else await self._history.files(sha)
-        wanted = {path: files[path] for path in paths if path in files}
+        wanted = {path: files[path] for path in paths if files and path in files}
         blobs = await self._history.blobs({blob.sha: blob.size for blob in wanted.values()})
         return {path: blobs[blob.sha] for path, blob in wanted.items()}
 
@@ -155,9 +155,9 @@ class Workspace:
         outgoing.mkdir()
         try:
             pack = await self._history.pack(self.base, self.head, outgoing)
-            ours = {self.base, *await self._history.commits(self.base, self.head), *await self._published()}
+            self._history.point({f"refs/podium/published/{self.head}": self.head})
+            ours = {self.base, *self._history.names("refs/podium/published")}
             publish(self.made.origin, self.branch, self.head, ours, outgoing / f"pack-{pack}")
-            await self._history.point({f"refs/podium/published/{self.head}": self.head})
         except WorkspaceError as error:
             trouble = f"{error} {error.hint}".strip()
             if trouble not in self.warnings:
@@ -169,9 +169,6 @@ class Workspace:
         """Nothing is held open; `remove` takes the files away, the branch in the user's repository stays."""
         if remove:
             remove_folder(self.home)
-
-    async def _published(self) -> list[str]:
-        return await self._history.names("refs/podium/published")
 
     async def _refuse_ignored(self, changes: Sequence[Change], writes: Sequence[Write]) -> None:
         new = [write.path for write in writes if write.data is not None and write.path not in self.files]
