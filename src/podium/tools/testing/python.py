@@ -58,9 +58,10 @@ async def find_pytest(project: Project, sandbox: Sandbox) -> TestCommand | None:
 
 
 def options(results: Path) -> list[str]:
-    """What every run of pytest gets: results in a file, nothing kept, no colours."""
+    """What every run of pytest gets: results in a file, nothing kept, no colours, each test named as it
+    begins, so that one that hangs is known."""
     return [
-        "-q", "--color=no", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
+        "-v", "--color=no", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
         f"--junitxml={results / RESULTS}",
     ]  # fmt: skip
 

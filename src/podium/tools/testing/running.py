@@ -78,8 +78,8 @@ async def _run(command: TestCommand, project: Project, sandbox: Sandbox, seconds
     if seconds is not None:
         limits = msgspec.structs.replace(limits, seconds=min(seconds, limits.seconds))
     argv = list(command.argv)
-    if command.framework == "pytest":  # so that a test that hangs is named before all is stopped
-        argv += ["-o", f"faulthandler_timeout={limits.seconds * 0.8:.1f}"]
+    if command.framework == "pytest":  # where a test hangs is told before all is stopped
+        argv += ["-o", f"faulthandler_timeout={limits.seconds / 2:.1f}"]
     return await sandbox.run(
         argv,
         folder=project.tree,
