@@ -106,7 +106,7 @@ def _binds(mounts: Iterable[Mount]) -> list[str]:
 def _limited(job: Job) -> list[str]:
     """The limits are set inside: outside, they would be shared by everything that the user runs."""
     limits = kernel_limits(job.limits)
-    return ["prlimit", *(f"--{name}={value}:{value}" for name, value in limits.items()), "--"]
+    return ["prlimit", *(f"--{name}={soft}:{hard}" for name, (soft, hard) in limits.items()), "--"]
 
 
 def _filter() -> int:

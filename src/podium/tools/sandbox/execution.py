@@ -70,7 +70,7 @@ class Execution:
         try:
             return await asyncio.create_subprocess_exec(
                 *self._launch.argv,
-                env=dict(self._job.env),
+                env={**self._job.env, **self._launch.env},
                 cwd="/",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -78,9 +78,11 @@ class Execution:
                 pass_fds=tuple(self._launch.passed),
                 start_new_session=True,
             )
-        except OSError as error:
+        except BaseException as error:
             os.close(self._launch.status)
-            raise SandboxUnavailableError(f"the sandbox could not be started: {error}") from error
+            if isinstance(error, OSError):
+                raise SandboxUnavailableError(f"the sandbox could not be started: {error}") from error
+            raise
         finally:
             for descriptor in self._launch.passed:
                 os.close(descriptor)
@@ -136,12 +138,14 @@ class Execution:
 
     async def _end(self, process: asyncio.subprocess.Process, pipes: Sequence[asyncio.Future[Any]]) -> None:
         """End all of it and wait until it is gone."""
+        if self._launch.keeps and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS):
+                    await process.wait()
         if process.returncode is None:
-            below = family_of(process.pid).pids
-            if self._inner >= 0:
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self._inner, signal.SIGKILL)
-            kill_all((process.pid, *below))
+            kill_all((process.pid, *family_of(process.pid).pids))
         await process.wait()
         await asyncio.wait(pipes, timeout=_LAST_WORDS)
         if self._inner >= 0:
@@ -198,8 +202,10 @@ def _result(pipe: asyncio.Future[Any]) -> bytes:
 
 
 async def _gone(descriptor: int) -> None:
-    """Wait until a process has ended; a namespace's first one ends after all others."""
+    """Kill a process and wait until it has ended; a namespace's first one ends after all others."""
     loop = asyncio.get_running_loop()
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
     ended = asyncio.Event()
     loop.add_reader(descriptor, ended.set)
     try:

@@ -49,13 +49,23 @@ def _look(pid: int) -> tuple[int, int, int] | None:
     return int(fields[1]), int(fields[17]), int(fields[21]) * _PAGE
 
 
+def threads_of_user(user: int) -> int:
+    """How many threads a user has on the whole machine."""
+    total = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (found := _look(int(name))) is not None:
+            with contextlib.suppress(OSError):  # it has just ended
+                total += found[1] if os.stat(f"/proc/{name}").st_uid == user else 0
+    return total
+
+
 def shared_once(usage: Usage) -> int:
     """Bytes in memory with shared pages counted once; slower, so asked only when the sum looks too large."""
     total = 0
     for pid in usage.pids:
         try:
             text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-        except ProcessLookupError:
+        except (ProcessLookupError, FileNotFoundError):  # it has just ended
             continue
         except OSError:  # closed to us, or an older kernel: the plain sum has to do
             return usage.resident

@@ -20,6 +20,9 @@ _LOOK_EVERY = 0.1
 _WALK_EVERY, _WALK_SHARE = 0.25, 4
 """Folders are walked this often, but never for more than one part in five of the time."""
 
+_OWN = 2
+"""Processes of the sandbox itself."""
+
 _SMALLEST = 1024
 """What the smallest file or folder costs a disk: a million empty files are not nothing."""
 
@@ -67,7 +70,7 @@ class Watch:
     def _look_at_processes(self) -> None:
         while not self._end.wait(_LOOK_EVERY):
             usage = family_of(self._root)
-            if usage.threads > self._limits.processes:
+            if usage.threads - _OWN > self._limits.processes:
                 return self._tell("processes")
             if usage.resident > self._limits.memory_bytes and shared_once(usage) > self._limits.memory_bytes:
                 return self._tell("memory")
