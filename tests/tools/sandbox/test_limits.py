@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,7 @@ async def test_two_gigabytes_of_small_files_are_stopped(
     done = await attack(
         sandbox, workspace, program, place, limits=Limits(seconds=120, workspace_bytes=20 * MB)
     )
+    shutil.rmtree(workspace)
     assert done.stopped_by == "workspace"
 
 

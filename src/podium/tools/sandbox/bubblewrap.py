@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-import podium
+from podium.tools.sandbox.bare import bare_python
 from podium.tools.sandbox.mounts import Mount, system_mounts
 from podium.tools.sandbox.rlimits import kernel_limits
 from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, write_filter
@@ -19,10 +17,6 @@ from podium.tools.sandbox.tier import Job, Launch
 _USER = "1000"
 """Who a program believes to be, whoever runs it."""
 
-_START = (
-    "import sys; sys.path[:0] = [sys.argv.pop(1)]; "
-    "from podium.tools.sandbox.inside.{name} import main; main()"
-)
 _STAGE = "/tmp"
 
 
@@ -67,12 +61,6 @@ _NAMESPACES = (
     "--unshare-cgroup-try", "--new-session", "--die-with-parent", "--hostname", "sandbox",
     "--uid", _USER, "--gid", _USER,
 )  # fmt: skip
-
-
-def bare_python(name: str) -> list[str]:
-    """The start of a command line that runs a program of `inside/`."""
-    home = str(Path(podium.__file__).parents[1])
-    return [sys.executable, "-I", "-S", "-c", _START.format(name=name), home]
 
 
 def dropped(plan: dict[str, object]) -> list[str]:

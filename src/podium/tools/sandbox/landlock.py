@@ -12,10 +12,10 @@ import os
 import sys
 from collections.abc import Mapping
 
-from podium.tools.sandbox.bubblewrap import bare_python
+from podium.tools.sandbox.bare import bare_python
 from podium.tools.sandbox.inside import landlock
+from podium.tools.sandbox.inside.family import threads_of_user
 from podium.tools.sandbox.mounts import system_mounts
-from podium.tools.sandbox.processes import threads_of_user
 from podium.tools.sandbox.rlimits import kernel_limits
 from podium.tools.sandbox.seccomp import MODES, OWNERS, SIGNALLING, write_filter
 from podium.tools.sandbox.syscalls import Machine, machine
@@ -28,6 +28,7 @@ _FACTS = tuple(
 )
 """What /proc tells of the machine; of other processes a program learns nothing."""
 
+_ROOM = 1_024
 _TRUNCATE_SINCE, _SIGNALS_SINCE = 3, 6
 
 
@@ -81,12 +82,12 @@ def _environment(job: Job) -> Mapping[str, str]:
 
 
 def _limits(job: Job) -> dict[str, tuple[int, int]]:
-    """The kernel counts a user's processes over the whole machine, so those that are there are added."""
+    """The kernel counts a user's processes over the whole machine: those that are there are added, and room
+    for what else the user starts meanwhile. The watch still counts exactly."""
     limits = kernel_limits(job.limits)
     if job.spare is None:
-        soft, hard = limits["nproc"]
-        others = threads_of_user(os.getuid())
-        limits["nproc"] = (soft + others, hard + others)
+        most = threads_of_user(os.getuid()) + max(limits["nproc"][0], _ROOM)
+        limits["nproc"] = (most, most)
     return limits
 
 

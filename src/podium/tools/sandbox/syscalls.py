@@ -51,7 +51,7 @@ class Machine(msgspec.Struct, frozen=True):
     numbers: dict[str, int]
 
 
-_MACHINES = {
+MACHINES = {
     "x86_64": Machine(0xC000_003E, _X86_64),
     "aarch64": Machine(0xC000_00B7, _AARCH64),
 }
@@ -59,4 +59,4 @@ _MACHINES = {
 
 def machine() -> Machine | None:
     """This machine's architecture; `None`: no filter can be written for it."""
-    return _MACHINES.get(platform.machine())
+    return MACHINES.get(platform.machine())

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections import defaultdict
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(NamedTuple):
     """What a family of processes uses at one moment."""
 
     pids: tuple[int, ...]
@@ -74,8 +74,14 @@ def shared_once(usage: Usage) -> int:
     return total
 
 
-def kill_all(pids: tuple[int, ...]) -> None:
-    """End these at once; those that have ended already are no matter."""
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, 9)
+def kill_family(root: int) -> None:
+    """End a process and all below it at once. It is stopped first: one that is just being started could
+    otherwise have a child after we looked, which nobody would ever end."""
+    _signal(root, signal.SIGSTOP)
+    for pid in (*family_of(root).pids, root):
+        _signal(pid, signal.SIGKILL)
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended already
+        os.kill(pid, number)
