@@ -47,11 +47,9 @@ async def run_tests(
     workspace: Workspace, sandbox: Sandbox, *, command: str = "", seconds: float | None = None
 ) -> TestReport:
     """Run the user's command, or what is found. Afterwards the workspace is as it was before."""
-    results = workspace.home / "results"
-    remove_folder(results)
-    results.mkdir(mode=0o700)
+    remove_folder(workspace.home / "results")
     await workspace.reset()
-    project = project_of(workspace, results)
+    project = project_of(workspace)
     found = await find_command(project, sandbox, command)
     if found is None:
         return TestReport(command="", framework="", exit_code=None, ok=False, reason=NO_TESTS)
@@ -62,9 +60,10 @@ async def run_tests(
         await workspace.reset()
 
 
-def project_of(workspace: Workspace, results: Path) -> Project:
-    """The part of the workspace that the user named."""
-    origin = workspace.made.origin
+def project_of(workspace: Workspace, results: Path | None = None) -> Project:
+    """The part of the workspace that the user named, and a folder for results beside it."""
+    origin, results = workspace.made.origin, results or workspace.home / "results"
+    results.mkdir(mode=0o700, exist_ok=True)
     return Project(workspace.folder, frozenset(workspace.files), workspace.origin, results, origin.below)
 
 
