@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.testing.running import NO_TESTS, run_tests
+from podium.tools.testing.command import TestCommand
+from podium.tools.testing.python import find_interpreter
+from podium.tools.testing.running import NO_TESTS, project_of, report_of, run_tests
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.test_changes import contents, create, modify
@@ -219,6 +221,25 @@ async def test_an_environment_that_the_repository_brings_is_not_trusted(
     workspace = await with_files(opened, user, files)
     report = await run_tests(workspace, sandbox)
     assert (report.ok, report.failed) == (False, 1)
+
+
+async def test_a_framework_that_is_not_installed_is_told(
+    opened: Opener, user: UserRepository, sandbox: Sandbox
+) -> None:
+    venv.create(user.folder / ".venv", with_pip=False, symlinks=True)
+    user.write("test_it.py", "def test_it():\n    assert 1 + 1 == 2\n")
+    user.write(".gitignore", ".venv/\n")
+    user.commit("Without pytest")
+    workspace = await opened(user.folder)
+    project = project_of(workspace)
+    own = find_interpreter(project)
+    assert own.program == str(user.folder / ".venv" / "bin" / "python")
+    done = await sandbox.run(
+        [own.program, "-m", "pytest"], folder=workspace.folder, readable=[Path(part) for part in own.readable]
+    )
+    command = TestCommand(argv=[own.program], framework="pytest", told_as="pytest", why="")
+    assert "pytest is not installed for" in report_of(command, done, project).reason
+    assert (await run_tests(workspace, sandbox)).ok, "the interpreter of Podium has one"
 
 
 async def test_a_project_below_the_root_is_run_there(

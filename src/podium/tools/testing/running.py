@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -53,6 +54,11 @@ async def run_tests(
     found = await find_command(project, sandbox, command)
     if found is None:
         return TestReport(command="", framework="", exit_code=None, ok=False, reason=NO_TESTS)
+    if shutil.which(found.argv[0]) is None:
+        told = f"{found.argv[0]} is not installed: {found.why}, so it is needed."
+        return TestReport(
+            command=found.told_as, framework=found.framework, exit_code=None, ok=False, reason=told
+        )
     try:
         done = await _run(found, project, sandbox, seconds)
         return report_of(found, done, project)
@@ -148,6 +154,8 @@ def _reason(command: TestCommand, done: Executed, counts: Counts | None, trouble
     if done.exit_code:
         if command.framework == "pytest" and done.exit_code == 5:
             return "No test was found."
+        if command.framework == "pytest" and "No module named pytest" in done.stderr:
+            return f"pytest is not installed for {command.argv[0]}: a .venv of the project with it is used."
         return f"The tests ended with exit code {done.exit_code}."
     if counts is None and command.framework in COUNTING:
         return f"{command.framework} ended well but left no results, so that nothing is known to have passed."
