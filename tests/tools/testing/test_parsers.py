@@ -86,7 +86,8 @@ JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 <failure message="assert 1 == 2">def test_bad(): ...
 tests/test_a.py:11: AssertionError</failure></testcase>
 <testcase classname="tests.test_a" name="test_later" file="tests/test_a.py" line="20"><skipped/></testcase>
-<testcase classname="" name="tests.test_broken"><error message="collection failure">
+<testcase classname="" name="tests.test_broken" file="tests/test_broken.py">
+<error message="collection failure">
 E   ModuleNotFoundError: No module named 'nowhere'</error></testcase>
 </testsuite></testsuites>"""
 
@@ -97,12 +98,12 @@ def test_junit() -> None:
     assert counts.tests == [
         "tests/test_a.py::test_good",
         "tests/test_a.py::TestB::test_bad[1-2]",
-        "tests.test_broken",
+        "tests/test_broken.py",
     ]
     bad, broken = counts.failures
     assert (bad.file, bad.line, bad.message) == ("tests/test_a.py", 11, "assert 1 == 2")
     assert broken.is_error
-    assert "nowhere" in broken.output
+    assert broken.message == "ModuleNotFoundError: No module named 'nowhere'"
 
 
 @pytest.mark.parametrize(
