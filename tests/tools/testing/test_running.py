@@ -242,6 +242,25 @@ async def test_a_framework_that_is_not_installed_is_told(
     assert (await run_tests(workspace, sandbox)).ok, "the interpreter of Podium has one"
 
 
+async def test_plugins_of_podiums_own_interpreter_do_not_disturb(
+    opened: Opener, user: UserRepository, sandbox: Sandbox
+) -> None:
+    """Without a `.venv` of the project, only plugins that the project names are loaded."""
+    settings = "[tool.pytest.ini_options]\nfilterwarnings = ['error']\n"
+    test = "def test_it(request):\n    assert request.config.pluginmanager.hasplugin('asyncio') is {}\n"
+    workspace = await with_files(
+        opened, user, {"pyproject.toml": settings, "test_it.py": test.format("False")}
+    )
+    without = await run_tests(workspace, sandbox)
+    assert without.ok, without.output
+    named = settings + "asyncio_default_fixture_loop_scope = 'function'\n[project]\n# pytest-asyncio\n"
+    await workspace.apply(
+        [modify("pyproject.toml", content=named), modify("test_it.py", content=test.format("True"))]
+    )
+    with_it = await run_tests(workspace, sandbox)
+    assert with_it.ok, with_it.output
+
+
 async def test_a_project_below_the_root_is_run_there(
     opened: Opener, user: UserRepository, sandbox: Sandbox
 ) -> None:
