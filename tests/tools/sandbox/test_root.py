@@ -15,6 +15,7 @@ import pytest
 from podium.tools.sandbox.inside.drop import exchange
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.sandbox.spare import spare_id
+from tests.tools.sandbox.attack import until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root drops to a spare user")
 
@@ -40,16 +41,13 @@ def test_each_execution_has_another_spare_user() -> None:
 
 @as_root
 async def test_a_program_is_not_root_outside(sandbox: Sandbox, workspace: Path) -> None:
-    (workspace / "seen").touch()
-    task = asyncio.ensure_future(sandbox.run(["sh", "-c", "echo > started; sleep 300"], folder=workspace))
-    async with asyncio.timeout(30):
-        while not (workspace / "started").exists():  # noqa: ASYNC110 - another process makes it
-            await asyncio.sleep(0.02)
-    sleepers = sleeping_below(os.getpid())
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert sleepers
-    assert all(user >= 58_000 for user in sleepers)
+    task = asyncio.ensure_future(sandbox.run(["sleep", "300"], folder=workspace))
+    try:
+        await until(lambda: sleeping_below(os.getpid()))
+        assert all(user >= 58_000 for user in sleeping_below(os.getpid()))
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def sleeping_below(root: int) -> list[int]:

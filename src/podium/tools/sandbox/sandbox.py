@@ -96,4 +96,5 @@ def _environment(readable: Sequence[Path]) -> dict[str, str]:
         "TERM": "dumb",
         "PYTHONDONTWRITEBYTECODE": "1",
         "NO_COLOR": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",
     }
