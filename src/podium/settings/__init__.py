@@ -26,10 +26,9 @@ from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duratio
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
-    "BrainOptions", "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions", "SandboxOptions",
-    "Settings",
-    "debug_wanted", "default_store", "nearest", "parse_duration", "parse_size", "provider_keys",
-    "settings_files", "store_url", "user_file", "variable",
+    "BrainOptions", "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions",
+    "SandboxOptions", "Settings", "debug_wanted", "default_store", "nearest", "parse_duration",
+    "parse_size", "provider_keys", "settings_files", "store_url", "user_file", "variable",
 ]  # fmt: skip
 
 FILE_NAME = "podium.toml"
