@@ -75,7 +75,7 @@ def hit(worker: str, nth: int) -> Found:
     return Found(
         f"{kind.capitalize()} report {nth}", f"https://{kind}.example.org/{nth}",
         f"The {kind} report {nth} counted {nth * 10} cases of it in one year.", kind, "2024-05-17",
-        ("Jane Example",), f"{kind} provider",
+        ("Example Survey Group",), f"{kind} provider",
     )  # fmt: skip
 
 
