@@ -22,7 +22,7 @@ ROW_WIDTH = 6
 """Parameters of one row: id (run number << 32 | seq), epoch, time, path, type, data."""
 
 
-class SqliteLease:
+class HeldLease:
     """The right to drive one run."""
 
     __slots__ = ("base", "epoch", "failure", "key", "last_seq", "last_time_us", "next_seq", "run_id")
@@ -157,7 +157,7 @@ class Batch:
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[Job] = []
         self.notes = Notes()
-        self.waiters: list[tuple[asyncio.Future[Any], SqliteLease, Any]] = []
+        self.waiters: list[tuple[asyncio.Future[Any], HeldLease, Any]] = []
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.updates or self.blobs or self.waiters or self.notes) or self.has_errands
