@@ -5,26 +5,43 @@ A store joins by a line in `STORES`: its name, and a function that gives the URL
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
 
 import pytest
 
 from podium.engine.log import Store
 from podium.stores import open_store
+from tests.stores import postgres
 
 
-def make_sqlite(folder: Path) -> str:
+@pytest.fixture(scope="session")
+def pg_server() -> Generator[postgres.Server]:
+    """One PostgreSQL for all tests of this worker."""
+    if why := postgres.missing():
+        pytest.skip(f"PostgreSQL: {why}")
+    with postgres.server() as running:
+        yield running
+
+
+def make_sqlite(request: pytest.FixtureRequest, folder: Path) -> str:
     return f"sqlite:///{folder}/podium.sqlite"
 
 
-STORES: dict[str, Callable[[Path], str]] = {"sqlite": make_sqlite}
+def make_postgres(request: pytest.FixtureRequest, folder: Path) -> str:
+    return request.getfixturevalue("pg_server").new_database()
+
+
+STORES: dict[str, Callable[[pytest.FixtureRequest, Path], str]] = {
+    "sqlite": make_sqlite,
+    "postgres": make_postgres,
+}
 
 
 @pytest.fixture(params=STORES)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A new, empty store."""
-    return STORES[request.param](tmp_path)
+    return STORES[request.param](request, tmp_path)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from podium.stores.sqlite.store import SqliteStore
 
 __all__ = ["open_store"]
 
-HINT = "Name it as `sqlite:///PATH` or as a plain path."
+HINT = "Name it as `sqlite:///PATH`, as a plain path, or as `postgresql://HOST/DATABASE`."
 
 
 def open_store(url: str) -> Opening:
@@ -48,9 +48,20 @@ async def _open(url: str) -> Store:
         path = url
         scheme = url.partition("://")[0] if "://" in url else "sqlite"
     if scheme in ("postgresql", "postgres"):
-        raise UsageError("Stores on PostgreSQL are not available yet.", hint=HINT)
+        return await _open_postgres(url)
     if scheme != "sqlite" or "://" in path:
         raise UsageError(f"The store {url!r} is of a kind that Podium does not know.", hint=HINT)
     if not path or path == ":memory:":
         raise UsageError(f"The store {url!r} names no file.", hint=HINT)
     return await SqliteStore.open(path)
+
+
+async def _open_postgres(url: str) -> Store:
+    try:
+        from podium.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra, slow to import
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "A store on PostgreSQL needs an extra that is not installed.",
+            hint="Install it with: pip install 'podium[postgres]'.",
+        ) from error
+    return await PostgresStore.open(url)

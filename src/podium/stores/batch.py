@@ -7,7 +7,6 @@ hundreds of them, and building it costs the event loop least.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -113,7 +112,7 @@ class Job(Errand):
 
     __slots__ = ("call",)
 
-    def __init__(self, future: asyncio.Future[Any], call: Callable[[sqlite3.Connection], Any]) -> None:
+    def __init__(self, future: asyncio.Future[Any], call: Callable[[Any], Any]) -> None:
         super().__init__(future)
         self.call = call
 

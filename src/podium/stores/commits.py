@@ -151,8 +151,7 @@ class Commits:
         self._in_flight -= report.merged
         if report.failures:
             self._give_up(report.failures)
-        if self._bells.has_tails:
-            self._bells.ring(batch.numbers)
+        self._announce(report)
         for future, lease, outcome in batch.waiters:
             if not future.done():
                 if lease.failure is None:
@@ -166,6 +165,11 @@ class Commits:
                 errand.future.set_result(errand.outcome)
             else:
                 errand.future.set_exception(errand.failure)
+
+    def _announce(self, report: Report) -> None:
+        """Tell those who follow logs."""
+        if self._bells.has_tails:
+            self._bells.ring(report.batch.numbers)
 
     def _give_up(self, failures: dict[Key, StoreError | None]) -> None:
         """These leases lost rows; they get no more written."""
