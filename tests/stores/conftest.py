@@ -5,23 +5,13 @@ A store joins by a line in `STORES`: its name, and a function that gives the URL
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
 
 from podium.engine.log import Store
 from podium.stores import open_store
-from tests.stores import postgres
-
-
-@pytest.fixture(scope="session")
-def pg_server() -> Generator[postgres.Server]:
-    """One PostgreSQL for all tests of this worker."""
-    if why := postgres.missing():
-        pytest.skip(f"PostgreSQL: {why}")
-    with postgres.server() as running:
-        yield running
 
 
 def make_sqlite(request: pytest.FixtureRequest, folder: Path) -> str:
@@ -29,7 +19,7 @@ def make_sqlite(request: pytest.FixtureRequest, folder: Path) -> str:
 
 
 def make_postgres(request: pytest.FixtureRequest, folder: Path) -> str:
-    return request.getfixturevalue("pg_server").new_database()
+    return request.getfixturevalue("pg_server").new_place()
 
 
 STORES: dict[str, Callable[[pytest.FixtureRequest, Path], str]] = {

@@ -11,6 +11,7 @@ from typing import Any
 
 from podium.engine.log import Store
 from podium.errors import UsageError
+from podium.stores.address import shown
 from podium.stores.sqlite.store import SqliteStore
 
 __all__ = ["open_store"]
@@ -47,13 +48,17 @@ async def _open(url: str) -> Store:
     if not separator:
         path = url
         scheme = url.partition("://")[0] if "://" in url else "sqlite"
-    if scheme in ("postgresql", "postgres"):
+    if is_postgres(url):
         return await _open_postgres(url)
     if scheme != "sqlite" or "://" in path:
-        raise UsageError(f"The store {url!r} is of a kind that Podium does not know.", hint=HINT)
+        raise UsageError(f"The store {shown(url)!r} is of a kind that Podium does not know.", hint=HINT)
     if not path or path == ":memory:":
         raise UsageError(f"The store {url!r} names no file.", hint=HINT)
     return await SqliteStore.open(path)
+
+
+def is_postgres(url: str) -> bool:
+    return url.startswith(("postgresql://", "postgres://"))
 
 
 async def _open_postgres(url: str) -> Store:

@@ -8,6 +8,7 @@ from typing import Any
 from podium.errors import RunLockedError, StoreError
 from podium.stores.batch import ROW_WIDTH, Acquisition, HeldLease, Job, Key, Liberation, Standing
 from podium.stores.commits import Commits, Report
+from podium.stores.postgres.database import Db
 from podium.stores.postgres.presence import Presence, this_process
 from podium.stores.postgres.reading import Reader
 from podium.stores.postgres.watch import Herald, Watch
@@ -20,7 +21,7 @@ _AGAIN_S = 1.0
 class Driving(Commits):
     """A run is driven by the process whose mark it bears, as long as that process is heard of."""
 
-    def __init__(self, url: str, writer: Writer, reader: Reader) -> None:
+    def __init__(self, url: str, writer: Writer, reader: Reader, lease_s: float) -> None:
         self._durable: dict[int, int] = {}
         """By run number, of those that this process drives: up to where the log is known to be durable."""
         self._watch = Watch(url, reader, self._durable)
@@ -28,7 +29,7 @@ class Driving(Commits):
         self._writer = writer
         self._reader = reader
         self._herald = Herald(reader)
-        self._presence = Presence(reader.execute)
+        self._presence = Presence(url, lease_s, self._look_at_leases)
         self._claims: set[str] = set()
         self._current: dict[str, HeldLease] = {}
 
@@ -42,8 +43,20 @@ class Driving(Commits):
     def _join(self) -> None:
         """From its first run on this process is one that drives."""
         if self._presence.join():
-            self._batch.jobs.append(Job(self._loop.create_future(), self._presence.enter))
+            entered = self._loop.create_future()
+            entered.add_done_callback(heard)  # the next beat makes up for it
+            self._batch.jobs.append(Job(entered, self._presence.enter))
             self._schedule()
+
+    async def _look_at_leases(self, db: Db) -> None:
+        """Runs that somebody else has taken up are not ours any more: their next commit says so, even if they
+        have nothing to write."""
+        held = list(self._leases)
+        if held:
+            sql = "SELECT number, epoch FROM run WHERE number = ANY(%s::bigint[])"
+            found = await (await db.execute(sql, ([number for number, _ in held],))).fetchall()
+            epochs: dict[int, int] = dict(found)
+            self._give_up({key: None for key in held if epochs.get(key[0]) != key[1]})
 
     def durable(self, number: int) -> int:
         """Up to where a log is known to be durable, because this process writes it; 0: somebody else may."""
@@ -151,3 +164,9 @@ class Driving(Commits):
         if self._watch.has_tails:
             self._watch.hand(report.batch, report.failures)
         self._herald.tell(report.batch.numbers)
+
+
+def heard(future: asyncio.Future[None]) -> None:
+    """Whoever waited was told; nobody else has to be."""
+    if not future.cancelled():
+        future.exception()

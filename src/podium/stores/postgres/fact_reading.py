@@ -83,9 +83,13 @@ class FactReader:
         found = await self._reader.all("SELECT revision FROM brain WHERE project = %s", (project,))
         return found[0][0] if found else 0
 
-    async def vectors(self, project: str, model: str) -> dict[str, bytes]:
-        sql = "SELECT fact, data FROM fact_vector WHERE project = %s AND model = %s"
-        return dict(await self._reader.all(sql, (project, model)))
+    async def vectors(self, project: str, model: str, ids: Collection[str] | None) -> dict[str, bytes]:
+        sql = (
+            "SELECT fact, data FROM fact_vector WHERE project = %s AND model = %s "
+            "AND (%s::text[] IS NULL OR fact = ANY(%s::text[]))"
+        )
+        which = None if ids is None else list(ids)
+        return dict(await self._reader.all(sql, (project, model, which, which)))
 
 
 def query_of(terms: Sequence[str]) -> str:

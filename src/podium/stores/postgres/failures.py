@@ -1,37 +1,50 @@
-"""What PostgreSQL says, in words for people; and its address without the password."""
+"""What PostgreSQL says, in words for people."""
 
 from __future__ import annotations
 
 from psycopg import Error, InterfaceError, OperationalError
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.errors import DiskFull, InsufficientPrivilege, InvalidPassword, UndefinedTable
+from psycopg.errors import DiskFull, InsufficientPrivilege, UndefinedTable
 
-from podium.errors import StoreError, StoreFullError, UnknownRunError
+from podium.errors import StoreError, StoreFullError, UnknownRunError, UsageError
+
+_TOO_MANY_CONNECTIONS = "53300"
+_REFUSAL = "FATAL:"
 
 
 def unknown(run_id: str) -> UnknownRunError:
     return UnknownRunError(f"There is no run {run_id} in this store.", hint="`podium runs` lists them.")
 
 
-def shown(url: str) -> str:
-    """Where a database is, for people: never with a password."""
+def check_address(url: str) -> None:
+    """Refuse an address that PostgreSQL would not understand, or not as it was meant: what PostgreSQL says of
+    it itself may hold a part of a password."""
     try:
-        parts = conninfo_to_dict(url)
+        parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+        ports = parts.get("port", "").split(",")
+        misread = "@" in parts.get("host", "") + parts.get("dbname", "")
+        misread = misread or not all(port.isdecimal() for port in ports if port)
     except Error:
-        return "postgresql://…"
-    user = f"{parts['user']}@" if parts.get("user") else ""
-    port = f":{parts['port']}" if parts.get("port") else ""
-    return f"postgresql://{user}{parts.get('host', '')}{port}/{parts.get('dbname', '')}"
+        misread = True
+    if misread:
+        raise UsageError(
+            "The address of the store cannot be read.",
+            hint="Write it as postgresql://USER:PASSWORD@HOST/DATABASE, and in a password %40 for @, "
+            "%2F for /, %3A for :, %3F for ? and %25 for %.",
+        )
 
 
 def is_lost(error: BaseException) -> bool:
     """The connection is gone or the server is not there (yet); what was asked may or may not be done."""
-    if isinstance(error, (InvalidPassword, DiskFull)):
-        return False
     state = getattr(error, "sqlstate", None) or ""
     if state:
-        return state.startswith(("08", "57P"))
+        return state.startswith(("08", "57P")) or state == _TOO_MANY_CONNECTIONS
     return isinstance(error, (OperationalError, InterfaceError, OSError))
+
+
+def is_undone(error: BaseException) -> bool:
+    """The server has taken everything back because of what others did at the same time: try again."""
+    return (getattr(error, "sqlstate", None) or "").startswith("40")
 
 
 def explain(error: BaseException, where: str) -> StoreError:
@@ -42,16 +55,17 @@ def explain(error: BaseException, where: str) -> StoreError:
         explained: StoreError = StoreFullError(
             f"There is no space left for the store {where}.", hint="Make room there, then resume the run."
         )
-    elif isinstance(error, InvalidPassword):
-        explained = StoreError(
-            f"The store {where} refuses the user or the password.", hint="Look at the address of the store."
-        )
     elif isinstance(error, InsufficientPrivilege):
         explained = StoreError(
             f"The user of the store {where} may not do this.", hint="Give it rights on the schema."
         )
     elif isinstance(error, UndefinedTable):
         explained = StoreError(f"{where} is no Podium store.", hint="Make it one with `podium migrate`.")
+    elif _REFUSAL in _said(error):
+        said = _said(error).rpartition(_REFUSAL)[2].strip()
+        explained = StoreError(
+            f"The store {where} cannot be opened: {said}.", hint="Look at its user, password and database."
+        )
     elif is_lost(error):
         explained = StoreError(
             f"The store {where} cannot be reached: {_said(error)}.", hint="Is PostgreSQL running there?"

@@ -14,20 +14,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from podium.errors import StoreError
-from podium.stores.postgres.database import Db
+import psycopg
 
-LEASE_S = 10.0
-"""How long a process that is not heard of may still be alive."""
-BEAT_S = 2.0
+from podium.stores.postgres.database import Db, connect
+
+BEATS = 5
+"""How often in the length of its lease a process says that it is there."""
+LEAVE_S = 2.0
+
+FRESH = "greatest(d.seen, pg_postmaster_start_time()) > clock_timestamp() - make_interval(secs => d.lease_s)"
+"""Whether driver `d` may be alive. A database that was away for a while gives everybody time to report."""
 
 _JOIN = (
     "INSERT INTO driver (name, who, host, pid, began, lease_s) VALUES (%s, %s, %s, %s, %s, %s) "
     "ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp()"
 )
 _CLEAR = "DELETE FROM driver WHERE seen < clock_timestamp() - make_interval(secs => lease_s * 10 + 60)"
-
-Execute = Callable[[str, tuple[Any, ...]], Awaitable[object]]
 
 
 def this_process() -> str:
@@ -41,12 +43,16 @@ def is_gone(host: str, pid: int, began: str) -> bool:
 
 
 class Presence:
-    """This process as one that drives runs."""
+    """This process as one that drives runs. It has a connection of its own: to be heard in time it must not
+    wait behind those who read or write."""
 
-    def __init__(self, execute: Execute) -> None:
+    def __init__(self, url: str, lease_s: float, look: Callable[[Db], Awaitable[None]]) -> None:
         self.name = f"{os.getpid()}-{os.urandom(6).hex()}"
         """What runs are marked with."""
-        self._execute = execute
+        self._url = url
+        self._lease_s = lease_s
+        self._look = look
+        self._db: Db | None = None
         self._beating: asyncio.Task[None] | None = None
 
     def join(self) -> bool:
@@ -64,21 +70,46 @@ class Presence:
 
     async def leave(self) -> None:
         """Drive nothing any more."""
-        if self._beating is not None:
-            self._beating.cancel()
-            self._beating = None
-            with suppress(StoreError):  # a row that cannot be removed now is taken for dead soon
-                await self._execute("DELETE FROM driver WHERE name = %s", (self.name,))
+        if self._beating is None:
+            return
+        self._beating.cancel()
+        await asyncio.wait([self._beating])
+        self._beating = None
+        try:
+            # a row that cannot be removed now is taken for dead soon
+            with suppress(psycopg.Error, OSError, TimeoutError):
+                async with asyncio.timeout(LEAVE_S):
+                    await (await self._connection()).execute(
+                        "DELETE FROM driver WHERE name = %s", (self.name,)
+                    )
+        finally:
+            await self._hang_up()
 
     def _row(self) -> tuple[Any, ...]:
         pid = os.getpid()
-        return (self.name, this_process(), _machine(), pid, _began(pid), LEASE_S)
+        return (self.name, this_process(), _machine(), pid, _began(pid), self._lease_s)
 
     async def _keep_beating(self) -> None:
+        """Say it again and again, and look whether the runs are still ours."""
         while True:
-            await asyncio.sleep(BEAT_S)
-            with suppress(StoreError):  # a database that is away knows of no other driver either
-                await self._execute(_JOIN, self._row())
+            await asyncio.sleep(self._lease_s / BEATS)
+            try:
+                async with asyncio.timeout(self._lease_s):
+                    db = await self._connection()
+                    await db.execute(_JOIN, self._row())
+                    await self._look(db)
+            except (psycopg.Error, OSError, TimeoutError):  # a database that is away is tried again
+                await self._hang_up()
+
+    async def _connection(self) -> Db:
+        if self._db is None or self._db.closed:
+            self._db = await connect(self._url)
+        return self._db
+
+    async def _hang_up(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            await db.close()
 
 
 def _machine() -> str:

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any, TypeVar
 
 import psycopg
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from podium.engine.codec import decode
 from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow
 from podium.errors import StoreError, UnknownRunError
-from podium.stores.postgres.database import Db
-from podium.stores.postgres.failures import explain, shown, unknown
-from podium.stores.postgres.presence import is_gone
+from podium.stores.address import shown
+from podium.stores.postgres.database import Db, configure, options
+from podium.stores.postgres.failures import explain, is_lost, unknown
+from podium.stores.postgres.presence import FRESH, is_gone
+
+Answer = TypeVar("Answer")
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns of is dealt with here
 
 SLICE = 1000
 CONNECTIONS = 4
 _PATIENCE_S = 30.0
+"""How long a question waits for a database that cannot be reached."""
+_TURN_S = 2.0
+"""How long it waits for a connection before it asks for another."""
+_AGAIN_S = 0.05
 _SEQ = 0xFFFFFFFF
 _SHORTEST_PREFIX = 6
 _NEWEST = 1 << 31
@@ -28,12 +39,11 @@ _NEWEST = 1 << 31
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
     "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, number, "
-    "d.who, d.host, d.pid, d.began, d.seen > clock_timestamp() - make_interval(secs => d.lease_s) "
+    f"d.who, d.host, d.pid, d.began, {FRESH} "
     "FROM run LEFT JOIN driver AS d ON d.name = run.driver "
 )
 _DRIVER = (
-    "SELECT run.driver, d.who, d.host, d.pid, d.began, "
-    "d.seen > clock_timestamp() - make_interval(secs => d.lease_s) "
+    f"SELECT run.driver, d.who, d.host, d.pid, d.began, {FRESH} "
     "FROM run LEFT JOIN driver AS d ON d.name = run.driver WHERE run_id = %s"
 )
 
@@ -48,8 +58,10 @@ class Reader:
             min_size=1,
             max_size=CONNECTIONS,
             open=False,
-            timeout=_PATIENCE_S,
-            kwargs={"autocommit": True},
+            timeout=_TURN_S,
+            reconnect_timeout=_TURN_S / 2,
+            configure=configure,
+            kwargs=options(),
         )
 
     async def open(self) -> None:
@@ -69,10 +81,10 @@ class Reader:
 
     async def run(self, run_id: str) -> RunRow:
         """The summary of the run whose id is, or unambiguously begins with, `run_id`."""
-        found = await self.all(_RUN + "WHERE run_id = %s", (_text(run_id),))
+        found = await self.all(_RUN + "WHERE run_id = %s", (run_id,))
         if not found and len(run_id) >= _SHORTEST_PREFIX:
             sql = _RUN + "WHERE starts_with(run_id, %s) ORDER BY run_id LIMIT 2"
-            found = await self.all(sql, (_text(run_id),))
+            found = await self.all(sql, (run_id,))
         if len(found) > 1:
             raise UnknownRunError(
                 f"More than one run begins with {run_id}: {found[0][0]}, {found[1][0]} and perhaps more.",
@@ -162,24 +174,24 @@ class Reader:
     # ── asking ──
 
     async def all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        async with self.connection() as db:
+        async def fetch(db: Db) -> list[Any]:
             return await (await db.execute(sql.encode(), parameters, binary=True)).fetchall()
 
-    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        """Something small that nobody's log depends on."""
-        async with self.connection() as db:
-            await db.execute(sql.encode(), parameters)
+        return await self.ask(fetch)
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[Db]:
-        """A connection for one question; a failure is told in words."""
-        try:
-            async with self._pool.connection() as db:
-                yield db
-        except PoolClosed as error:
-            raise StoreError("The store is closed.") from error
-        except (psycopg.Error, PoolTimeout, OSError) as error:
-            raise explain(error, self._where) from error
+    async def ask(self, question: Callable[[Db], Awaitable[Answer]]) -> Answer:
+        """Ask, and wait for a database that has gone; a failure is told in words."""
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                async with self._pool.connection() as db:
+                    return await question(db)
+            except PoolClosed as error:
+                raise StoreError("The store is closed.") from error
+            except (psycopg.Error, OSError) as error:
+                if not is_lost(error) or time.monotonic() > until:
+                    raise explain(error, self._where) from error
+            await asyncio.sleep(_AGAIN_S)
 
 
 def _summary(row: Sequence[Any]) -> RunRow:
@@ -200,10 +212,6 @@ def _holder(driver: Sequence[Any]) -> str:
     """A driver in words for people; empty if there is none or it is gone."""
     who, host, pid, began, fresh = driver
     return "" if who is None or not fresh or is_gone(host, pid, began) else who
-
-
-def _text(text: str) -> str:
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _digest(text: str) -> bytes:

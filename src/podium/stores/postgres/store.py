@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from hashlib import sha256
 from typing import Any
 
@@ -15,13 +16,14 @@ from podium.engine.facts import Fact, FactChange, FactUpdate, ProjectShare
 from podium.engine.log import Message, Row, RunRow, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.errors import StoreError
+from podium.stores.address import shown, take_lease
 from podium.stores.batch import Blob, Creation, HeldLease, Job
 from podium.stores.postgres import facts as fact_sql
 from podium.stores.postgres import samples
 from podium.stores.postgres.database import connect_here
-from podium.stores.postgres.driving import Driving
+from podium.stores.postgres.driving import Driving, heard
 from podium.stores.postgres.fact_reading import FactReader
-from podium.stores.postgres.failures import explain, shown, unknown
+from podium.stores.postgres.failures import check_address, explain, unknown
 from podium.stores.postgres.jobs import discard_messages, fence_run, post_message
 from podium.stores.postgres.reading import SLICE, Reader
 from podium.stores.postgres.writer import Writer
@@ -30,9 +32,11 @@ from podium.stores.postgres.writer import Writer
 class PostgresStore(Driving):
     """A home for logs in one database, for any number of machines. One instance belongs to one event loop."""
 
-    def __init__(self, url: str, writer: Writer, reader: Reader) -> None:
-        super().__init__(url, writer, reader)
+    def __init__(self, url: str, address: str, lease_s: float, writer: Writer, reader: Reader) -> None:
+        super().__init__(address, writer, reader, lease_s)
         self._url = url
+        self._address = address
+        """The same as PostgreSQL knows it."""
         self._brain = FactReader(reader)
         self._kept = 0
         """Answers that were put into the cache."""
@@ -40,10 +44,17 @@ class PostgresStore(Driving):
     @classmethod
     async def open(cls, url: str) -> PostgresStore:
         """Open the store at `url`; its tables are made if there are none."""
-        writer, reader = Writer(url), Reader(url)
+        address, lease_s = take_lease(url)
+        check_address(address)
+        writer, reader = Writer(address), Reader(address)
         await writer.start()
-        await reader.open()
-        return cls(url, writer, reader)
+        try:
+            await reader.open()
+            return cls(url, address, lease_s, writer, reader)
+        except BaseException:
+            await writer.stop()
+            await reader.close()
+            raise
 
     @property
     def url(self) -> str:
@@ -57,12 +68,13 @@ class PostgresStore(Driving):
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
         self._flush()
-        await self._writer.stop()
-        await self._watch.close()
-        await self._herald.close()
-        await self._presence.leave()
-        await self._reader.close()
-        self._let_go()
+        async with AsyncExitStack() as last:  # whatever happens on the way, nothing stays open
+            last.callback(self._let_go)
+            last.push_async_callback(self._reader.close)
+            last.push_async_callback(self._presence.leave)
+            last.push_async_callback(self._herald.close)
+            last.push_async_callback(self._watch.close)
+            await self._writer.stop()
 
     # ── runs ──
 
@@ -76,7 +88,7 @@ class PostgresStore(Driving):
         try:
             await asyncio.shield(created)
         except (asyncio.CancelledError, StoreError):
-            created.add_done_callback(_heard)
+            created.add_done_callback(heard)
             marked.add_done_callback(self._disown)
             raise
         return self._hold(run.run_id, await marked)
@@ -136,8 +148,7 @@ class PostgresStore(Driving):
     # ── the cache ──
 
     async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
-        async with self._reader.connection() as db:
-            return await samples.find(db, key, skip)
+        return await self._reader.ask(lambda db: samples.find(db, key, skip))
 
     def keep_sample(self, sample: Sample, most_bytes: int) -> None:
         notes = self.notes()
@@ -153,8 +164,7 @@ class PostgresStore(Driving):
         self.notes().dropped.append(sample_id)
 
     async def cache_shares(self) -> list[CacheShare]:
-        async with self._reader.connection() as db:
-            return await samples.shares(db)
+        return await self._reader.ask(samples.shares)
 
     async def clear_cache(self, *, before_us: int | None = None, model: str = "") -> Cleared:
         return await self._do(samples.clear, before_us, model)
@@ -181,10 +191,10 @@ class PostgresStore(Driving):
     def _number_at_once(self, run_id: str) -> int:
         """Of a run that this process does not drive: rarely asked, so it may be waited for."""
         try:
-            with connect_here(self._url) as db:
+            with connect_here(self._address) as db:
                 found = db.execute("SELECT number FROM run WHERE run_id = %s", (run_id,)).fetchone()
         except psycopg.Error as error:
-            raise explain(error, shown(self._url)) from error
+            raise explain(error, shown(self._address)) from error
         if found is None:
             raise unknown(run_id)
         return found[0]
@@ -225,8 +235,10 @@ class PostgresStore(Driving):
     ) -> None:
         await self._do(fact_sql.put_vectors, project, model, vectors, charge)
 
-    async def get_vectors(self, project: str, model: str) -> dict[str, bytes]:
-        return await self._brain.vectors(project, model)
+    async def get_vectors(
+        self, project: str, model: str, *, ids: Collection[str] | None = None
+    ) -> dict[str, bytes]:
+        return await self._brain.vectors(project, model, ids)
 
     async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
         """Have something rare done in the writer's next transaction."""
@@ -234,9 +246,3 @@ class PostgresStore(Driving):
         self._batch.jobs.append(job)
         self._schedule()
         return await job.future
-
-
-def _heard(future: asyncio.Future[None]) -> None:
-    """Whoever waited was told; nobody else has to be."""
-    if not future.cancelled():
-        future.exception()

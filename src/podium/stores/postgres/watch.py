@@ -62,8 +62,9 @@ class Subscriber:
     def __init__(self, run_id: str, number: int, callback: Callable[[Message], None]) -> None:
         self.run_id = run_id
         self.number = number
-        self.seen = 0
-        """Messages up to this id were handed over."""
+        self.seen: set[int] = set()
+        """What lies in the inbox and was handed over. A set, because a message can become visible after one
+        with a higher id."""
         self.active = True
         self._callback = callback
 
@@ -161,10 +162,15 @@ class Watch:
         """Hand over what is in the inboxes and was not handed over: one query for all subscribers."""
         if not self._subscribers:
             return
-        for message_id, number, kind, data in await self._reader.posted(list(self._subscribers)):
+        posted = await self._reader.posted(list(self._subscribers))
+        there = {message_id for message_id, *_ in posted}
+        for subscribers in self._subscribers.values():
+            for subscriber in subscribers:
+                subscriber.seen &= there
+        for message_id, number, kind, data in posted:
             for subscriber in self._subscribers.get(number, ()):
-                if message_id > subscriber.seen:
-                    subscriber.seen = message_id
+                if message_id not in subscriber.seen:
+                    subscriber.seen.add(message_id)
                     message = Message(message_id, subscriber.run_id, kind, decode(data))
                     self._loop.call_soon(subscriber.deliver, message)
 

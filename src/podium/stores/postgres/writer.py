@@ -13,11 +13,12 @@ import psycopg
 from psycopg.errors import UniqueViolation
 
 from podium.errors import StoreError
+from podium.stores.address import shown
 from podium.stores.batch import Batch, Key
 from podium.stores.commits import Report
 from podium.stores.postgres.database import Db, connect, open_database
-from podium.stores.postgres.failures import explain, is_lost, shown
-from podium.stores.postgres.writing import write
+from podium.stores.postgres.failures import explain, is_lost, is_undone
+from podium.stores.postgres.writing import find_fenced, write
 
 PATIENCE_S = 60.0
 """How long a write waits for a database that cannot be reached."""
@@ -99,7 +100,7 @@ class Writer:
     async def _patiently(self, batch: Batch) -> set[Key]:
         """Write, and wait for a database that has gone. Whether it had done its work before it went is looked
         up before anything is written again."""
-        until, wait, fenced, uncertain = time.monotonic() + PATIENCE_S, 0.02, set[Key](), False
+        until, wait, uncertain = time.monotonic() + PATIENCE_S, 0.02, False
         while True:
             try:
                 if self._db is None:
@@ -109,19 +110,19 @@ class Writer:
                     if written is None:
                         raise psycopg.OperationalError("the transaction is still under way")
                     if written:
-                        return fenced
+                        return await find_fenced(self._db, batch)
                 self._ticket = ""
-                fenced = await write(self._db, batch, self._note_ticket)
+                return await write(self._db, batch, self._note_ticket)
             except (psycopg.Error, OSError) as error:
                 doubled = uncertain and isinstance(error, UniqueViolation)
-                if not (is_lost(error) or doubled) or time.monotonic() > until:
+                undone = is_undone(error)
+                if not (is_lost(error) or doubled or undone) or time.monotonic() > until:
                     raise
-                uncertain = uncertain or self._db is not None
-                await self._drop()
+                if not undone:
+                    uncertain = uncertain or self._db is not None
+                    await self._drop()
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, _LONGEST_WAIT_S)
-            else:
-                return fenced
 
     def _note_ticket(self, ticket: str) -> None:
         self._ticket = ticket

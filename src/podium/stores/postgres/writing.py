@@ -92,7 +92,7 @@ async def _write_rows(db: Db, batch: Batch) -> set[Key]:
     if not batch.rows:
         return set()
     written = await insert_rows(db, batch.rows)
-    return set() if written * ROW_WIDTH == len(batch.rows) else await _find_fenced(db, batch)
+    return set() if written * ROW_WIDTH == len(batch.rows) else await find_fenced(db, batch)
 
 
 async def insert_rows(db: Db, rows: list[Any]) -> int:
@@ -122,7 +122,7 @@ async def _write_parts(db: Db, batch: Batch) -> set[Key]:
     changes = [_change(key, update) for key, update in batch.updates.items()]
     changed = (await db.execute(_UPDATES, _columns(changes))).rowcount if changes else 0
     if written < len(batch.rows) or changed < len(batch.updates):
-        fenced = await _find_fenced(db, batch)
+        fenced = await find_fenced(db, batch)
     if batch.creations:
         await _create(db, batch.creations)
     if batch.liberations:
@@ -144,7 +144,8 @@ async def _put_blobs(db: Db, blobs: list[Blob]) -> None:
         await db.execute(_BLOBS, ([blob.digest for blob in blobs], [blob.data for blob in blobs]))
 
 
-async def _find_fenced(db: Db, batch: Batch) -> set[Key]:
+async def find_fenced(db: Db, batch: Batch) -> set[Key]:
+    """The leases in a batch that are not good any more."""
     found = await db.execute(
         "SELECT number, epoch FROM run WHERE number = ANY(%s)", ([number for number, _ in batch.keys],)
     )
@@ -184,7 +185,10 @@ async def _create(db: Db, creations: list[Creation]) -> None:
             creation.failure = StoreError(f"There is a run {creation.run.run_id} already.")
             continue
         creation.failure = None
-        rows += [(number << 32 | seq, *rest) for seq, *rest in creation.rows]
+        rows += [
+            (number << 32 | seq, time_us, _text(path), kind, data)
+            for seq, time_us, path, kind, data in creation.rows
+        ]
     if rows:
         await db.execute(_FIRST_EVENTS, _columns(rows))
 
