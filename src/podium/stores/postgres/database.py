@@ -14,6 +14,7 @@ from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from podium.errors import StoreError
 from podium.stores.address import shown, take_lease
+from podium.stores.postgres.arrays import register
 from podium.stores.postgres.failures import check_address, explain
 
 SCHEMA = Path(__file__).parent.parent / "schema"
@@ -28,6 +29,7 @@ Db = AsyncConnection[tuple[Any, ...]]
 async def connect(url: str) -> Db:
     """A connection on which every statement is a transaction, unless one was begun."""
     db = await _connected(asyncio.ensure_future(AsyncConnection.connect(url, **options())))
+    register(db.adapters)
     try:
         await db.execute(_SETTINGS)
     except BaseException:

@@ -12,6 +12,7 @@ from typing import Any
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
 from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Blob, Creation, Key, Standing
+from podium.stores.postgres.arrays import Numbers, Texts, Values
 from podium.stores.postgres.database import Db
 from podium.stores.postgres.failures import unknown
 from podium.stores.postgres.samples import write_notes
@@ -97,13 +98,13 @@ async def _write_rows(db: Db, batch: Batch) -> set[Key]:
 
 async def insert_rows(db: Db, rows: list[Any]) -> int:
     """Rows of leases that are still good; how many were written."""
-    ids = rows[::ROW_WIDTH]
-    paths = [_text(path) for path in rows[3::ROW_WIDTH]]
+    ids = Numbers(rows[::ROW_WIDTH])
     done = await db.execute(
         _EVENTS,
         (
-            list({one >> 32 for one in ids}), ids, rows[1::ROW_WIDTH], rows[2::ROW_WIDTH], paths,
-            rows[4::ROW_WIDTH], rows[5::ROW_WIDTH],
+            Numbers({one >> 32 for one in ids}), ids, Numbers(rows[1::ROW_WIDTH]),
+            Numbers(rows[2::ROW_WIDTH]), Texts([_text(path) for path in rows[3::ROW_WIDTH]]),
+            Texts(rows[4::ROW_WIDTH]), Values(rows[5::ROW_WIDTH]),
         ),
     )  # fmt: skip
     return done.rowcount
@@ -141,7 +142,9 @@ async def _write_parts(db: Db, batch: Batch) -> set[Key]:
 
 async def _put_blobs(db: Db, blobs: list[Blob]) -> None:
     if blobs:
-        await db.execute(_BLOBS, ([blob.digest for blob in blobs], [blob.data for blob in blobs]))
+        await db.execute(
+            _BLOBS, (Values([blob.digest for blob in blobs]), Values([blob.data for blob in blobs]))
+        )
 
 
 async def find_fenced(db: Db, batch: Batch) -> set[Key]:
@@ -190,7 +193,9 @@ async def _create(db: Db, creations: list[Creation]) -> None:
             for seq, time_us, path, kind, data in creation.rows
         ]
     if rows:
-        await db.execute(_FIRST_EVENTS, _columns(rows))
+        ids, times, paths, kinds, values = _columns(rows)
+        columns = (Numbers(ids), Numbers(times), Texts(paths), Texts(kinds), Values(values))
+        await db.execute(_FIRST_EVENTS, columns)
 
 
 async def _acquire(db: Db, acquisitions: list[Acquisition]) -> None:
