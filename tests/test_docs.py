@@ -57,7 +57,9 @@ def test_the_settings_of_a_page_are_valid(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_print_what_it_says(
+    page: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     write_files(page, tmp_path)
@@ -68,6 +70,8 @@ def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) ->
         "COLUMNS": "120",
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
     }
+    if "DATABASE_URL" in (ROOT / page).read_text():
+        env["DATABASE_URL"] = request.getfixturevalue("pg_server").new_database()
     checker = doctest.OutputChecker()
     shown = [pair for pair in commands(page) if not pair[0].startswith("make ")]
     assert shown, "a page without a single command"
