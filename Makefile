@@ -16,7 +16,10 @@ SERVERS := $(VENV)/mcp-servers/.installed
 UV      := uv==0.13.7
 
 # COMMAND:DEBIAN-PACKAGE, what the tests use beyond Python. `make system` installs the missing ones.
-SYSTEM := tmux:tmux chromium:chromium bwrap:bubblewrap
+SYSTEM := tmux:tmux chromium:chromium bwrap:bubblewrap initdb:postgresql
+
+# Debian keeps the programs of PostgreSQL's server out of the PATH.
+POSTGRES := $(patsubst %,:%,$(wildcard /usr/lib/postgresql/*/bin))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -61,7 +64,7 @@ bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydan
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server --extra postgres \
 		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 
@@ -80,7 +83,7 @@ ui/node_modules/.installed: ui/package.json ui/package-lock.json
 system: ## Install missing system packages for the tests (only as root, with apt)
 	@missing=""; packages=""; \
 	for pair in $(SYSTEM); do \
-		command -v "$${pair%%:*}" >/dev/null || { missing="$$missing $${pair%%:*}"; packages="$$packages $${pair##*:}"; }; \
+		PATH="$$PATH$(POSTGRES)" command -v "$${pair%%:*}" >/dev/null || { missing="$$missing $${pair%%:*}"; packages="$$packages $${pair##*:}"; }; \
 	done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Generator
 
+import pytest
 from hypothesis import settings
+
+from tests.stores import postgres
 
 # The default store and the person's own podium.toml are found through these, also by subprocesses.
 _home = tempfile.TemporaryDirectory(prefix="podium-tests-")
 # No test may ever reach a real provider with the person's own key.
 _foreign = re.compile(
-    r"PODIUM_.*|OTEL_.*|.*_API_KEY|.*_BASE_URL|AWS_.*|(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE
+    r"PODIUM_.*|OTEL_.*|.*_API_KEY|.*_BASE_URL|AWS_.*|(HTTP|HTTPS|ALL|NO)_PROXY|PG[A-Z]+", re.IGNORECASE
 )
 for _name in [name for name in os.environ if _foreign.fullmatch(name)]:
     del os.environ[_name]
@@ -21,3 +25,12 @@ os.environ["XDG_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _home.name
 # How long an example takes says nothing on a busy machine.
 settings.register_profile("podium", deadline=None, print_blob=True)
 settings.load_profile("podium")
+
+
+@pytest.fixture(scope="session")
+def pg_server() -> Generator[postgres.Server]:
+    """One PostgreSQL for all tests of this worker."""
+    if why := postgres.missing():
+        pytest.skip(f"PostgreSQL: {why}")
+    with postgres.server() as running:
+        yield running

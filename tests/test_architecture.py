@@ -46,6 +46,8 @@ LAZY = {
     ("tools/documents/child.py", "podium.tools.documents.html"): "an extra, and slow to import",
     ("tools/sources/choosing.py", "podium.tools.sources.online"): "an extra, and slow to import",
     ("tools/sources/retrieving.py", "podium.tools.sources.reading"): "an extra, and slow to import",
+    ("stores/__init__.py", "podium.stores.postgres.store"): "an extra, and slow to import",
+    ("stores/migrating.py", "podium.stores.postgres.database"): "an extra, and slow to import",
     ("models/window.py", "podium.models.prices"): "the tables are read only for models that are in them",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
@@ -59,7 +61,7 @@ LAZY = {
 SLOW_TO_IMPORT = (
     "pydantic", "pydantic_ai", "genai_prices", "httpx2", "openai", "anthropic", "jinja2", "fastapi", "mcp",
     "nh3", "opentelemetry", "httpcore2", "trafilatura", "lxml", "ddgs", "anyio", "pypdf", "starlette",
-    "uvicorn", "sse_starlette",
+    "uvicorn", "sse_starlette", "psycopg",
 )  # fmt: skip
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 

@@ -15,12 +15,17 @@ from benchmarks.corpus import measure as measure_corpus
 from benchmarks.machine import file_system
 from benchmarks.orchestration import ideal
 from benchmarks.orchestration import measure as measure_tree
+from benchmarks.postgres import TINY as POSTGRES_TINY
+from benchmarks.postgres import measure as measure_postgres
+from benchmarks.postgres import render as render_postgres
 from benchmarks.provider import serving
 from benchmarks.report import render
 from benchmarks.results import Results, against, ratio
 from benchmarks.server import measure as measure_server
 from benchmarks.studio_brain import ASKED, EMBEDDING, fill, once, run_of
 from benchmarks.worker import Measured, measure
+
+from tests.stores.postgres import Server
 
 TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, repetitions=1)
 
@@ -42,6 +47,12 @@ async def test_a_workload_makes_exactly_its_calls_beside_its_baselines(workload:
 async def test_asks_are_measured_too(tmp_path: Path) -> None:
     found = await measure("asks", "fanout", 0.0, TINY, tmp_path, seconds=60)
     assert len(found.walls["asks"]) == 1
+
+
+async def test_postgresql_is_measured_beside_a_bare_insert(pg_server: Server) -> None:
+    found = await measure_postgres(pg_server.new_database(), POSTGRES_TINY, rounds=1)
+    assert all(set(taken.wall_us) == {"plain", "insert", "podium"} for taken in found.values())
+    assert len(render_postgres(found).splitlines()) == 2 + len(POSTGRES_TINY)
 
 
 async def test_questions_over_http_are_one_request_each_whoever_asks(tmp_path: Path) -> None:

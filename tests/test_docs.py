@@ -79,6 +79,8 @@ def test_the_commands_of_a_page_print_what_it_says(
         "COLUMNS": "120",
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
     }
+    if "DATABASE_URL" in (ROOT / page).read_text():
+        env["DATABASE_URL"] = request.getfixturevalue("pg_server").new_database()
     checker = doctest.OutputChecker()
     request.addfinalizer(lambda: end_servers(tmp_path))
     shown = [pair for pair in commands(page) if not pair[0].startswith("make ")]

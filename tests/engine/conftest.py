@@ -10,6 +10,13 @@ import pytest
 from podium.engine.log import Store
 from podium.settings import Settings
 from podium.stores import open_store
+from tests.stores.conftest import STORES
+
+
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A new, empty store of each kind, for what other processes do."""
+    return STORES[request.param](request, tmp_path)
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ from typing import Any
 import podium
 from podium.settings import Settings
 from tests.engine.programs import crash_flow
+from tests.stores.postgres import Server
 
 ROOT = Path(__file__).parents[2]
 
 
-def lab(folder: Path, kind: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "tests.engine.programs.crash_lab", str(folder), kind]
+def lab(folder: Path, kind: str, *url: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "tests.engine.programs.crash_lab", str(folder), kind, *url]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -88,7 +89,23 @@ def test_killed_right_after_start_returns_the_run_exists(tmp_path: Path) -> None
 
 def test_a_crash_in_the_middle_never_lets_the_budget_be_passed(tmp_path: Path) -> None:
     """By the called function's own count, over both lives together."""
-    for report in lab(tmp_path, "capped"):
+    check_capped(lab(tmp_path, "capped"))
+
+
+def test_nor_does_it_in_postgresql(tmp_path: Path, pg_server: Server) -> None:
+    check_capped(lab(tmp_path, "capped", pg_server.new_place()))
+
+
+async def test_killed_at_every_step_boundary_in_postgresql(tmp_path: Path, pg_server: Server) -> None:
+    reports = lab(tmp_path, "boundaries", pg_server.new_place())
+    output = await reference(tmp_path)
+    for report in reports:
+        assert report["was_killed"], report["how"]
+        check(report, output)
+
+
+def check_capped(reports: list[dict[str, Any]]) -> None:
+    for report in reports:
         assert report["was_killed"], report["how"]
         assert len(report["begun"]) <= 20, f"{len(report['begun'])} calls under a cap of 20: {report['how']}"
         assert report["status"] == "partial"

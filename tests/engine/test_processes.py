@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import Protocol
 
@@ -23,12 +23,13 @@ from podium.errors import RunLockedError
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.engine.programs import driver
+from tests.stores.postgres import Server
 
 ROOT = Path(__file__).parents[2]
 
 
 class Spawn(Protocol):
-    def __call__(self, store: Path, *args: str, **env: str) -> subprocess.Popen[str]: ...
+    def __call__(self, store: str, *args: str, **env: str) -> subprocess.Popen[str]: ...
 
 
 @pytest.fixture
@@ -36,8 +37,8 @@ def spawn() -> Generator[Spawn]:
     """Start drivers; whatever is left of them ends with the test."""
     with ExitStack() as stack:
 
-        def start(store: Path, *args: str, **env: str) -> subprocess.Popen[str]:
-            command = [sys.executable, "-m", "tests.engine.programs.driver", str(store), *args]
+        def start(store: str, *args: str, **env: str) -> subprocess.Popen[str]:
+            command = [sys.executable, "-m", "tests.engine.programs.driver", store, *args]
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, **env}
             )
@@ -62,13 +63,13 @@ def read_until(process: subprocess.Popen[str], text: str) -> list[str]:
 
 
 async def test_a_second_process_is_refused_and_told_who_holds_the_run(
-    spawn: Spawn, tmp_path: Path, settings: Settings
+    spawn: Spawn, url: str, tmp_path: Path, settings: Settings
 ) -> None:
-    path, gate = tmp_path / "podium.sqlite", tmp_path / "gate"
-    first = spawn(path, "start", GATE=str(gate))
+    gate = tmp_path / "gate"
+    first = spawn(url, "start", GATE=str(gate))
     run_id = line(first)
     read_until(first, "step 1")
-    async with open_store(str(path)) as store:
+    async with open_store(url) as store:
         assert (await store.get(run_id)).status == "running"
         with pytest.raises(RunLockedError) as refused:
             await podium.resume(run_id, store=store, settings=settings)
@@ -80,20 +81,22 @@ async def test_a_second_process_is_refused_and_told_who_holds_the_run(
     assert first.wait(10) == 0
 
 
-async def test_a_stopped_process_that_was_taken_over_cannot_write(spawn: Spawn, tmp_path: Path) -> None:
-    path, gate = tmp_path / "podium.sqlite", tmp_path / "gate"
-    first = spawn(path, "start", GATE=str(gate))
+async def test_a_stopped_process_that_was_taken_over_cannot_write(
+    spawn: Spawn, url: str, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    first = spawn(url, "start", GATE=str(gate))
     run_id = line(first)
     read_until(first, "step 1")
     os.kill(first.pid, signal.SIGSTOP)
     try:
         gate.touch()
-        second = spawn(path, "resume", run_id, "take-over")
+        second = spawn(url, "resume", run_id, "take-over")
         assert read_until(second, "completed [0, 1, 2, 3]") == [
             "step 1", "step 2", "step 3", "completed [0, 1, 2, 3]",
         ]  # fmt: skip
         assert second.wait(10) == 0
-        async with open_store(str(path)) as store:
+        async with open_store(url) as store:
             before = await store.read(run_id)
             (taken,) = [row for row in before if row.type == "run.resumed"]
             assert decode(taken.data)["after"] == "take-over", "nobody crashed"
@@ -101,22 +104,22 @@ async def test_a_stopped_process_that_was_taken_over_cannot_write(spawn: Spawn, 
         os.kill(first.pid, signal.SIGCONT)
     assert line(first).startswith("FencedError: ")
     assert first.wait(10) == 0
-    async with open_store(str(path)) as store:
+    async with open_store(url) as store:
         assert await store.read(run_id) == before, "the log holds nothing of the one that was taken over"
         assert (await store.get(run_id)).status == "completed"
 
 
 async def test_a_stopped_process_whose_run_was_cancelled_meanwhile_says_that_it_is_cancelled(
-    spawn: Spawn, tmp_path: Path, settings: Settings
+    spawn: Spawn, url: str, tmp_path: Path, settings: Settings
 ) -> None:
-    path, gate = tmp_path / "podium.sqlite", tmp_path / "gate"
-    first = spawn(path, "start", GATE=str(gate))
+    gate = tmp_path / "gate"
+    first = spawn(url, "start", GATE=str(gate))
     run_id = line(first)
     read_until(first, "step 1")
     os.kill(first.pid, signal.SIGSTOP)
     try:
         gate.touch()
-        async with open_store(str(path)) as store:
+        async with open_store(url) as store:
             cancelled = await podium.cancel(run_id, reason="enough", store=store, wait=0.2, settings=settings)
         assert cancelled.status == "cancelled"
     finally:
@@ -125,38 +128,88 @@ async def test_a_stopped_process_whose_run_was_cancelled_meanwhile_says_that_it_
     assert first.wait(10) == 0
 
 
-async def test_a_killed_driver_leaves_a_run_that_shows_as_paused_and_resumes(
-    spawn: Spawn, tmp_path: Path
-) -> None:
-    path = tmp_path / "podium.sqlite"
-    first = spawn(path, "start", DIE="1")
+async def test_a_killed_driver_leaves_a_run_that_shows_as_paused_and_resumes(spawn: Spawn, url: str) -> None:
+    first = spawn(url, "start", DIE="1")
     run_id = line(first)
     assert first.wait(20) == -signal.SIGKILL
-    async with open_store(str(path)) as store:
+    async with open_store(url) as store:
         assert (await store.get(run_id)).status == "paused", "running, but nobody drives it"
-    second = spawn(path, "resume", run_id)
+    second = spawn(url, "resume", run_id)
     assert read_until(second, "completed [0, 1, 2, 3]")[0] == "step 1"
     assert second.wait(10) == 0
 
 
 async def test_too_many_recoveries_end_the_run_with_that_reason(
-    spawn: Spawn, tmp_path: Path, settings: Settings
+    spawn: Spawn, url: str, tmp_path: Path, settings: Settings
 ) -> None:
-    path = tmp_path / "podium.sqlite"
-    first = spawn(path, "start", DIE="1")
+    first = spawn(url, "start", DIE="1")
     run_id = line(first)
     assert first.wait(20) == -signal.SIGKILL
     for _ in range(5):
-        again = spawn(path, "resume", run_id, DIE="1")
+        again = spawn(url, "resume", run_id, DIE="1")
         assert line(again) == "step 1"
         assert again.wait(20) == -signal.SIGKILL
-    last = spawn(path, "resume", run_id, DIE="1")
+    last = spawn(url, "resume", run_id, DIE="1")
     assert line(last).startswith("failed None too many recoveries")
     assert last.wait(20) == 0
-    async with open_store(str(path)) as store:
+    async with open_store(url) as store:
         assert (await store.get(run_id)).status == "failed"
         handle = await podium.resume(run_id, workflow=driver.counting, store=store, settings=settings)
         assert (await handle.result()).output == [0, 1, 2, 3], "once the cause is removed it can go on"
+
+
+async def test_a_cancel_from_another_process_reaches_the_driver(
+    spawn: Spawn, url: str, tmp_path: Path, settings: Settings
+) -> None:
+    first = spawn(url, "start", GATE=str(tmp_path / "never"))
+    run_id = line(first)
+    read_until(first, "step 1")
+    async with open_store(url) as store:
+        cancelled = await podium.cancel(run_id, reason="enough", store=store, settings=settings)
+    assert cancelled.status == "cancelled"
+    assert line(first).startswith("cancelled ")
+    assert first.wait(10) == 0
+
+
+async def test_an_answer_from_another_process_reaches_the_driver(
+    spawn: Spawn, url: str, tmp_path: Path, settings: Settings
+) -> None:
+    gate = tmp_path / "gate"
+    first = spawn(url, "ask", GATE=str(gate))
+    run_id = line(first)
+    async with open_store(url) as store, aclosing(store.tail(run_id)) as tail:
+        async for row in tail:
+            if row.type == "run.waiting":
+                await podium.answer(run_id, "blue", store=store, settings=settings)
+            if row.type == "run.answered":
+                break
+    gate.touch()
+    assert read_until(first, "completed blue")
+    assert first.wait(10) == 0
+
+
+async def test_a_driver_that_was_silent_beyond_its_lease_loses_its_run_without_being_asked(
+    spawn: Spawn, pg_server: Server, tmp_path: Path
+) -> None:
+    """Nobody has to know that it hangs: after its lease anybody may take the run up."""
+    gate = tmp_path / "gate"
+    url = f"{pg_server.new_database()}?lease_s=1"
+    first = spawn(url, "start", GATE=str(gate))
+    run_id = line(first)
+    read_until(first, "step 1")
+    os.kill(first.pid, signal.SIGSTOP)
+    try:
+        async with open_store(url) as store:
+            while (await store.get(run_id)).status == "running":  # noqa: ASYNC110 - the lease is the clock
+                await asyncio.sleep(0.05)
+        gate.touch()
+        second = spawn(url, "resume", run_id)
+        assert read_until(second, "completed [0, 1, 2, 3]")[0] == "step 1"
+        assert second.wait(10) == 0
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
+    assert line(first).startswith("FencedError: ")
+    assert first.wait(10) == 0
 
 
 # ── a full disk ──

@@ -14,17 +14,24 @@ from podium.engine.log import Store
 from podium.stores import open_store
 
 
-def make_sqlite(folder: Path) -> str:
+def make_sqlite(request: pytest.FixtureRequest, folder: Path) -> str:
     return f"sqlite:///{folder}/podium.sqlite"
 
 
-STORES: dict[str, Callable[[Path], str]] = {"sqlite": make_sqlite}
+def make_postgres(request: pytest.FixtureRequest, folder: Path) -> str:
+    return request.getfixturevalue("pg_server").new_place()
+
+
+STORES: dict[str, Callable[[pytest.FixtureRequest, Path], str]] = {
+    "sqlite": make_sqlite,
+    "postgres": make_postgres,
+}
 
 
 @pytest.fixture(params=STORES)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A new, empty store."""
-    return STORES[request.param](tmp_path)
+    return STORES[request.param](request, tmp_path)
 
 
 @pytest.fixture

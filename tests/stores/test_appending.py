@@ -23,20 +23,6 @@ async def test_a_row_is_there_for_all_once_its_commit_is_done(store: Store, othe
         assert await seqs_of(other) == list(range(1, seq + 1))
 
 
-async def test_the_only_effect_commits_on_the_spot_and_many_do_not(store: Store) -> None:
-    lease = await driven(store)
-    store.live = 1
-    append(store, lease, 2, 3)
-    assert store.commit(lease) is None
-    store.live = 2
-    append(store, lease, 4)
-    pending = store.commit(lease)
-    assert pending is not None
-    assert await seqs_of(store) == [1, 2, 3], "what is queued is not to be seen"
-    await pending
-    assert await seqs_of(store) == [1, 2, 3, 4]
-
-
 async def test_a_commit_with_nothing_to_write_is_done(store: Store) -> None:
     lease = await driven(store)
     await commit(store, lease)

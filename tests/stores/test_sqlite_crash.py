@@ -14,7 +14,7 @@ from podium.errors import RunLockedError
 from podium.stores import open_store
 from podium.stores.sqlite.database import connect
 from tests.stores.children import child
-from tests.stores.samples import a_row, a_run, append, commit, run_id, seqs_of
+from tests.stores.samples import a_row, a_run, append, commit, driven, run_id, seqs_of
 
 
 def assert_whole(path: Path) -> None:
@@ -135,3 +135,19 @@ async def test_a_driver_that_was_stopped_and_taken_over_cannot_write(tmp_path: P
         assert await seqs_of(store) == [1, 2, 3, 4]
         assert (await store.get(run_id(1))).status == "running", "the new driver's mark is untouched"
     assert_whole(path)
+
+
+async def test_the_only_effect_commits_on_the_spot_and_many_do_not(tmp_path: Path) -> None:
+    store = await open_store(str(tmp_path / "x.sqlite"))
+    lease = await driven(store)
+    store.live = 1
+    append(store, lease, 2, 3)
+    assert store.commit(lease) is None
+    store.live = 2
+    append(store, lease, 4)
+    pending = store.commit(lease)
+    assert pending is not None
+    assert await seqs_of(store) == [1, 2, 3], "what is queued is not to be seen"
+    await pending
+    assert await seqs_of(store) == [1, 2, 3, 4]
+    await store.close()

@@ -24,7 +24,8 @@ from podium.models.profiles import PROFILES, Choice, behind, choose, install, mo
 from podium.models.registry import DEFAULT, is_hosted, open_model
 from podium.report.words import size
 from podium.settings import Settings, provider_keys
-from podium.stores import open_store
+from podium.stores import is_postgres, open_store
+from podium.stores.address import shown
 from podium.tools.sandbox.opening import open_sandbox
 from podium.tracing.destination import INSTALL, collector_named, destination_of, installed, shown_address
 
@@ -51,7 +52,7 @@ async def check_all(store: str | None) -> list[Check]:
         return [*checks, Check("settings", "fail", str(error), error.hint)]
     checks += [_settings(settings), await _store(settings)]
     if checks[-1].state != "fail":  # without a store there is nothing to lock
-        checks += [*_disk(settings), await _lock(settings)]
+        checks += [*_disk(settings), *await _lock(settings)]
     checks += [_keys(), _extras(settings), _models(settings), *_tracing(settings)]
     return [*checks, await _sandbox(settings)]
 
@@ -79,17 +80,22 @@ def _settings(settings: Settings) -> Check:
 
 
 async def _store(settings: Settings) -> Check:
+    where = shown(settings.store)
     try:
         async with open_store(settings.store) as store:
+            began = time.perf_counter()
             await store.list_runs(limit=1)
+            answered_ms = (time.perf_counter() - began) * 1000
     except (PodiumError, OSError) as error:
         hint = error.hint if isinstance(error, PodiumError) else ""
-        return Check("store", "fail", f"{settings.store}: {error}", hint or "Choose another with --store.")
+        return Check("store", "fail", f"{where}: {error}", hint or "Choose another with --store.")
+    if is_postgres(settings.store):
+        return Check("store", "ok", f"{where}, a question takes {answered_ms:.1f} ms")
     try:
         mode, fsync_ms = _measure(settings.store)
     except OSError as error:  # a file system that can only be read
-        return Check("store", "fail", f"{settings.store}: {error}", "Nothing can be written there.")
-    told = f"{settings.store}, journal {mode}, a durable write takes {fsync_ms:.1f} ms"
+        return Check("store", "fail", f"{where}: {error}", "Nothing can be written there.")
+    told = f"{where}, journal {mode}, a durable write takes {fsync_ms:.1f} ms"
     if mode.lower() != "wal":
         return Check("store", "warn", told, "Write-ahead logging is off here: is this a network file system?")
     if fsync_ms > SLOW_FSYNC_MS:
@@ -128,15 +134,17 @@ def _disk(settings: Settings) -> list[Check]:
     return [Check("disk", "ok", told)]
 
 
-async def _lock(settings: Settings) -> Check:
-    """Two drivers of one run, in a store of their own beside the real one."""
+async def _lock(settings: Settings) -> list[Check]:
+    """Two drivers of one run, in a store of their own beside the real one. PostgreSQL needs none."""
+    if is_postgres(settings.store):
+        return []
     folder = Path(settings.store.removeprefix("sqlite:///")).parent
     try:
         with TemporaryDirectory(dir=folder, prefix=".podium-doctor-") as trial:
             async with open_store(str(Path(trial) / "lock.sqlite")) as store:
-                return await _try_lock(store)
+                return [await _try_lock(store)]
     except (PodiumError, OSError) as error:
-        return Check("lock", "fail", f"{error}", "Put the store on a local disk.")
+        return [Check("lock", "fail", f"{error}", "Put the store on a local disk.")]
 
 
 async def _try_lock(store: Store) -> Check:
@@ -222,7 +230,7 @@ def _models(settings: Settings) -> Check:
 
 
 def _told(settings: Settings, choice: Choice, named: list[tuple[str, str]]) -> str:
-    shown = [("every agent", settings.model)] if settings.model else named
-    told = ", ".join(f"{place} {name}" for place, name in shown)
+    used = [("every agent", settings.model)] if settings.model else named
+    told = ", ".join(f"{place} {name}" for place, name in used)
     reason = "" if settings.model else why(settings, choice)
     return f"{told} ({reason})" if reason else told

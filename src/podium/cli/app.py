@@ -79,6 +79,8 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
         "Who works in a studio: look, check a file, copy one, see how they did.",
     ),
     ("Set up", "users", "", "COMMAND", "Who may use a server that others can reach."),
+    ("Set up", "copy", "copy:copy", "RUN --to URL", "Copy a run into another store."),
+    ("Set up", "migrate", "migrate:migrate", "", "Make a store, or bring its tables to this version."),
     ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
     ("Set up", "completion", "completion:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
 )

@@ -38,7 +38,8 @@ RunId = Annotated[
     str, Parameter(help="A run's id, the beginning of one, or `last`.", completer=recent_runs, metavar="RUN")
 ]
 StoreUrl = Annotated[
-    str | None, Parameter(name="--store", metavar="URL", help="Where runs are kept: sqlite:///PATH.")
+    str | None,
+    Parameter(name="--store", metavar="URL", help="Where runs are kept: sqlite:///PATH or postgresql://…"),
 ]
 AsJson = Annotated[
     bool,

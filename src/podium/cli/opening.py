@@ -12,6 +12,7 @@ from podium.engine.log import RunRow, Store
 from podium.errors import StoreError, UnknownRunError, UsageError
 from podium.settings import Settings
 from podium.stores import open_store
+from podium.stores.address import shown
 
 
 @asynccontextmanager
@@ -55,7 +56,7 @@ class Commands:
 
     def __init__(self, settings: Settings) -> None:
         given = settings.sources.get("store") == "flag"
-        self._tail = f" --store {shlex.quote(settings.store)}" if given else ""
+        self._tail = f" --store {shlex.quote(shown(settings.store))}" if given else ""
 
     def __call__(self, *words: str) -> str:
         """`podium …`, ready to be pasted."""

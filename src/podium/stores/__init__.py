@@ -11,11 +11,12 @@ from typing import Any
 
 from podium.engine.log import Store
 from podium.errors import UsageError
+from podium.stores.address import shown
 from podium.stores.sqlite.store import SqliteStore
 
 __all__ = ["open_store"]
 
-HINT = "Name it as `sqlite:///PATH` or as a plain path."
+HINT = "Name it as `sqlite:///PATH`, as a plain path, or as `postgresql://HOST/DATABASE`."
 
 
 def open_store(url: str) -> Opening:
@@ -47,10 +48,25 @@ async def _open(url: str) -> Store:
     if not separator:
         path = url
         scheme = url.partition("://")[0] if "://" in url else "sqlite"
-    if scheme in ("postgresql", "postgres"):
-        raise UsageError("Stores on PostgreSQL are not available yet.", hint=HINT)
+    if is_postgres(url):
+        return await _open_postgres(url)
     if scheme != "sqlite" or "://" in path:
-        raise UsageError(f"The store {url!r} is of a kind that Podium does not know.", hint=HINT)
+        raise UsageError(f"The store {shown(url)!r} is of a kind that Podium does not know.", hint=HINT)
     if not path or path == ":memory:":
         raise UsageError(f"The store {url!r} names no file.", hint=HINT)
     return await SqliteStore.open(path)
+
+
+def is_postgres(url: str) -> bool:
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+async def _open_postgres(url: str) -> Store:
+    try:
+        from podium.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra, slow to import
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "A store on PostgreSQL needs an extra that is not installed.",
+            hint="Install it with: pip install 'podium[postgres]'.",
+        ) from error
+    return await PostgresStore.open(url)

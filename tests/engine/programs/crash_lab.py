@@ -1,7 +1,8 @@
 """Drives `crash_flow` in forked processes, kills them with SIGKILL, resumes, and reports as JSON lines.
 
-    python crash_lab.py FOLDER boundaries|instants|starts|capped
+    python crash_lab.py FOLDER boundaries|instants|starts|capped [URL]
 
+With a URL all runs are in that one store, else each has a file of its own.
 Forking from a warm process makes each trial cost milliseconds; the processes that die are real.
 """
 
@@ -22,6 +23,7 @@ import podium
 from podium.settings import Settings
 from tests.engine.programs import crash_flow
 
+URL = next(iter(sys.argv[3:]), "")
 SETTINGS = Settings.load(cwd="/", env={})
 
 
@@ -73,7 +75,7 @@ def trial(
     folder: Path, number: int, workflow: podium.Workflow, budget: podium.Budget, **how: Any
 ) -> dict[str, Any]:
     """One life, one death, one resume."""
-    store = str(folder / f"{number}.sqlite")
+    store = URL or str(folder / f"{number}.sqlite")
     crash_flow.CALLS = folder / f"{number}.log"
     crash_flow.CALLS.touch()
     crash_flow.Trigger.moment, crash_flow.Trigger.countdown = how.get("moment", ""), how.get("nth", 0)

@@ -1,6 +1,7 @@
 """Drives a workflow of numbered steps in a process of its own.
 
     python -m tests.engine.programs.driver STORE start            prints the run id, then one line a step
+    python -m tests.engine.programs.driver STORE ask              prints the run id, then one line a step
     python -m tests.engine.programs.driver STORE resume RUN [take-over]
 
 `GATE` names a file: a step waits until it exists. `DIE=1`: the second step kills the process.
@@ -37,11 +38,19 @@ async def counting(run: podium.Run, request: str) -> list[int]:
     return [await run.step("count", count, n) for n in range(4)]
 
 
+@podium.workflow
+async def asking(run: podium.Run, request: str) -> str:
+    """Ask, and do something else meanwhile: who only waits is not driven."""
+    both = {"color": run.wait_for("Which color?"), "count": run.step("count", count, 1)}
+    return str((await run.gather(both))["color"].unwrap())
+
+
 async def main(store: str, what: str, *rest: str) -> None:
     settings = Settings.load(cwd="/", env={})
     try:
-        if what == "start":
-            handle = await podium.start(counting, "count", store=store, settings=settings)
+        if what in ("start", "ask"):
+            workflow = counting if what == "start" else asking
+            handle = await podium.start(workflow, "count", store=store, settings=settings)
             say(handle.run_id)
         else:
             take_over = "take-over" in rest

@@ -114,6 +114,20 @@ def migrate(db: sqlite3.Connection, path: Path, schema: Path = SCHEMA) -> None:
         raise
 
 
+def schema_version(path: Path) -> int:
+    """The schema of a store; 0 where there is none."""
+    if not path.exists():
+        return 0
+    try:
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            return _pragma(db, "user_version")
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+
+
 def _check(db: sqlite3.Connection, path: Path) -> None:
     """Refuse a database that is somebody else's before anything in it is changed."""
     if _pragma(db, "application_id") == APPLICATION_ID:

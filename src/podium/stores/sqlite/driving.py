@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import RunLockedError, StoreError
+from podium.stores.batch import Acquisition, HeldLease, Key, Liberation, Standing
 from podium.stores.sqlite import lock
-from podium.stores.sqlite.batch import Acquisition, Key, Liberation, SqliteLease, Standing
-from podium.stores.sqlite.commits import Commits
 from podium.stores.sqlite.reading import Reader
+from podium.stores.sqlite.spot import SpotCommits
 from podium.stores.sqlite.watch import Watch
 from podium.stores.sqlite.writer import Writer
 
@@ -19,18 +19,20 @@ _AGAIN_S = 1.0
 """A mark that could not be taken off a run is tried again so much later."""
 
 
-class Driving(Commits):
+class Driving(SpotCommits):
     """A run is driven by the process whose mark it bears, as long as that process lives."""
 
     def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
-        super().__init__(writer, near, Watch(reader))
+        self._watch = Watch(reader)
+        super().__init__(writer, near, self._watch)
+        self._writer = writer
         self._reader = reader
         self._locks = lock.folder_beside(path)
         self._driver: lock.Driver | None = None
         self._claims: set[str] = set()
-        self._current: dict[str, SqliteLease] = {}
+        self._current: dict[str, HeldLease] = {}
 
-    async def acquire(self, run_id: str, *, take_over: bool = False) -> SqliteLease:
+    async def acquire(self, run_id: str, *, take_over: bool = False) -> HeldLease:
         """Mark the run as driven by this process and raise its epoch."""
         name = self._name()
         standing = await (self._mark(run_id, name, None) if take_over else self._claim(run_id, name))
@@ -48,15 +50,15 @@ class Driving(Commits):
             self._driver = lock.Driver(self._locks)
         return self._driver.name
 
-    def _hold(self, run_id: str, standing: Standing) -> SqliteLease:
-        lease = SqliteLease(run_id, standing)
+    def _hold(self, run_id: str, standing: Standing) -> HeldLease:
+        lease = HeldLease(run_id, standing)
         self._leases[lease.key] = self._current[run_id] = lease
         return lease
 
     async def release(self, lease: Any) -> None:
         """Commit what is queued for the run and unlock it, in one transaction. Raises if something that was
         queued could not be written; what failed earlier was told by `commit`."""
-        held: SqliteLease = lease
+        held: HeldLease = lease
         if self._leases.get(held.key) is not held:
             return
         was_good = held.failure is None

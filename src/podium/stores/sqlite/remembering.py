@@ -7,8 +7,8 @@ from typing import Any
 
 from podium.engine.events import NOTHING, Charge
 from podium.engine.facts import Fact, FactChange, FactUpdate, ProjectShare
+from podium.stores.batch import Job
 from podium.stores.sqlite import facts as sql
-from podium.stores.sqlite.batch import Job
 from podium.stores.sqlite.driving import Driving
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from podium.engine.events import NOTHING, Charge
 from podium.engine.samples import CacheShare, Cleared, Sample
-from podium.stores.sqlite.batch import Notes
+from podium.stores.batch import Notes
 from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.failures import explain
 

@@ -13,8 +13,8 @@ from podium.engine.codec import encode
 from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.errors import StoreError
+from podium.stores.batch import Blob, Creation, HeldLease
 from podium.stores.sqlite import database, samples
-from podium.stores.sqlite.batch import Blob, Creation, SqliteLease
 from podium.stores.sqlite.failures import explain
 from podium.stores.sqlite.jobs import discard_messages, fence_run, post_message
 from podium.stores.sqlite.reading import SLICE, Reader
@@ -69,9 +69,7 @@ class SqliteStore(Remembering):
     async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
         await self._create(run, rows, blobs)
 
-    async def create_driven(
-        self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()
-    ) -> SqliteLease:
+    async def create_driven(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> HeldLease:
         created = self._create(run, rows, blobs)
         marked = self._mark_new(run.run_id)  # queued in the same iteration: the same transaction
         try:

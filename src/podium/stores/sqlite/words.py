@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Sequence
 
 from podium.engine.facts import Fact
 from podium.errors import StoreError
 from podium.stores.sqlite.bulk import Bulk
+from podium.stores.unspaced import spaced
 
 _MAKE = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS fact_words USING fts5 "
@@ -27,9 +27,6 @@ _ADD = Bulk(
     "WITH b AS (VALUES {values}) SELECT * FROM b WHERE column1 IS NOT NULL",
 )
 _REMOVE = Bulk(1, "DELETE FROM fact_words WHERE rowid IN (VALUES {values})")
-
-_UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f])")
-"""Letters of writings that put no spaces between words; each counts as a word of its own."""
 
 
 def prepare(db: sqlite3.Connection) -> None:
@@ -70,7 +67,3 @@ def query_of(terms: Sequence[str]) -> str:
     """Any of these words, each in quotes: nothing that a user types is an operator."""
     phrases = [spaced(term).replace('"', " ").strip() for term in terms]
     return " OR ".join(f'"{phrase}"' for phrase in phrases if phrase)
-
-
-def spaced(text: str) -> str:
-    return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)

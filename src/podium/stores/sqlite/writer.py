@@ -11,33 +11,20 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
 from podium.errors import StoreError
-from podium.stores.sqlite.batch import Batch, Key
+from podium.stores.batch import Batch, Key
+from podium.stores.commits import Report
 from podium.stores.sqlite.database import open_database
 from podium.stores.sqlite.failures import explain, is_busy
 from podium.stores.sqlite.writing import write
 
 
-class Report(NamedTuple):
-    """What became of a batch."""
-
-    batch: Batch
-    merged: int
-    """How many submitted batches went into it."""
-    failures: dict[Key, StoreError | None]
-    """The leases whose rows were not written, and why; `None`: fenced off."""
-    seconds: float
-
-
 class Writer:
     """Owns the thread and its connection. Everything but `_run` and below belongs to the event loop."""
 
-    settle: Callable[[Report], None]
-    """Called on the event loop with what became of each batch, in order."""
-
     def __init__(self, path: Path) -> None:
+        self.settle: Callable[[Report], None] = _nobody
         self._path = path
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
@@ -131,6 +118,10 @@ class Writer:
             if not self._loop.is_closed():
                 raise
             # The loop ended without closing its store: nobody is left to tell.
+
+
+def _nobody(report: Report) -> None:
+    """Until there is a queue, nothing is submitted either."""
 
 
 def _succeed(future: asyncio.Future[None]) -> None:

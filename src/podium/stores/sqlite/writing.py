@@ -13,7 +13,7 @@ from typing import Any
 
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
-from podium.stores.sqlite.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing
+from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing
 from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.failures import unknown
 from podium.stores.sqlite.samples import write_notes

@@ -1,52 +1,51 @@
-"""Queueing and committing: the half of the store that a run's driver is busy with.
+"""Queueing and committing: the half of a store that a run's driver is busy with.
 
-Grouped: everything queued in one iteration of the event loop goes to the writer thread as one batch, and
-what gathers while the thread is busy becomes its next transaction.
-On the spot: when only one thing is going on, a thread would cost more than it brings, so the commit is done
-right on the event loop, as long as the disk is quick.
+Everything queued in one iteration of the event loop goes to the writer as one batch, and what gathers while
+the writer is busy becomes its next transaction.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import sqlite3
-import time
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
 
 from podium.engine.log import RunUpdate, Written
 from podium.errors import FencedError, PodiumError, StoreError
-from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, Notes, SqliteLease, merge
-from podium.stores.sqlite.watch import Watch
-from podium.stores.sqlite.writer import Report, Writer
-from podium.stores.sqlite.writing import write
+from podium.stores.batch import Batch, Blob, HeldLease, Key, Notes, merge
 
 _SWEEP_S = 0.025
 """Rows that nobody commits go out when a second sweep finds them: 25 to 50 ms after they were queued."""
 
-_SMALL = 8 * ROW_WIDTH
-"""The most that is committed on the spot, in parameters of rows."""
 
-_STRETCH = 64
-"""So many commits on the spot in a row; then the writer does one, and a checkpoint with it, which takes
-milliseconds that the event loop should not spend."""
+class Report(NamedTuple):
+    """What became of a batch."""
 
-_QUICK_S = 0.001
-"""A commit on the spot may hold up the event loop for this long."""
+    batch: Batch
+    merged: int
+    """How many submitted batches went into it."""
+    failures: dict[Key, StoreError | None]
+    """The leases whose rows were not written, and why; `None`: fenced off."""
+    seconds: float
 
 
-class Pace:
-    """How long recent small commits took."""
+class Writer(Protocol):
+    """Whoever writes batches, in the order in which they were submitted."""
 
-    def __init__(self) -> None:
-        self._recent = [0.0] * 9
-        self._next = 0
-        self.median = 0.0
+    settle: Callable[[Report], None]
+    """Called on the event loop with what became of each batch, in order."""
 
-    def note(self, seconds: float) -> None:
-        self._recent[self._next] = seconds
-        self._next = (self._next + 1) % len(self._recent)
-        self.median = sorted(self._recent)[len(self._recent) // 2]
+    def submit(self, batch: Batch) -> None: ...
+
+
+class Bells(Protocol):
+    """Who is told that runs have new rows."""
+
+    @property
+    def has_tails(self) -> bool: ...
+
+    def ring(self, numbers: Iterable[int]) -> None: ...
 
 
 class Commits:
@@ -57,26 +56,23 @@ class Commits:
     leave a gap in the log. The store itself stays usable; a run goes on by being acquired again.
     """
 
-    def __init__(self, writer: Writer, near: sqlite3.Connection, watch: Watch) -> None:
+    def __init__(self, writer: Writer, bells: Bells) -> None:
         self.live = 0
         """How many effects are under way; see `podium.engine.log.Store`."""
-        self._writer = writer
+        self._batches = writer
         writer.settle = self._settle
-        self._near = near
-        self._watch = watch
+        self._bells = bells
         self._loop = asyncio.get_running_loop()
-        self._leases: dict[Key, SqliteLease] = {}
+        self._leases: dict[Key, HeldLease] = {}
         self._batch = Batch()
         self._flushing = False
         self._in_flight = 0
         self._flushed = 0
         self._swept = -1
         self._sweep_timer: asyncio.TimerHandle | None = None
-        self._pace = Pace()
-        self._stretch = 0
         self._closed = False
 
-    # ── queueing; `lease` is always a `SqliteLease`, as `acquire` made it ──
+    # ── queueing; `lease` is always a `HeldLease`, as `acquire` made it ──
 
     def append(self, lease: Any, row: Written) -> None:
         """Queue a row. A lease that is done for takes no more: its next commit says why."""
@@ -112,15 +108,6 @@ class Commits:
         self, lease: Any, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
     ) -> asyncio.Future[Any] | None:
         """Make everything queued so far durable."""
-        if (
-            self.live <= 1
-            and not self._in_flight
-            and not self._flushing
-            and lease.failure is None
-            and self._commit_here()
-            and lease.failure is None
-        ):
-            return None
         if waiter is None:
             waiter = self._loop.create_future()
         if lease.failure is not None:
@@ -135,34 +122,6 @@ class Commits:
         if self._sweep_timer is None and not self._closed:
             self._arm()
         return self._batch.notes
-
-    # ── on the spot ──
-
-    def _commit_here(self) -> bool:
-        """Write what is queued, whoever queued it, on this thread; `False` if the writer should do it."""
-        batch = self._batch
-        if (
-            len(batch.rows) > _SMALL
-            or batch.blobs
-            or batch.notes
-            or self._pace.median > _QUICK_S
-            or self._stretch == _STRETCH
-        ):
-            return False
-        start = time.perf_counter()
-        try:
-            fenced = write(self._near, batch)
-        except (sqlite3.Error, TypeError, ValueError, OverflowError):
-            return False  # locked, full or wrong: the writer waits, tries again and knows what to say
-        self._pace.note(time.perf_counter() - start)
-        self._stretch += 1
-        self._batch = Batch()
-        self._flushed += 1
-        if fenced:
-            self._give_up(dict.fromkeys(fenced))
-        if self._watch.has_tails:
-            self._watch.ring(batch.numbers)
-        return True
 
     # ── grouped ──
 
@@ -183,20 +142,16 @@ class Commits:
         if batch:
             self._batch = Batch()
             self._flushed += 1
-            self._stretch = 0
             self._in_flight += 1
-            self._writer.submit(batch)
+            self._batches.submit(batch)
 
     def _settle(self, report: Report) -> None:
         """The writer is done with a batch: tell everyone who waits."""
         batch = report.batch
         self._in_flight -= report.merged
-        if batch.waiters and len(batch.rows) <= _SMALL:
-            self._pace.note(report.seconds)
         if report.failures:
             self._give_up(report.failures)
-        if self._watch.has_tails:
-            self._watch.ring(batch.numbers)
+        self._announce(report)
         for future, lease, outcome in batch.waiters:
             if not future.done():
                 if lease.failure is None:
@@ -210,6 +165,11 @@ class Commits:
                 errand.future.set_result(errand.outcome)
             else:
                 errand.future.set_exception(errand.failure)
+
+    def _announce(self, report: Report) -> None:
+        """Tell those who follow logs."""
+        if self._bells.has_tails:
+            self._bells.ring(report.batch.numbers)
 
     def _give_up(self, failures: dict[Key, StoreError | None]) -> None:
         """These leases lost rows; they get no more written."""

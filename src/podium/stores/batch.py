@@ -7,7 +7,6 @@ hundreds of them, and building it costs the event loop least.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ ROW_WIDTH = 6
 """Parameters of one row: id (run number << 32 | seq), epoch, time, path, type, data."""
 
 
-class SqliteLease:
+class HeldLease:
     """The right to drive one run."""
 
     __slots__ = ("base", "epoch", "failure", "key", "last_seq", "last_time_us", "next_seq", "run_id")
@@ -113,7 +112,7 @@ class Job(Errand):
 
     __slots__ = ("call",)
 
-    def __init__(self, future: asyncio.Future[Any], call: Callable[[sqlite3.Connection], Any]) -> None:
+    def __init__(self, future: asyncio.Future[Any], call: Callable[[Any], Any]) -> None:
         super().__init__(future)
         self.call = call
 
@@ -157,7 +156,7 @@ class Batch:
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[Job] = []
         self.notes = Notes()
-        self.waiters: list[tuple[asyncio.Future[Any], SqliteLease, Any]] = []
+        self.waiters: list[tuple[asyncio.Future[Any], HeldLease, Any]] = []
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.updates or self.blobs or self.waiters or self.notes) or self.has_errands

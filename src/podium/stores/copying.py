@@ -1,0 +1,74 @@
+"""Copying a run from one store into another, whatever kind they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from podium.engine.codec import decode
+from podium.engine.log import Row, RunRow, Store
+from podium.errors import StoreError, UnknownRunError, UsageError
+from podium.stores.address import shown
+
+
+class Copied(NamedTuple):
+    """What was copied."""
+
+    run: RunRow
+    events: int
+    blobs: int
+    messages: int
+
+
+async def copy_run(run_id: str, source: Store, target: Store) -> Copied:
+    """Copy a run that nobody drives: its log, what the log names, its summary, and what lies in its inbox.
+    It is read again there and compared. Raises `RunLockedError`, or `UsageError` if it is there already."""
+    await _check_new(run_id, target)
+    lease = await source.acquire(run_id)  # nobody may drive it meanwhile
+    try:
+        run, rows = await source.get(run_id), await source.read(run_id)
+        blobs = {digest: await source.get_blob(digest) for digest in _named(rows)}
+        messages = await source.inbox(run_id)
+        try:
+            await target.create(run, rows, blobs.values())
+        except StoreError:
+            await _check_new(run_id, target)  # somebody else was quicker
+            raise
+        for message in messages:
+            await target.post(run_id, message.kind, message.data)
+        await _compare(run_id, rows, blobs, target)
+    finally:
+        await source.release(lease)
+    return Copied(run, len(rows), len(blobs), len(messages))
+
+
+async def _check_new(run_id: str, target: Store) -> None:
+    try:
+        found = await target.get(run_id)
+    except UnknownRunError:
+        return
+    raise UsageError(
+        f"The store {shown(target.url)} has a run {found.run_id} already.",
+        hint="A run is copied once; nothing was changed.",
+    )
+
+
+def _named(rows: Sequence[Row]) -> list[str]:
+    """The blobs that a log names, each once."""
+    found: dict[str, None] = {}
+    for row in rows:
+        data: dict[str, Any] = decode(row.data)
+        if data.get("blob"):
+            found[str(data["blob"])] = None
+    return list(found)
+
+
+async def _compare(run_id: str, rows: list[Row], blobs: dict[str, bytes], target: Store) -> None:
+    same = await target.read(run_id) == rows
+    for digest, data in blobs.items():
+        same = same and await target.get_blob(digest) == data
+    if not same:
+        raise StoreError(
+            f"Run {run_id} in {shown(target.url)} is not what was copied.",
+            hint="Do not go on with that copy; the original is as it was.",
+        )

@@ -1,0 +1,1 @@
+"""The store on PostgreSQL: one log for many machines. Needs the extra `postgres`."""

@@ -1,0 +1,135 @@
+"""Who drives runs, and whether they are still there.
+
+A process that drives runs has one row, which says every few seconds that it is alive. One that has not said
+so for longer than its lease is taken for dead; on the same machine it is known at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from podium.stores.postgres.database import Db, connect
+
+BEATS = 5
+"""How often in the length of its lease a process says that it is there."""
+LEAVE_S = 2.0
+
+FRESH = "greatest(d.seen, pg_postmaster_start_time()) > clock_timestamp() - make_interval(secs => d.lease_s)"
+"""Whether driver `d` may be alive. A database that was away for a while gives everybody time to report."""
+
+_JOIN = (
+    "INSERT INTO driver (name, who, host, pid, began, lease_s) VALUES (%s, %s, %s, %s, %s, %s) "
+    "ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp()"
+)
+_CLEAR = "DELETE FROM driver WHERE seen < clock_timestamp() - make_interval(secs => lease_s * 10 + 60)"
+
+
+def this_process() -> str:
+    """How this process is named to people."""
+    return f"pid {os.getpid()} on {socket.gethostname()}"
+
+
+def is_gone(host: str, pid: int, began: str) -> bool:
+    """A process of this machine that is not there any more."""
+    return host == _machine() and bool(began) and _began(pid) != began
+
+
+class Presence:
+    """This process as one that drives runs. It has a connection of its own: to be heard in time it must not
+    wait behind those who read or write."""
+
+    def __init__(self, url: str, lease_s: float, look: Callable[[Db], Awaitable[None]]) -> None:
+        self.name = f"{os.getpid()}-{os.urandom(6).hex()}"
+        """What runs are marked with."""
+        self._url = url
+        self._lease_s = lease_s
+        self._look = look
+        self._db: Db | None = None
+        self._beating: asyncio.Task[None] | None = None
+
+    def join(self) -> bool:
+        """Be there, from now on. `True` the first time: then `enter` belongs into the next transaction, so
+        that no run bears the mark of a process that nobody knows."""
+        if self._beating is not None:
+            return False
+        self._beating = asyncio.create_task(self._keep_beating(), name="podium-presence")
+        return True
+
+    async def enter(self, db: Db) -> None:
+        """Say that this process is there; what processes that died long ago have left is cleared away."""
+        await db.execute(_JOIN, self._row())
+        await db.execute(_CLEAR)
+
+    async def leave(self) -> None:
+        """Drive nothing any more."""
+        if self._beating is None:
+            return
+        self._beating.cancel()
+        await asyncio.wait([self._beating])
+        self._beating = None
+        try:
+            # a row that cannot be removed now is taken for dead soon
+            with suppress(psycopg.Error, OSError, TimeoutError):
+                async with asyncio.timeout(LEAVE_S):
+                    await (await self._connection()).execute(
+                        "DELETE FROM driver WHERE name = %s", (self.name,)
+                    )
+        finally:
+            await self._hang_up()
+
+    def _row(self) -> tuple[Any, ...]:
+        pid = os.getpid()
+        return (self.name, this_process(), _machine(), pid, _began(pid), self._lease_s)
+
+    async def _keep_beating(self) -> None:
+        """Say it again and again, and look whether the runs are still ours."""
+        while True:
+            await asyncio.sleep(self._lease_s / BEATS)
+            try:
+                async with asyncio.timeout(self._lease_s):
+                    db = await self._connection()
+                    await db.execute(_JOIN, self._row())
+                    await self._look(db)
+            except (psycopg.Error, OSError, TimeoutError):  # a database that is away is tried again
+                await self._hang_up()
+
+    async def _connection(self) -> Db:
+        if self._db is None or self._db.closed:
+            self._db = await connect(self._url)
+        return self._db
+
+    async def _hang_up(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            await db.close()
+
+
+def _machine() -> str:
+    """The name of this machine and of its boot: a container may have the name of another one."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        boot = space = ""
+    return f"{socket.gethostname()} {boot} {space}"
+
+
+def _began(pid: int) -> str:
+    """When a process began, in the kernel's own count; empty where that cannot be told."""
+    try:
+        return (
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="utf-8", errors="replace")
+            .rpartition(")")[2]
+            .split()[19]
+        )
+    except (OSError, IndexError):
+        return ""

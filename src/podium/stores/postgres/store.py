@@ -1,0 +1,248 @@
+"""The store that the engine talks to, as `podium.engine.log.Store` describes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from hashlib import sha256
+from typing import Any
+
+import psycopg
+
+from podium.engine.codec import encode
+from podium.engine.events import NOTHING, Charge
+from podium.engine.facts import Fact, FactChange, FactUpdate, ProjectShare
+from podium.engine.log import Message, Row, RunRow, RunUpdate
+from podium.engine.samples import CacheShare, Cleared, Sample
+from podium.errors import StoreError
+from podium.stores.address import shown, take_lease
+from podium.stores.batch import Blob, Creation, HeldLease, Job
+from podium.stores.postgres import facts as fact_sql
+from podium.stores.postgres import samples
+from podium.stores.postgres.database import connect_here
+from podium.stores.postgres.driving import Driving, heard
+from podium.stores.postgres.fact_reading import FactReader
+from podium.stores.postgres.failures import check_address, explain, unknown
+from podium.stores.postgres.jobs import discard_messages, fence_run, post_message
+from podium.stores.postgres.reading import SLICE, Reader
+from podium.stores.postgres.writer import Writer
+
+
+class PostgresStore(Driving):
+    """A home for logs in one database, for any number of machines. One instance belongs to one event loop."""
+
+    def __init__(self, url: str, address: str, lease_s: float, writer: Writer, reader: Reader) -> None:
+        super().__init__(address, writer, reader, lease_s)
+        self._url = url
+        self._address = address
+        """The same as PostgreSQL knows it."""
+        self._brain = FactReader(reader)
+        self._kept = 0
+        """Answers that were put into the cache."""
+
+    @classmethod
+    async def open(cls, url: str) -> PostgresStore:
+        """Open the store at `url`; its tables are made if there are none."""
+        address, lease_s = take_lease(url)
+        check_address(address)
+        writer, reader = Writer(address), Reader(address)
+        await writer.start()
+        try:
+            await reader.open()
+            return cls(url, address, lease_s, writer, reader)
+        except BaseException:
+            await writer.stop()
+            await reader.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    async def close(self) -> None:
+        """Commit what is queued and let go of everything. Closing twice does no harm."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+        self._flush()
+        async with AsyncExitStack() as last:  # whatever happens on the way, nothing stays open
+            last.callback(self._let_go)
+            last.push_async_callback(self._reader.close)
+            last.push_async_callback(self._presence.leave)
+            last.push_async_callback(self._herald.close)
+            last.push_async_callback(self._watch.close)
+            await self._writer.stop()
+
+    # ── runs ──
+
+    async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
+        await self._create(run, rows, blobs)
+
+    async def create_driven(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> HeldLease:
+        self._join()
+        created = self._create(run, rows, blobs)
+        marked = self._queue_mark(run.run_id, "")  # queued in the same iteration: the same transaction
+        try:
+            await asyncio.shield(created)
+        except (asyncio.CancelledError, StoreError):
+            created.add_done_callback(heard)
+            marked.add_done_callback(self._disown)
+            raise
+        return self._hold(run.run_id, await marked)
+
+    def _create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes]) -> asyncio.Future[None]:
+        named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
+        creation = Creation(self._loop.create_future(), run, rows, named)
+        self._batch.creations.append(creation)
+        self._schedule()
+        return creation.future
+
+    async def get(self, run_id: str) -> RunRow:
+        return await self._reader.run(run_id)
+
+    async def list_runs(
+        self, *, status: Collection[str] = (), workflow: str = "", limit: int = 50, before: str = ""
+    ) -> list[RunRow]:
+        return await self._reader.runs(status, workflow, limit, before)
+
+    async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
+        number = await self._do(fence_run, run_id, rows, update)
+        self._watch.ring([number])
+        self._herald.tell([number])
+
+    # ── reading ──
+
+    async def read(
+        self, run_id: str, *, after: int = 0, limit: int = 0, types: Collection[str] = ()
+    ) -> list[Row]:
+        return await self._reader.rows(await self._number(run_id), after, limit, types)
+
+    async def tail(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Row]:
+        number = await self._number(run_id)
+        with self._watch.tail(number, after) as bell:
+            bell.look = not 0 < self.durable(number) <= after
+            while not self._watch.closed:
+                bell.rung.clear()
+                rows = bell.take()
+                if not rows and bell.look:
+                    bell.look = False
+                    rows = await self._reader.slice(number, bell.after)
+                    bell.look = bell.look or len(rows) == SLICE
+                for row in rows:
+                    if row.seq > bell.after:
+                        bell.after = row.seq
+                        yield row
+                if not rows and not bell.look:
+                    await bell.rung.wait()
+
+    async def get_blob(self, digest: str) -> bytes:
+        return await self._reader.blob(digest)
+
+    async def _number(self, run_id: str) -> int:
+        driven = self._current.get(run_id)
+        return driven.key[0] if driven is not None else await self._reader.number(run_id)
+
+    # ── the cache ──
+
+    async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
+        return await self._reader.ask(lambda db: samples.find(db, key, skip))
+
+    def keep_sample(self, sample: Sample, most_bytes: int) -> None:
+        notes = self.notes()
+        notes.kept.append(sample)
+        if self._kept % samples.TRIM_EVERY == 0:
+            notes.most_bytes = most_bytes
+        self._kept += 1
+
+    def use_sample(self, sample: Sample, now_us: int) -> None:
+        self.notes().used.append((sample, now_us))
+
+    def drop_sample(self, sample_id: str) -> None:
+        self.notes().dropped.append(sample_id)
+
+    async def cache_shares(self) -> list[CacheShare]:
+        return await self._reader.ask(samples.shares)
+
+    async def clear_cache(self, *, before_us: int | None = None, model: str = "") -> Cleared:
+        return await self._do(samples.clear, before_us, model)
+
+    # ── inbox ──
+
+    async def post(self, run_id: str, kind: str, data: Any = None) -> int:
+        message_id = await self._do(post_message, run_id, kind, encode(data))
+        self._watch.nudge()
+        return message_id
+
+    async def inbox(self, run_id: str) -> list[Message]:
+        return await self._reader.inbox(run_id, await self._number(run_id))
+
+    async def discard(self, message_ids: Collection[int]) -> None:
+        if message_ids:
+            await self._do(discard_messages, message_ids)
+
+    def subscribe(self, run_id: str, callback: Callable[[Message], None]) -> Callable[[], None]:
+        driven = self._current.get(run_id)
+        number = driven.key[0] if driven is not None else self._number_at_once(run_id)
+        return self._watch.subscribe(run_id, number, callback)
+
+    def _number_at_once(self, run_id: str) -> int:
+        """Of a run that this process does not drive: rarely asked, so it may be waited for."""
+        try:
+            with connect_here(self._address) as db:
+                found = db.execute("SELECT number FROM run WHERE run_id = %s", (run_id,)).fetchone()
+        except psycopg.Error as error:
+            raise explain(error, shown(self._address)) from error
+        if found is None:
+            raise unknown(run_id)
+        return found[0]
+
+    # ── what projects know ──
+
+    async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
+        return await self._do(fact_sql.add, facts, change)
+
+    async def change_facts(self, updates: Sequence[FactUpdate], at: str) -> list[str]:
+        return await self._do(fact_sql.change, updates, at)
+
+    async def forget_facts(self, project: str, ids: Collection[str] | None = None) -> int:
+        return await self._do(fact_sql.forget, project, ids)
+
+    async def list_facts(
+        self, project: str = "", *, status: Collection[str] = (), source_run: str = "",
+        ids: Collection[str] = (), limit: int = 0,
+    ) -> list[Fact]:  # fmt: skip
+        return await self._brain.facts(project, status, source_run, ids, limit)
+
+    async def match_facts(
+        self, project: str, terms: Sequence[str], *, status: Collection[str] = (), limit: int = 100
+    ) -> list[Fact]:
+        return await self._brain.match(project, terms, status, limit)
+
+    async def fact_history(self, project: str, fact_id: str) -> list[FactChange]:
+        return await self._brain.history(project, fact_id)
+
+    async def list_projects(self) -> list[ProjectShare]:
+        return await self._brain.projects()
+
+    async def project_revision(self, project: str) -> int:
+        return await self._brain.revision(project)
+
+    async def put_vectors(
+        self, project: str, model: str, vectors: Mapping[str, bytes], charge: Charge = NOTHING
+    ) -> None:
+        await self._do(fact_sql.put_vectors, project, model, vectors, charge)
+
+    async def get_vectors(
+        self, project: str, model: str, *, ids: Collection[str] | None = None
+    ) -> dict[str, bytes]:
+        return await self._brain.vectors(project, model, ids)
+
+    async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Have something rare done in the writer's next transaction."""
+        job = Job(self._loop.create_future(), lambda db: call(db, *args))
+        self._batch.jobs.append(job)
+        self._schedule()
+        return await job.future

@@ -1,0 +1,154 @@
+"""The one task that writes. It takes everything that has gathered, writes it as one transaction, and tells
+the queue once. A database that goes away for a while is waited for: nothing is lost or written
+twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+import psycopg
+from psycopg.errors import UniqueViolation
+
+from podium.errors import StoreError
+from podium.stores.address import shown
+from podium.stores.batch import Batch, Key
+from podium.stores.commits import Report
+from podium.stores.postgres.database import Db, connect, open_database
+from podium.stores.postgres.failures import explain, is_lost, is_undone
+from podium.stores.postgres.writing import find_fenced, write
+
+PATIENCE_S = 60.0
+"""How long a write waits for a database that cannot be reached."""
+_LONGEST_WAIT_S = 1.0
+
+
+class Writer:
+    """Owns a connection. Batches are written in the order in which they were submitted."""
+
+    def __init__(self, url: str) -> None:
+        self.settle: Callable[[Report], None] = _nobody
+        self._url = url
+        self._where = shown(url)
+        self._db: Db | None = None
+        self._waiting: deque[Batch] = deque()
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+        self._fallen: set[Key] = set()
+        self._ticket = ""
+        """The number of the transaction under way, if it was begun by hand."""
+
+    async def start(self) -> None:
+        """Open the database, make or migrate it."""
+        self._db = await open_database(self._url)
+        self._task = asyncio.create_task(self._run(), name="podium-writer")
+
+    def submit(self, batch: Batch) -> None:
+        """Have a batch written; `settle` tells what became of it."""
+        self._waiting.append(batch)
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """Write what was submitted, and close the connection."""
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def _run(self) -> None:
+        while self._waiting or not self._stopping:
+            if not self._waiting:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            batch, merged = self._waiting.popleft(), 1
+            while self._waiting:
+                batch.absorb(self._waiting.popleft())
+                merged += 1
+            start = time.perf_counter()
+            failures = await self._write(batch)
+            self.settle(Report(batch, merged, failures, time.perf_counter() - start))
+        await self._drop()
+
+    async def _write(self, batch: Batch) -> dict[Key, StoreError | None]:
+        """Write a batch; if that fails, each part of it alone, so that a failure stays where it belongs.
+
+        What fails is dropped, and its lease is done for: no later row of it is written, because the log
+        would have a gap. Taking the run up again is how to go on.
+        """
+        if self._fallen:
+            batch.drop(self._fallen)
+        try:
+            failures: dict[Key, StoreError | None] = dict.fromkeys(await self._patiently(batch))
+        except Exception as error:  # noqa: BLE001 - it goes to everyone who waits
+            parts = batch.parts()
+            if len(parts) > 1 and not is_lost(error):
+                failures = {}
+                for part in parts:
+                    failures.update(await self._write(part))
+                return failures
+            explained = explain(error, self._where)
+            failures = dict.fromkeys(batch.keys, explained)
+            for errand in batch.errands:
+                errand.failure = explained
+        self._fallen.update(failures)
+        return failures
+
+    async def _patiently(self, batch: Batch) -> set[Key]:
+        """Write, and wait for a database that has gone. Whether it had done its work before it went is looked
+        up before anything is written again."""
+        until, wait, uncertain = time.monotonic() + PATIENCE_S, 0.02, False
+        while True:
+            try:
+                if self._db is None:
+                    self._db = await connect(self._url)
+                if uncertain:
+                    written = await self._was_written(self._db, batch)
+                    if written is None:
+                        raise psycopg.OperationalError("the transaction is still under way")
+                    if written:
+                        return await find_fenced(self._db, batch)
+                self._ticket = ""
+                return await write(self._db, batch, self._note_ticket)
+            except (psycopg.Error, OSError) as error:
+                doubled = uncertain and isinstance(error, UniqueViolation)
+                undone = is_undone(error)
+                if not (is_lost(error) or doubled or undone) or time.monotonic() > until:
+                    raise
+                if not undone:
+                    uncertain = uncertain or self._db is not None
+                    await self._drop()
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, _LONGEST_WAIT_S)
+
+    def _note_ticket(self, ticket: str) -> None:
+        self._ticket = ticket
+
+    async def _was_written(self, db: Db, batch: Batch) -> bool | None:
+        """Whether the transaction of a lost connection was committed; `None`: that is not decided yet."""
+        if self._ticket:
+            sql = "SELECT pg_xact_status(%s::xid8)"
+            row = await (await db.execute(sql, (self._ticket,))).fetchone()
+            status = row[0] if row else None
+            return None if status == "in progress" else status == "committed"
+        if not batch.rows:
+            return False
+        sql = (
+            "SELECT count(*) FROM event JOIN run ON run.number = event.id >> 32 "
+            "JOIN unnest(%s::bigint[], %s::bigint[]) AS b (id, epoch) ON b.id = event.id "
+            "WHERE run.epoch = b.epoch"
+        )
+        row = await (await db.execute(sql, (batch.rows[::6], batch.rows[1::6]))).fetchone()
+        return bool(row and row[0])
+
+    async def _drop(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            await db.close()
+
+
+def _nobody(report: Report) -> None:
+    """Until there is a queue, nothing is submitted either."""

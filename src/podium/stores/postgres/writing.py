@@ -1,0 +1,226 @@
+"""A batch as SQL: one statement for each kind of thing in it, however many there are.
+
+Rows are accepted only under the epoch that the run has now. The run is held `FOR SHARE` while its rows go in:
+whoever takes it over waits for them and finds them in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from podium.engine.log import RunUpdate
+from podium.errors import PodiumError, StoreError
+from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Blob, Creation, Key, Standing
+from podium.stores.postgres.arrays import Numbers, Texts, Values
+from podium.stores.postgres.database import Db
+from podium.stores.postgres.failures import unknown
+from podium.stores.postgres.samples import write_notes
+
+_SEQ = 0xFFFFFFFF
+
+_EVENTS = (
+    "WITH held AS MATERIALIZED (SELECT number, epoch FROM run WHERE number = ANY(%b::bigint[]) "
+    "ORDER BY number FOR SHARE) "
+    "INSERT INTO event (id, time_us, path, type, data) "
+    "SELECT b.id, b.time_us, b.path, b.type, b.data "
+    "FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::bytea[]) "
+    "AS b (id, epoch, time_us, path, type, data) "
+    "JOIN held ON held.number = b.id >> 32 AND held.epoch = b.epoch"
+)
+_FIRST_EVENTS = (
+    "INSERT INTO event (id, time_us, path, type, data) "
+    "SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::bytea[])"
+)
+_UPDATES = (
+    "UPDATE run SET updated_us = b.updated_us, status = coalesce(b.status, run.status), "
+    "stop_reason = coalesce(b.stop_reason, run.stop_reason), model = coalesce(b.model, run.model), "
+    "rehearsal = coalesce(b.rehearsal, run.rehearsal), driven_s = coalesce(b.driven_s, run.driven_s), "
+    "usd = coalesce(b.usd, run.usd), input_tokens = coalesce(b.input_tokens, run.input_tokens), "
+    "output_tokens = coalesce(b.output_tokens, run.output_tokens), calls = coalesce(b.calls, run.calls), "
+    "unpriced_calls = coalesce(b.unpriced_calls, run.unpriced_calls) "
+    "FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], "
+    "%s::boolean[], %s::float8[], %s::float8[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) "
+    "AS b (number, epoch, updated_us, status, stop_reason, model, rehearsal, driven_s, "
+    "usd, input_tokens, output_tokens, calls, unpriced_calls) "
+    "WHERE run.number = b.number AND run.epoch = b.epoch"
+)
+_BLOBS = (
+    "INSERT INTO blob (digest, data) SELECT DISTINCT ON (digest) digest, data "
+    "FROM unnest(%b::bytea[], %b::bytea[]) AS b (digest, data) ON CONFLICT DO NOTHING"
+)
+_RUNS = (
+    "INSERT INTO run (run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
+    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request) "
+    "SELECT run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, calls, "
+    "unpriced_calls, model, rehearsal, created_us, parent, workflow, request "
+    "FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::float8[], %s::float8[], %s::bigint[], "
+    "%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[], %s::bigint[], %s::text[], "
+    "%s::text[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, driven_s, usd, "
+    "input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, "
+    "request, place) ORDER BY place ON CONFLICT (run_id) DO NOTHING RETURNING run_id, number"
+)
+_LIBERATIONS = (
+    "UPDATE run SET driver = '' FROM unnest(%s::bigint[], %s::bigint[]) AS b (number, epoch) "
+    "WHERE run.number = b.number AND run.epoch = b.epoch"
+)
+_ACQUISITIONS = (
+    "UPDATE run SET epoch = run.epoch + 1, driver = b.driver "
+    "FROM unnest(%s::text[], %s::text[], %s::text[]) AS b (run_id, driver, expected) "
+    "WHERE run.run_id = b.run_id AND run.driver = coalesce(b.expected, run.driver)"
+)
+_STANDINGS = (
+    "SELECT run_id, number, epoch, coalesce(last.id, 0), coalesce(last.time_us, 0), driver FROM run "
+    "LEFT JOIN LATERAL (SELECT id, time_us FROM event WHERE id BETWEEN number << 32 AND "
+    "(number << 32) + 4294967295 ORDER BY id DESC LIMIT 1) AS last ON true WHERE run_id = ANY(%s::text[])"
+)
+
+
+async def write(db: Db, batch: Batch, note: Callable[[str], None]) -> set[Key]:
+    """Write all of a batch, or raise and leave nothing of it. What leases that were fenced off have queued
+    is left out; their keys are returned. A transaction of several statements is noted by its number, under
+    which the server knows what became of it."""
+    if batch.only_rows:  # one statement is a transaction of its own
+        return await _write_rows(db, batch)
+    async with db.transaction():
+        if batch.has_errands or batch.rows or batch.updates:
+            row = await (await db.execute("SELECT pg_current_xact_id()::text")).fetchone()
+            note(str(row[0]) if row else "")
+        return await _write_parts(db, batch)
+
+
+async def _write_rows(db: Db, batch: Batch) -> set[Key]:
+    if not batch.rows:
+        return set()
+    written = await insert_rows(db, batch.rows)
+    return set() if written * ROW_WIDTH == len(batch.rows) else await find_fenced(db, batch)
+
+
+async def insert_rows(db: Db, rows: list[Any]) -> int:
+    """Rows of leases that are still good; how many were written."""
+    ids = Numbers(rows[::ROW_WIDTH])
+    done = await db.execute(
+        _EVENTS,
+        (
+            Numbers({one >> 32 for one in ids}), ids, Numbers(rows[1::ROW_WIDTH]),
+            Numbers(rows[2::ROW_WIDTH]), Texts([_text(path) for path in rows[3::ROW_WIDTH]]),
+            Texts(rows[4::ROW_WIDTH]), Values(rows[5::ROW_WIDTH]),
+        ),
+    )  # fmt: skip
+    return done.rowcount
+
+
+async def change_run(db: Db, key: Key, update: RunUpdate) -> None:
+    """Change one summary, if the key is still good."""
+    await db.execute(_UPDATES, _columns([_change(key, update)]))
+
+
+async def _write_parts(db: Db, batch: Batch) -> set[Key]:
+    """Blobs before the rows that name them; rows of old leases before the epochs are raised."""
+    fenced: set[Key] = set()
+    await _put_blobs(db, [*batch.blobs, *(blob for one in batch.creations for blob in one.blobs)])
+    written = await insert_rows(db, batch.rows) * ROW_WIDTH if batch.rows else 0
+    changes = [_change(key, update) for key, update in batch.updates.items()]
+    changed = (await db.execute(_UPDATES, _columns(changes))).rowcount if changes else 0
+    if written < len(batch.rows) or changed < len(batch.updates):
+        fenced = await find_fenced(db, batch)
+    if batch.creations:
+        await _create(db, batch.creations)
+    if batch.liberations:
+        await db.execute(_LIBERATIONS, _columns([one.key for one in batch.liberations]))
+    if batch.acquisitions:
+        await _acquire(db, batch.acquisitions)
+    for job in batch.jobs:
+        try:
+            job.outcome, job.failure = await job.call(db), None
+        except PodiumError as error:
+            job.failure = error
+    if batch.notes:
+        await write_notes(db, batch.notes)
+    return fenced
+
+
+async def _put_blobs(db: Db, blobs: list[Blob]) -> None:
+    if blobs:
+        await db.execute(
+            _BLOBS, (Values([blob.digest for blob in blobs]), Values([blob.data for blob in blobs]))
+        )
+
+
+async def find_fenced(db: Db, batch: Batch) -> set[Key]:
+    """The leases in a batch that are not good any more."""
+    found = await db.execute(
+        "SELECT number, epoch FROM run WHERE number = ANY(%s)", ([number for number, _ in batch.keys],)
+    )
+    current: set[Key] = {(number, epoch) for number, epoch in await found.fetchall()}
+    return batch.keys - current
+
+
+def _change(key: Key, update: RunUpdate) -> tuple[Any, ...]:
+    usage = update.usage
+    spent = (
+        (usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls)
+        if usage is not None
+        else (None,) * 5
+    )
+    return (
+        *key, update.updated_us, update.status, _text(update.stop_reason), _text(update.model),
+        update.rehearsal, update.driven_s, *spent,
+    )  # fmt: skip
+
+
+async def _create(db: Db, creations: list[Creation]) -> None:
+    """Runs get their numbers in the order in which they were made; an id that is taken fails alone."""
+    runs: list[tuple[Any, ...]] = []
+    for creation in creations:
+        run, usage = creation.run, creation.run.usage
+        runs.append((
+            run.run_id, run.status, _text(run.stop_reason), run.updated_us, run.driven_s,
+            usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
+            _text(run.model), run.rehearsal, run.created_us, run.parent, _text(run.workflow),
+            _text(run.request),
+        ))  # fmt: skip
+    made: dict[str, int] = dict(await (await db.execute(_RUNS, _columns(runs))).fetchall())
+    rows: list[tuple[Any, ...]] = []
+    for creation in creations:
+        number = made.pop(creation.run.run_id, None)
+        if number is None:
+            creation.failure = StoreError(f"There is a run {creation.run.run_id} already.")
+            continue
+        creation.failure = None
+        rows += [
+            (number << 32 | seq, time_us, _text(path), kind, data)
+            for seq, time_us, path, kind, data in creation.rows
+        ]
+    if rows:
+        ids, times, paths, kinds, values = _columns(rows)
+        columns = (Numbers(ids), Numbers(times), Texts(paths), Texts(kinds), Values(values))
+        await db.execute(_FIRST_EVENTS, columns)
+
+
+async def _acquire(db: Db, acquisitions: list[Acquisition]) -> None:
+    """Raise the epochs. The same run twice (both take it over) means twice: the first is fenced at once."""
+    now = {acquisition.run_id: acquisition for acquisition in reversed(acquisitions)}
+    await db.execute(
+        _ACQUISITIONS, _columns([(one.run_id, one.driver, one.expected) for one in now.values()])
+    )
+    found = await (await db.execute(_STANDINGS, (list(now),))).fetchall()
+    standings = {
+        run_id: Standing(number, epoch, last & _SEQ, time_us, driver)
+        for run_id, number, epoch, last, time_us, driver in found
+    }
+    for run_id, acquisition in now.items():
+        acquisition.outcome = standings.get(run_id)
+        acquisition.failure = None if run_id in standings else unknown(run_id)
+    again = [acquisition for acquisition in acquisitions if now[acquisition.run_id] is not acquisition]
+    if again:
+        await _acquire(db, again)
+
+
+def _columns(rows: list[Any]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _text(text: Any) -> Any:
+    """PostgreSQL's text cannot hold a NUL."""
+    return text.replace("\0", "\ufffd") if text and "\0" in text else text

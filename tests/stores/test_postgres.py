@@ -1,0 +1,350 @@
+"""PostgreSQL's own: who drives what on which machine, a database that goes away, addresses with passwords."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+import psycopg
+import pytest
+from msgspec import structs
+
+from podium.engine.log import Lease, Message, Row, RunUpdate, Store
+from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
+from podium.stores import open_store
+from podium.stores.address import shown
+from tests.stores.children import child
+from tests.stores.postgres import Server, server
+from tests.stores.samples import PATIENCE_S, a_row, a_run, append, commit, driven, run_id, seqs_of
+
+
+async def test_a_killed_driver_of_this_machine_is_known_to_be_gone_at_once(pg_server: Server) -> None:
+    url = pg_server.new_database()
+    async with open_store(url) as store:
+        await store.create(a_run(1, status="running"), [a_row(1)])
+        async with child("drive_run", url, run_id(1)) as driver:
+            assert await driver.line() == "driving"
+            with pytest.raises(RunLockedError, match=f"pid {driver.process.pid} "):
+                await store.acquire(run_id(1))
+            await driver.kill()
+        assert (await store.get(run_id(1))).status == "paused"
+        assert (await store.acquire(run_id(1))).epoch == 2
+
+
+async def test_a_driver_that_was_not_heard_of_for_its_lease_is_taken_for_dead(pg_server: Server) -> None:
+    url = pg_server.new_database()
+    async with open_store(url) as store:
+        await store.create(a_run(1, status="running"), [a_row(1)])
+        async with child("drive_run", f"{url}?lease_s=1", run_id(1)) as driver:
+            assert await driver.line() == "driving"
+            driver.signal(signal.SIGSTOP)
+            with pytest.raises(RunLockedError):
+                await store.acquire(run_id(1))
+            lease = await _when_free(store)
+            assert lease.epoch == 2
+            append(store, lease, 2)
+            await commit(store, lease)
+            driver.signal(signal.SIGCONT)
+            await driver.say("write")
+            assert await driver.line() == FencedError.__name__, "its late write is refused"
+        assert await seqs_of(store) == [1, 2]
+
+
+async def _when_free(store: Store) -> Lease:
+    """Take the run up as soon as nobody is thought to drive it."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                return await store.acquire(run_id(1))
+            except RunLockedError:
+                await asyncio.sleep(0.05)
+
+
+async def test_a_driver_that_lives_keeps_its_run_beyond_its_lease(pg_server: Server) -> None:
+    url = f"{pg_server.new_database()}?lease_s=0.5"
+    async with open_store(url) as store:
+        lease = await driven(store)
+        with psycopg.connect(url.partition("?")[0], autocommit=True) as db:
+            sql = "SELECT name FROM driver WHERE seen > %s + interval '2 seconds'"
+            (began,) = db.execute("SELECT clock_timestamp()").fetchone() or ("",)
+            await _until(lambda: db.execute(sql, (began,)).fetchone() is not None)
+            db.execute("UPDATE driver SET host = 'elsewhere'")  # only its beat tells of it
+        with pytest.raises(RunLockedError):
+            async with open_store(url) as other:
+                await other.acquire(run_id(1))
+        append(store, lease, 2)
+        await commit(store, lease)
+
+
+async def test_a_driver_with_nothing_to_write_notices_that_its_run_was_taken_over(pg_server: Server) -> None:
+    url = f"{pg_server.new_database()}?lease_s=0.5"
+    async with open_store(url) as store, open_store(url) as other:
+        lease = await driven(store)
+        await other.acquire(run_id(1), take_over=True)
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                try:
+                    await commit(store, lease)  # nothing is queued, so the database is not asked
+                except FencedError:
+                    break
+                await asyncio.sleep(0.05)
+
+
+async def test_a_restarted_database_loses_nothing_and_doubles_nothing() -> None:
+    with server() as own:
+        url = own.new_database()
+        async with open_store(url) as store:
+            leases = [await driven(store, number) for number in range(1, 9)]
+            store.live = 8
+            done = asyncio.Event()
+
+            async def write(lease: object, number: int) -> int:
+                seq = 2
+                while not done.is_set() or seq < 50:
+                    append(store, leases[number], seq)  # pyright: ignore[reportArgumentType]
+                    await commit(store, leases[number])
+                    seq += 1
+                return seq
+
+            writing = [asyncio.create_task(write(lease, place)) for place, lease in enumerate(leases)]
+            for mode in ("immediate", "fast", "immediate"):
+                await asyncio.sleep(0.2)
+                await asyncio.to_thread(own.stop, mode)
+                await asyncio.to_thread(own.start)
+            done.set()
+            ends = await asyncio.gather(*writing)
+            for number, end in enumerate(ends, start=1):
+                assert await seqs_of(store, number) == list(range(1, end))
+
+
+async def test_questions_and_tails_outlive_a_restart_of_the_database() -> None:
+    with server() as own:
+        url = own.new_database()
+        async with open_store(url) as store, open_store(url) as other:
+            lease = await driven(store)
+            tail = other.tail(run_id(1))
+            assert (await anext(tail)).seq == 1
+            assert await other.get(run_id(1))
+            await asyncio.to_thread(own.stop, "fast")
+            await asyncio.to_thread(own.start)
+            assert (await other.get(run_id(1))).run_id == run_id(1), "its connections were of the old server"
+            append(store, lease, 2)
+            await commit(store, lease)
+            async with asyncio.timeout(PATIENCE_S):
+                assert (await anext(tail)).seq == 2
+            await tail.aclose()
+
+
+async def test_a_commit_whose_answer_was_lost_tells_fenced_from_written(
+    pg_server: Server,
+) -> None:
+    """The connection is cut while both wait for a lock, and one of the runs is taken over meanwhile."""
+    url = pg_server.new_database()
+    async with open_store(url) as store, open_store(url) as other:
+        good, lost = await driven(store, 1), await driven(store, 2)
+        store.live = 2
+        await other.acquire(run_id(2), take_over=True)
+        with psycopg.connect(url) as blocker:
+            blocker.execute("LOCK TABLE event IN ACCESS EXCLUSIVE MODE")
+            append(store, good, 2)
+            append(store, lost, 2)
+            first, second = store.commit(good), store.commit(lost)
+            assert first is not None
+            assert second is not None
+            await asyncio.sleep(0)
+            await _cut(url, "INSERT INTO event%")
+            blocker.rollback()
+        await first
+        with pytest.raises(FencedError):
+            await second
+        assert (await seqs_of(store, 1), await seqs_of(store, 2)) == ([1, 2], [1])
+
+
+async def _cut(url: str, statement: str) -> None:
+    """End the connection that waits with this statement."""
+    sql = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE wait_event_type = 'Lock' AND query LIKE %s"
+    )
+    with psycopg.connect(url, autocommit=True) as db:
+        await _until(lambda: bool(db.execute(sql, (f"%{statement}",)).fetchall()))
+
+
+async def test_runs_that_wait_for_each_other_across_processes_are_written_all_the_same(
+    pg_server: Server,
+) -> None:
+    url = pg_server.new_database()
+    async with open_store(url) as store:
+        leases = [await driven(store, number) for number in (1, 2)]
+        store.live = 2
+        with psycopg.connect(url) as rival:
+            rival.execute("SELECT 1 FROM run WHERE run_id = %s FOR UPDATE", (run_id(2),))
+            for lease in leases:
+                append(store, lease, 2)
+            done = [store.commit(lease) for lease in leases]
+            waiting = asyncio.to_thread(_lock, rival, run_id(1))
+            await asyncio.gather(waiting, *(future for future in done if future is not None))
+        assert [await seqs_of(store, number) for number in (1, 2)] == [[1, 2], [1, 2]]
+
+
+def _lock(db: psycopg.Connection[tuple[object, ...]], run: str) -> None:
+    with suppress(psycopg.errors.DeadlockDetected):  # either of the two may be chosen
+        db.execute("SELECT 1 FROM run WHERE run_id = %s FOR UPDATE", (run,))
+    db.rollback()
+
+
+async def test_a_message_that_becomes_visible_late_is_delivered(pg_server: Server) -> None:
+    url = pg_server.new_database()
+    heard: list[Message] = []
+    async with open_store(url) as store:
+        await driven(store)
+        store.subscribe(run_id(1), heard.append)
+        with psycopg.connect(url) as slow:
+            sql = "INSERT INTO inbox (run, kind, data) SELECT number, 'early', '1' FROM run"
+            slow.execute(sql)
+            await store.post(run_id(1), "late")
+            await _until(lambda: [message.kind for message in heard] == ["late"])
+            slow.commit()
+        await _until(lambda: [message.kind for message in heard] == ["late", "early"])
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - what is waited for happens in the database
+            await asyncio.sleep(0.02)
+
+
+async def test_what_a_closed_or_refused_store_had_open_is_gone(pg_server: Server) -> None:
+    url = pg_server.new_database()
+    before = asyncio.all_tasks()
+    async with open_store(url) as store:
+        await driven(store)
+        store.subscribe(run_id(1), lambda message: None)
+        await anext(store.tail(run_id(1)))
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("UPDATE podium_schema SET version = 99")
+        with pytest.raises(StoreError):
+            await open_store(url)
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == before
+        sql = (
+            "SELECT query FROM pg_stat_activity WHERE backend_type = 'client backend' "
+            "AND datname = current_database() AND pid <> %s"
+        )
+        await _until(lambda: not db.execute(sql, (db.info.backend_pid,)).fetchall())
+        assert db.execute("SELECT count(*) FROM driver").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("asked", ["no\0run at all", "no \ud800 run", "r" * 10_000])
+async def test_whatever_is_asked_for_is_only_unknown(pg_server: Server, asked: str) -> None:
+    async with open_store(pg_server.new_place()) as store:
+        for question in (store.get, store.inbox, store.read, store.acquire):
+            with pytest.raises(UnknownRunError):
+                await question(asked)
+        with pytest.raises(UnknownRunError):
+            store.subscribe(asked, lambda message: None)
+        assert await store.list_runs(workflow=asked, status=[asked]) == []
+        assert await store.list_facts(asked, status=[asked], ids=[asked]) == []
+        assert await store.match_facts(asked, [asked]) == []
+        assert await store.find_sample(asked, [asked]) is None
+
+
+async def test_nul_in_text_becomes_a_mark(pg_server: Server) -> None:
+    async with open_store(pg_server.new_place()) as store:
+        run = structs.replace(a_run(1), request="a\0b", workflow="w\0")
+        lease = await store.create_driven(run, [Row(1, 1, "p\0", "t", b"{}")])
+        store.append(lease, Row(2, 2, "q\0", "t", b"{}"))
+        store.update(lease, RunUpdate(updated_us=5, stop_reason="why\0"))
+        await commit(store, lease)
+        found = await store.get(run_id(1))
+        assert (found.request, found.workflow, found.stop_reason) == ("a\ufffdb", "w\ufffd", "why\ufffd")
+        assert [row.path for row in await store.read(run_id(1))] == ["p\ufffd", "q\ufffd"]
+
+
+# ── addresses ──
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("postgresql://me:s3cret-word@host/db", "postgresql://me@host/db"),
+        (
+            "postgresql://me:s3cret-word@a:1,b:2/db?sslmode=require",
+            "postgresql://me@a:1,b:2/db?sslmode=require",
+        ),
+        ("postgresql:///db?host=/run/pg&password=s3cret-word", "postgresql:///db?host=/run/pg"),
+        ("postgresql://me:s3cret/word@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:s3cret?word@host/db", "postgresql://…"),
+        ("postgresql://me:x@s3cret-word@host/db", "postgresql://…"),
+        ("postgresql:///db?password=x@s3cret-word", "postgresql://…"),
+        ("postgre://me:s3cret-word@host/db", "postgre://me@host/db"),
+        ("sqlite:///a@b/c.sqlite", "sqlite:///a@b/c.sqlite"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(url: str, told: str) -> None:
+    assert shown(url) == told
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://podium:s3cret-word@127.0.0.1:1/podium", "cannot be reached"),
+        ("postgresql://podium:s3cret/word@127.0.0.1/podium", "cannot be read"),
+        ("postgresql://podium:s3cret%zz@127.0.0.1/podium", "cannot be read"),
+        ("postgresql://podium:x@s3cret@127.0.0.1/podium", "cannot be read"),
+        ("postgresql://podium@127.0.0.1/podium?s3cret=1", "cannot be read"),
+        ("postgre://podium:s3cret@127.0.0.1/podium", "does not know"),
+    ],
+)
+async def test_passwords_are_in_no_message(url: str, reason: str) -> None:
+    with pytest.raises((StoreError, UsageError)) as refused:
+        await open_store(url)
+    said = f"{refused.value} {refused.value.hint}"
+    assert reason in said
+    assert "s3cret" not in said
+
+
+@pytest.mark.parametrize("lease", ["0", "-1", "soon", "nan", "1e9", ""])
+async def test_a_lease_that_is_no_time_is_refused(lease: str) -> None:
+    with pytest.raises(UsageError, match="lease_s"):
+        await open_store(f"postgresql://127.0.0.1:1/podium?lease_s={lease}")
+
+
+async def test_a_server_that_refuses_is_told_from_one_that_is_not_there(pg_server: Server) -> None:
+    with pytest.raises(StoreError, match=r'cannot be opened: database "nowhere" does not exist\.') as refused:
+        await open_store(pg_server.url("nowhere"))
+    assert refused.value.hint == "Look at its user, password and database."
+
+
+async def test_a_database_that_cannot_hold_every_character_is_refused(pg_server: Server) -> None:
+    url = pg_server.new_database("ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    with pytest.raises(StoreError, match="keeps text as SQL_ASCII") as refused:
+        await open_store(url)
+    assert "UTF8" in refused.value.hint
+
+
+# ── the schema ──
+
+
+async def test_a_newer_schema_is_refused(pg_server: Server) -> None:
+    url = pg_server.new_database()
+    async with open_store(url):
+        pass
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("UPDATE podium_schema SET version = 99")
+    with pytest.raises(StoreError, match="newer Podium"):
+        await open_store(url)
+
+
+async def test_two_processes_that_make_the_tables_at_once_both_find_them(pg_server: Server) -> None:
+    url = pg_server.new_database()
+    async with child("open_at_once", url) as one, child("open_at_once", url) as two:
+        assert [await one.line(), await two.line()] == ["ready", "ready"]
+        await one.say("go")
+        await two.say("go")
+        made = {await one.line(), await two.line()}
+        assert (await one.end(), await two.end()) == (0, 0)
+    async with open_store(url) as store:
+        assert {run.run_id for run in await store.list_runs()} == made
