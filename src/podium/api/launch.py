@@ -55,7 +55,7 @@ async def start(
     checked = found.prepare(request, options or {})
     ctx = await open_context(store, settings)
     try:
-        ceiling = _budget_of(ctx.settings).merged(budget or Budget())
+        ceiling = found.budget.merged(_budget_of(ctx.settings)).merged(budget or Budget())
         limit = _first(concurrency, ctx.settings.given("concurrency"), found.concurrency)
         opened, config = _config(ctx, model, model_for, cache, gates, limit)
         models = await ctx.prepare(config, ceiling, opened)
