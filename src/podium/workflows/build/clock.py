@@ -57,6 +57,8 @@ class Clock:
         self.began = 0.0
         """When this iteration began."""
         self.execution_began = 0.0
+        self.last_ms = 0.0
+        """The last time that was read."""
 
     @property
     def limit(self) -> float:
@@ -72,7 +74,16 @@ class Clock:
         async def look(effect: Effect) -> Reading:
             return Reading(round(self._run.driven_s, 3), round(time.time() * 1000))
 
-        return await self._run.perform("clock", look, inputs=None, returns=Reading, kind="clock")
+        reading: Reading = await self._run.perform("clock", look, inputs=None, returns=Reading, kind="clock")
+        self.last_ms = reading.at_ms
+        return reading
+
+    async def read_at_end(self) -> Reading:
+        """The same when time may be up so thoroughly that not even the clock can be read."""
+        try:
+            return await self.read()
+        except BudgetExhaustedError:
+            return Reading(self.limit, self.last_ms)
 
     # ── phases ──
 
@@ -81,6 +92,11 @@ class Clock:
 
     async def begin_execution(self) -> None:
         self.execution_began = (await self.read()).driven_s
+
+    @property
+    def working_time(self) -> float:
+        """What an iteration may take in all, so that there is still time to report."""
+        return max(self.limit - self.began - allocate(self.limit).shutdown, 0.001)
 
     async def expect_planning_time(self) -> None:
         """Before a plan is revised: planning has used its share, so the run is out of time."""
@@ -91,7 +107,7 @@ class Clock:
         await self._expect("execution", self._execution_end)
 
     async def expect_verification_time(self) -> None:
-        await self._expect("verification", lambda: self.limit - self.allocation.shutdown)
+        await self._expect("verification", lambda: self.began + self.working_time)
 
     def _execution_end(self) -> float:
         window = execution_window(self.allocation, self.execution_began - self.began)

@@ -98,8 +98,9 @@ async def _orchestrate(build: Build) -> Outcome | Partial:
     base = await _start(build)
     missing: list[str] = []
     for iteration in count(1):
-        async with build.run.branch("iteration"):
-            build.state.state.iteration = iteration
+        build.state.state.iteration = iteration
+        await build.clock.begin_iteration()
+        async with build.run.branch("iteration", budget=Budget(seconds=build.clock.working_time)):
             plan = await _plan(build, iteration, missing)
             await build.phase("executing")
             await execute(build, plan)
@@ -131,7 +132,6 @@ async def _start(build: Build) -> str:
 
 async def _plan(build: Build, iteration: int, missing: list[str]) -> ExecutionPlan:
     """A plan that the supervisor, and with `--approve plan` a person, has approved."""
-    await build.clock.begin_iteration()
     await build.phase("planning", f"iteration {iteration}")
     done = [
         f"{step.label}: {step.description}" for step in build.state.all_steps() if step.status == "completed"
@@ -169,34 +169,30 @@ async def _stopped(build: Build, error: BudgetExhaustedError) -> Partial:
 
     In a branch of its own, named after the limit, so that a resume with a larger one tells its own end."""
     expired = error.kind == "seconds"
-    undone = [
-        step.description for step in build.state.all_steps() if step.status in ("pending", "in_progress")
-    ]
-    limit = f"{error.limit:g}"
-    async with build.run.branch("stopped", key=f"{error.kind} {limit}"), build.run.closing():
+    limit = build.clock.limit if expired else error.limit
+    steps = build.state.all_steps()
+    undone = [step.description for step in steps if step.status in ("pending", "in_progress")]
+    async with build.run.branch("stopped", key=f"{error.kind} {limit:g}"), build.run.closing():
+        if expired:
+            await build.phase("time_expired", f"{limit:g} seconds are used up")
         try:
-            if expired:
-                output = await _wind_up(build, f"{limit} seconds are used up")
-            else:
-                output = await hand_over(
-                    build, build.state.state.status, f"the budget ended: {error.message}"
-                )
+            output = await _wind_up(build, expired)
         except BudgetExhaustedError:  # not even time for that: the log still knows everything
             output = output_of(build, None)
-            if expired:
-                output["state"] |= {"status": "time_expired"}
     return Partial(output=output, reason="time" if expired else "budget", missing=undone)
 
 
-async def _wind_up(build: Build, reason: str) -> dict[str, Any]:
+async def _wind_up(build: Build, expired: bool) -> dict[str, Any]:
     """Commit what is being tried, so that the branch holds it, and report."""
-    if build.latest and build.latest != build.snapshot:
-        step = build.state.current_step
-        message = (
-            f"Work in progress: {step.description if step else build.goal}\n\nTime was up; tests may fail."
-        )
-        return await hand_over(build, "time_expired", reason, at=await commit_unfinished(build, message))
-    return await hand_over(build, "time_expired", reason)
+    status = "time_expired" if expired else build.state.state.status
+    if not build.latest or build.latest == build.snapshot:
+        return await hand_over(build, status, "out of time" if expired else "out of budget")
+    step = build.state.current_step
+    about = step.description if step is not None else build.goal
+    why = "Time" if expired else "The budget"
+    message = f"Work in progress: {about}\n\n{why} was used up; tests may fail."
+    sha = await commit_unfinished(build, message)
+    return await hand_over(build, status, "out of time" if expired else "out of budget", at=sha)
 
 
 # ── before anything starts ───────────────────────────────────────────────────────────────────────

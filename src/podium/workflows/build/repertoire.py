@@ -76,7 +76,7 @@ PIECES = (
         (('"one two"', '"two one"'), ('"a b c"', '"c b a"')), (('""', '""'), ('"  one   two "', '"two one"')),
     ),
     Piece(
-        "is_prime", r"\bprimes?\b", "(number)", "Whether a whole number is prime.",
+        "is_prime", r"(?:\b|_)primes?\b", "(number)", "Whether a whole number is prime.",
         "return all(number % divisor for divisor in range(2, number))",
         "if number < 2:\n    return False\n"
         "return all(number % divisor for divisor in range(2, int(number**0.5) + 1))",
@@ -114,7 +114,7 @@ PIECES = (
         "It is one place too far", (("1", "1"), ("6", "8"), ("0", "0")), (("2", "1"), ("30", "832040")),
     ),
     Piece(
-        "is_palindrome", r"\bpalindromes?\b", "(text)", "Whether a text reads the same backwards.",
+        "is_palindrome", r"(?:\b|_)palindromes?\b", "(text)", "Whether a text reads the same backwards.",
         "return text == text[::-1]",
         "letters = [letter.lower() for letter in text if letter.isalnum()]\nreturn letters == letters[::-1]",
         "Capitals and spaces count",

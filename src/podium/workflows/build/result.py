@@ -30,13 +30,15 @@ class Spent(msgspec.Struct, frozen=True):
     seconds: float
     models: list[str]
     rehearsal: bool
+    budget: dict[str, Any]
 
 
 async def hand_over(build: Build, status: Status, reason: str = "", *, at: str = "") -> dict[str, Any]:
     """End the orchestration in this state, and leave everything that a person needs: what was committed, or
     the workspace `at` another state."""
     run = build.run
-    await build.phase(status, reason or status)
+    if status != build.state.state.status:
+        await build.phase(status, reason or status)
     delivered = await run.step("deliver", build.ground.deliver, at or build.snapshot, returns=Delivered)
     patch = await run.artifact(PATCH, delivered.patch, "text/x-diff")
     tests = await run.artifact(TESTS, to_markdown(build.state), "text/markdown")
@@ -74,7 +76,8 @@ async def _page(build: Build, status: str, reason: str, delivered: Delivered) ->
 
     async def look() -> Spent:
         names = dict.fromkeys(run.models.name_for(agent, run.config) for agent in AGENTS.values())
-        return Spent(run.spent, round(run.driven_s, 3), list(names), bool(run.config.get("rehearsal")))
+        made_up = bool(run.config.get("rehearsal"))
+        return Spent(run.spent, round(run.driven_s, 3), list(names), made_up, run.budget.to_dict())
 
     spent = await run.step("spent", look, returns=Spent)
     data = as_data(build.state)
@@ -84,6 +87,6 @@ async def _page(build: Build, status: str, reason: str, delivered: Delivered) ->
         stop_reason="" if status == "completed" else reason or status, duration_s=spent.seconds,
         models=spent.models, rehearsal=spent.rehearsal, deliverable=deliverable_of(data),
         summary=summary_of(build.state), warnings=list(build.warnings), usage=spent.usage,
-        budget=run.budget.to_dict(), options=run.options,
+        budget=spent.budget, options=run.options,
     )  # fmt: skip
     return to_html(facts, sections_of(build.state, patch=delivered.patch))

@@ -76,7 +76,9 @@ class Site:
 
     async def start(self) -> Started:
         workspace, sandbox = await self._opened()
-        project = project_of(workspace, workspace.home / "results")
+        results = workspace.home / "results"
+        results.mkdir(mode=0o700, exist_ok=True)
+        project = project_of(workspace, results)
         found = await find_command(project, sandbox, self._test_command)
         warnings = [text for text in workspace.warnings if self._folder or "no git repository" not in text]
         return Started(

@@ -84,7 +84,7 @@ class Build:
         """Another state, unless it is that already."""
         if self.state.state.status == status and not reason and self.state.state.start_time is not None:
             return
-        reading = await self.clock.read()
+        reading = await self.clock.read_at_end() if status == "time_expired" else await self.clock.read()
         self.tell(
             events.Phase(
                 status=status, iteration=self.state.state.iteration, driven_s=reading.driven_s,

@@ -71,3 +71,10 @@ def test_a_sub_plan_gets_one_fresh_step_budget_as_far_as_execution_time_is_unuse
 def test_a_later_iteration_divides_what_is_left_in_the_same_way() -> None:
     left = allocate(1000 - 400)
     assert (left.planning, left.execution, left.verification) == pytest.approx((60, 480, 60))
+
+
+@pytest.mark.parametrize(("total", "shutdown"), [(10, 1), (30, 3), (60, 5), (300, 5), (600, 10), (7200, 120)])
+def test_shutdown_takes_a_sixtieth_but_five_seconds_where_that_is_less_than_a_tenth(
+    total: float, shutdown: float
+) -> None:
+    assert allocate(total).shutdown == pytest.approx(shutdown)

@@ -39,7 +39,8 @@ def _only_answers(function: Function, cases: set[Case]) -> bool:
     parameters = {
         one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     }
-    returned = [node.value for part in body for node in ast.walk(part) if isinstance(node, ast.Return)]
+    ends = [node.value for part in body for node in ast.walk(part) if isinstance(node, ast.Return)]
+    returned = [value for end in ends for value in _either(end)]
     if not parameters - {"self", "cls"} or not returned or not cases:
         return False
     if any(value is None or not _is_literal(value) for value in returned):
@@ -52,6 +53,11 @@ def _only_answers(function: Function, cases: set[Case]) -> bool:
     expected = {case.expected for case in cases}
     wanted = {ast.unparse(value) for value in returned if value is not None} & expected
     return used <= looked_at and bool(wanted)
+
+
+def _either(value: ast.expr | None) -> list[ast.expr | None]:
+    """What `a if condition else b` may give."""
+    return [*_either(value.body), *_either(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
 def _with_literal(node: ast.Compare) -> bool:

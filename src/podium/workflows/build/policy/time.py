@@ -11,7 +11,9 @@ VERIFICATION_SHARE, VERIFICATION_MOST_S = 0.10, 600.0
 FIX_CYCLE_SHARE = 0.30
 """Of a step's own time."""
 SHUTDOWN_SHARE = 1 / 60
-"""What committing and reporting may take when time is up: two minutes of two hours."""
+"""What committing and reporting may take when time is up: two minutes of two hours …"""
+SHUTDOWN_LEAST_S, SHUTDOWN_MOST_SHARE = 5.0, 0.10
+"""… five seconds at least, but never more than a tenth."""
 
 
 class Allocation(msgspec.Struct, frozen=True):
@@ -26,7 +28,8 @@ class Allocation(msgspec.Struct, frozen=True):
 
     @property
     def shutdown(self) -> float:
-        return SHUTDOWN_SHARE * self.total
+        least = min(SHUTDOWN_LEAST_S, SHUTDOWN_MOST_SHARE * self.total)
+        return max(SHUTDOWN_SHARE * self.total, least)
 
     @property
     def shutdown_comes_out_of(self) -> str:
