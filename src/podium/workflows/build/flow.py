@@ -14,7 +14,7 @@ from msgspec import Meta
 from podium.agents.ask import Run
 from podium.engine.budget import Budget
 from podium.engine.workflow import Outcome, Partial, Workflow
-from podium.errors import BudgetExhaustedError, GaveUpError, UsageError
+from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
 from podium.workflows.build import events, rehearsal
 from podium.workflows.build.clock import Clock
 from podium.workflows.build.committing import commit_unfinished
@@ -92,6 +92,11 @@ async def _ended(build: Build) -> Outcome | Partial:
     except AbortedError as error:
         why = f"The supervisor ended the run: {error}"
         raise GaveUpError(why, output=await hand_over(build, "aborted", why)) from error
+    except StepFailedError as error:  # the workspace or the sandbox cannot be used, or not any more
+        async with build.run.branch("failed"):
+            await build.phase("failed", error.reason)
+        hint = str(getattr(error.__cause__, "hint", ""))
+        raise GaveUpError(error.reason, hint=hint, output=output_of(build, None)) from error
 
 
 async def _orchestrate(build: Build) -> Outcome | Partial:

@@ -36,7 +36,7 @@ def rehearse_plan(call: Call) -> dict[str, Any]:
             },
             {
                 "description": f"Test the edge cases of {piece.name}", "complexity": "simple",
-                "depends_on": [1], "files": [piece.file],
+                "depends_on": [1], "files": [piece.file, piece.test_file],
                 "evidence": "the edge cases are tested and pass",
             },
         ],

@@ -18,6 +18,8 @@ from podium.workflows.build.tellers import GATES, STEPS, is_noise, line_of, stat
 
 PACKAGE = "podium.workflows.build"
 LEADING = ("report.html", "changes.patch", "test-report.md")
+MOST_FILES = 12
+"""Files that the first screen lists; the section on changes has all."""
 SIGNS = {status: sign for status, (sign, _) in STEPS.items()}
 
 
@@ -46,7 +48,7 @@ class BuildPresentation(Presentation):
         return summary_of(self.build)
 
     def deliverable(self, output: Any) -> str | None:
-        return deliverable_of(as_data(self.build)) if self.build.opened is not None else None
+        return deliverable_of(as_data(self.build)) if self.build.opened is not None else ""
 
     def leading(self, output: Any) -> list[str]:
         return [self._files[name] for name in LEADING if name in self._files]
@@ -85,6 +87,7 @@ def deliverable_of(data: dict[str, Any]) -> str:
     ]
     lines += [f"- {SIGNS[step['status']]} {cell(step['description'], 200)}{_why(step)}" for step in steps]
     lines += ["", f"{done} of {count(len(steps), 'step')} done. {_tests(suite)}"]
+    lines += ["", *_files(data["diff_stat"])]
     lines += ["", *_how_to_get_it(data)]
     return "\n".join(lines)
 
@@ -106,12 +109,21 @@ def _tests(result: dict[str, Any] | None) -> str:
     return f"Tests {'pass' if result['ok'] else 'do not pass'}: {told}."
 
 
+def _files(stat: dict[str, Any]) -> Iterator[str]:
+    files: list[dict[str, Any]] = stat.get("files", [])
+    for file in files[:MOST_FILES]:
+        yield f"- {cell(file['path'], 120)} +{file['added']} −{file['removed']} {file['status']}"
+    if len(files) > MOST_FILES:
+        yield f"- … {len(files) - MOST_FILES} more"
+
+
 def _how_to_get_it(data: dict[str, Any]) -> Iterator[str]:
     where, branch = data["where"], data["branch"]
     yield f"Branch `{branch}`, {count(len(data['commits']), 'commit')}."
     if where and data["commits"]:
-        yield f"Look at it with `git diff {data['base'][:12]}..{branch}`, take it with `git merge {branch}`."
-    yield "As a patch: `podium artifacts RUN changes.patch`, to be applied with `git apply`."
+        shown = f"`git diff {data['base'][:12]}..{branch}`"
+        yield f"In {cell(where, 200)}, {shown} shows it and `git merge {branch}` takes it."
+    yield f"As a patch: `podium artifacts {data['state']['id']} changes.patch | git apply`."
 
 
 def sections_of(build: BuildState, patch: str = "") -> list[Section]:
