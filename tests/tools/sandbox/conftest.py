@@ -12,7 +12,7 @@ from podium.settings import SandboxOptions, Settings
 from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
 
-TIERS = ("bubblewrap",)
+TIERS = ("bubblewrap", "landlock")
 
 
 @pytest.fixture(params=TIERS)

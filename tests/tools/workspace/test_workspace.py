@@ -280,3 +280,28 @@ async def test_submodules_are_left_empty_and_told(opened: Opener, user: UserRepo
     await workspace.apply([Change(path="calc.py", action="delete")])
     await workspace.commit("Without it")
     assert "160000" in user.git("ls-tree", "-r", "podium/run1")
+
+
+async def test_a_fork_begins_with_a_state_of_another_run(opened: Opener, user: UserRepository) -> None:
+    first = await opened(user.folder)
+    await first.apply([create("one.py", "1\n")])
+    one = await first.commit("One")
+    middle = await first.apply([create("two.py", "2\n")])
+    user.write("later.py", "x\n")
+    user.commit("The user goes on")
+    fork = await opened(user.folder, "run2")
+    await fork.restore(first.base)
+    assert set(fork.files) == set(FILES), "the user's later commit is not part of it"
+    await fork.restore(middle.snapshot)
+    assert (fork.head, fork.base) == (one, first.base)
+    assert (fork.folder / "two.py").read_text() == "2\n"
+    assert not (fork.folder / "later.py").exists()
+    await first.close(remove=True)
+    again = await opened(user.folder, "run2")
+    assert again.state == middle.snapshot
+    await again.apply([create("three.py")])
+    sha = await again.commit("Three")
+    assert user.git("log", "--format=%s", "main~1..podium/run2").split() == ["Three", "One"]
+    assert user.git("rev-parse", "podium/run2").strip() == sha
+    assert [stat.path for stat in await again.stat()] == ["one.py", "three.py", "two.py"]
+    assert user.git("fsck", "--no-dangling") == ""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-import podium
+from podium.tools.sandbox.bare import bare_python
 from podium.tools.sandbox.mounts import Mount, system_mounts
 from podium.tools.sandbox.rlimits import kernel_limits
 from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, write_filter
@@ -19,10 +17,6 @@ from podium.tools.sandbox.tier import Job, Launch
 _USER = "1000"
 """Who a program believes to be, whoever runs it."""
 
-_START = (
-    "import sys; sys.path[:0] = [sys.argv.pop(1)]; "
-    "from podium.tools.sandbox.inside.{name} import main; main()"
-)
 _STAGE = "/tmp"
 
 
@@ -69,12 +63,6 @@ _NAMESPACES = (
 )  # fmt: skip
 
 
-def bare_python(name: str) -> list[str]:
-    """The start of a command line that runs a program of `inside/`."""
-    home = str(Path(podium.__file__).parents[1])
-    return [sys.executable, "-I", "-S", "-c", _START.format(name=name), home]
-
-
 def dropped(plan: dict[str, object]) -> list[str]:
     """The command line that drops root and becomes the plan's program."""
     return [*bare_python("drop"), json.dumps(plan)]
@@ -106,7 +94,7 @@ def _binds(mounts: Iterable[Mount]) -> list[str]:
 def _limited(job: Job) -> list[str]:
     """The limits are set inside: outside, they would be shared by everything that the user runs."""
     limits = kernel_limits(job.limits)
-    return ["prlimit", *(f"--{name}={value}:{value}" for name, value in limits.items()), "--"]
+    return ["prlimit", *(f"--{name}={soft}:{hard}" for name, (soft, hard) in limits.items()), "--"]
 
 
 def _filter() -> int:

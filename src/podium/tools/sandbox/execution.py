@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import SandboxUnavailableError
-from podium.tools.aside import aside
+from podium.tools.sandbox.inside.family import kill_family
 from podium.tools.sandbox.limits import Executed, StoppedBy
-from podium.tools.sandbox.processes import family_of, kill_all
 from podium.tools.sandbox.tier import Job, Launch
-from podium.tools.sandbox.watch import Watch
+from podium.tools.sandbox.watching import Watch
 
 _CHUNK = 65_536
 _LAST_WORDS = 5.0
@@ -40,37 +39,34 @@ class Execution:
 
     async def finish(self, stdin: bytes, folders: Sequence[Path], grown: Sequence[Path]) -> Executed:
         """Run it. Whatever happens, nothing of it runs afterwards; a cancel ends it at once."""
-        loop = asyncio.get_running_loop()
-
-        def tell(reason: StoppedBy) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(self._stop, reason)
-
         began = time.monotonic()
-        process = await self._start()
-        watch = Watch(process.pid, self._job.limits, folders, grown, tell)
+        starting = asyncio.ensure_future(self._start())
+        # Not even its start is interrupted: killed half-way, it could leave a child that nobody knows of.
+        cancelled = await _settled(starting)
+        process = starting.result()
+        watch = Watch(self._job.limits, folders, grown)
         parts = (
             _feed(process, stdin), self._read(process.stdout), self._read(process.stderr), self._listen(),
         )  # fmt: skip
         pipes: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in parts]
         try:
-            if grown:
-                await aside(watch.measure_before)
-            watch.start()
-            ended = await self._wait(process)
-            stopped = self._stopped.result() if not ended else ""
-            if ended and time.monotonic() - began > 1 and await aside(watch.too_large):
-                stopped = "workspace"
+            if cancelled is not None:
+                raise cancelled
+            ended = await self._wait(process, watch)
+            stopped = await watch.last_look() if ended else self._stopped.result()
         finally:
-            watch.end()
-            await _uninterrupted(self._end(process, pipes))
+            ending = asyncio.ensure_future(self._end(process, pipes, watch))
+            cancelled = await _settled(ending)
+            ending.result()
+        if cancelled is not None:
+            raise cancelled
         return self._executed(process, pipes, stopped, time.monotonic() - began)
 
     async def _start(self) -> asyncio.subprocess.Process:
         try:
             return await asyncio.create_subprocess_exec(
                 *self._launch.argv,
-                env=dict(self._job.env),
+                env={**self._job.env, **self._launch.env},
                 cwd="/",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -78,16 +74,19 @@ class Execution:
                 pass_fds=tuple(self._launch.passed),
                 start_new_session=True,
             )
-        except OSError as error:
+        except BaseException as error:
             os.close(self._launch.status)
-            raise SandboxUnavailableError(f"the sandbox could not be started: {error}") from error
+            if isinstance(error, OSError):
+                raise SandboxUnavailableError(f"the sandbox could not be started: {error}") from error
+            raise
         finally:
             for descriptor in self._launch.passed:
                 os.close(descriptor)
 
-    async def _wait(self, process: asyncio.subprocess.Process) -> bool:
+    async def _wait(self, process: asyncio.subprocess.Process, watch: Watch) -> bool:
         """Whether it ended by itself; otherwise `_stopped` says what ended it."""
         ended = asyncio.ensure_future(process.wait())
+        looking = asyncio.ensure_future(watch.look(process.pid, self._stop))
         try:
             await asyncio.wait(
                 {ended, self._stopped}, timeout=self._job.limits.seconds, return_when=asyncio.FIRST_COMPLETED
@@ -96,8 +95,9 @@ class Execution:
                 self._stop("time")
             return not self._stopped.done()
         finally:
-            if not ended.done():
-                ended.cancel()
+            ended.cancel()
+            looking.cancel()
+            await asyncio.wait({ended, looking})
 
     def _stop(self, reason: StoppedBy) -> None:
         if not self._stopped.done():
@@ -110,43 +110,60 @@ class Execution:
         while chunk := await pipe.read(_CHUNK):
             room = self._job.limits.output_bytes - self._size
             self._size += len(chunk)
-            if len(chunk) > room:
-                kept.append(chunk[: max(room, 0)])
+            kept.append(chunk[: max(room, 0)])
+            if len(chunk) > room:  # read on to the end, which a pipe needs to be closed
                 self._truncated = True
                 self._stop("output")
-                break
-            kept.append(chunk)
         return b"".join(kept)
 
     async def _listen(self) -> None:
         """Hear from the sandbox which process holds all others, and how the program ended."""
-        reader = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        pipe = os.fdopen(self._launch.status, "rb", buffering=0)
-        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
-        try:
-            while line := await reader.readline():
-                told = _decoded(line)
-                if self._inner < 0 and isinstance(pid := told.get("child-pid"), int):
-                    with contextlib.suppress(ProcessLookupError):  # it has ended already
-                        self._inner = os.pidfd_open(pid)
-                self._told |= told
-        finally:
-            transport.close()
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        status, heard = self._launch.status, bytearray()
 
-    async def _end(self, process: asyncio.subprocess.Process, pipes: Sequence[asyncio.Future[Any]]) -> None:
+        def hear() -> None:
+            chunk = os.read(status, _CHUNK)
+            heard.extend(chunk)
+            self._understand(heard)
+            if not chunk:
+                loop.remove_reader(status)
+                ended.set()
+
+        loop.add_reader(status, hear)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(status)
+            os.close(status)
+
+    def _understand(self, heard: bytearray) -> None:
+        """Take whole lines out of what was heard."""
+        while (end := heard.find(b"\n")) >= 0:
+            told: dict[str, Any] = json.loads(heard[:end])
+            del heard[: end + 1]
+            if self._inner < 0 and isinstance(pid := told.get("child-pid"), int):
+                with contextlib.suppress(ProcessLookupError):  # it has ended already
+                    self._inner = os.pidfd_open(pid)
+            self._told |= told
+
+    async def _end(
+        self, process: asyncio.subprocess.Process, pipes: Sequence[asyncio.Future[Any]], watch: Watch
+    ) -> None:
         """End all of it and wait until it is gone."""
+        if self._launch.keeps and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS):
+                    await process.wait()
         if process.returncode is None:
-            below = family_of(process.pid).pids
-            if self._inner >= 0:
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self._inner, signal.SIGKILL)
-            kill_all((process.pid, *below))
+            kill_family(process.pid)
         await process.wait()
         await asyncio.wait(pipes, timeout=_LAST_WORDS)
         if self._inner >= 0:
             await _gone(self._inner)
             os.close(self._inner)
+        await watch.end()
         for pipe in pipes:
             pipe.cancel()
         await asyncio.gather(*pipes, return_exceptions=True)
@@ -186,20 +203,15 @@ async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
         await pipe.wait_closed()
 
 
-def _decoded(line: bytes) -> dict[str, Any]:
-    try:
-        return json.loads(line)
-    except ValueError:  # cut off by a kill
-        return {}
-
-
 def _result(pipe: asyncio.Future[Any]) -> bytes:
     return b"" if pipe.cancelled() or pipe.exception() is not None else pipe.result()
 
 
 async def _gone(descriptor: int) -> None:
-    """Wait until a process has ended; a namespace's first one ends after all others."""
+    """Kill a process and wait until it has ended; a namespace's first one ends after all others."""
     loop = asyncio.get_running_loop()
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
     ended = asyncio.Event()
     loop.add_reader(descriptor, ended.set)
     try:
@@ -209,15 +221,12 @@ async def _gone(descriptor: int) -> None:
         loop.remove_reader(descriptor)
 
 
-async def _uninterrupted(work: Any) -> None:
-    """Finish the clean-up, also when it is cancelled meanwhile; the cancel is passed on afterwards."""
-    task = asyncio.ensure_future(work)
+async def _settled(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Wait for a task to its end, also when we are cancelled meanwhile; gives the cancel for later."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
-            await asyncio.shield(task)
+            await asyncio.wait({task})
         except asyncio.CancelledError as error:
             cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled
+    return cancelled

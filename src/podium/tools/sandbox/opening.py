@@ -10,10 +10,12 @@ import msgspec
 from podium.errors import SandboxUnavailableError
 from podium.settings import SandboxOptions, Settings
 from podium.tools.sandbox.bubblewrap import Bubblewrap
+from podium.tools.sandbox.landlock import Landlock
 from podium.tools.sandbox.limits import Limits
 from podium.tools.sandbox.probe import find_leak
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.sandbox.tier import Tier
+from podium.tools.sandbox.unsandboxed import Unsandboxed
 
 HINT = (
     "Install bubblewrap (`apt-get install bubblewrap`) and let users make namespaces, or use Linux 5.13 or "
@@ -39,12 +41,16 @@ async def open_sandbox(settings: Settings, *, allow_unsandboxed: bool = False) -
             return _sandbox(tier, _why(tier, reasons), options)
         reasons.append(f"{tier.name}: {reason}")
     told = "; ".join(reasons)
+    if allow_unsandboxed:
+        return _sandbox(Unsandboxed(), f"Programs run with all your rights: {told}", options)
     raise SandboxUnavailableError(f"Programs cannot be shut in here ({told}).", hint=HINT)
 
 
 def tiers(options: SandboxOptions) -> Sequence[Tier]:
     """What may be tried, the best first."""
-    return [tier for tier in (Bubblewrap(options.bubblewrap),) if options.tier in ("auto", tier.name)]
+    return [
+        tier for tier in (Bubblewrap(options.bubblewrap), Landlock()) if options.tier in ("auto", tier.name)
+    ]
 
 
 def limits_of(options: SandboxOptions) -> Limits:

@@ -44,10 +44,13 @@ def _open(part: str, flags: int, holder: int, path: str) -> int:
 
 
 def _read(file: int, path: str, max_bytes: int) -> bytes:
-    with os.fdopen(file, "rb") as stream:
-        found = os.fstat(stream.fileno())
+    try:
+        found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise ResultRefusedError(path, "it is not a plain file")
         if found.st_size > max_bytes:
             raise ResultRefusedError(path, f"it is larger than {max_bytes:,} bytes")
-        return stream.read(max_bytes)
+        with os.fdopen(file, "rb", closefd=False) as stream:
+            return stream.read(max_bytes)
+    finally:
+        os.close(file)

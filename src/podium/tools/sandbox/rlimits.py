@@ -7,9 +7,9 @@ import resource
 from podium.tools.sandbox.limits import Limits
 
 
-def kernel_limits(limits: Limits) -> dict[str, int]:
-    """Name for `prlimit` and value. The ones on memory and processes are twice what was asked for: they only
-    bound what can happen between two looks of the watch, which ends the program and says why.
+def kernel_limits(limits: Limits) -> dict[str, tuple[int, int]]:
+    """Name for `prlimit`, soft and hard value. The ones on memory and processes are twice what was asked for:
+    they only bound what can happen between two looks of the watch, which ends the program and says why.
 
     Memory is RLIMIT_DATA and not RLIMIT_AS: runtimes such as V8, Go and Java reserve much more than they use.
     """
@@ -21,7 +21,9 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
         "nofile": limits.open_files,
         "nproc": limits.processes * 2,
     }
-    return {name: _possible(name, value) for name, value in wanted.items()}
+    found = {name: (_possible(name, value), _possible(name, value)) for name, value in wanted.items()}
+    # Between the two a program gets SIGXCPU, by which we know what ended it; at the second it is killed.
+    return {**found, "cpu": (found["cpu"][0], _possible("cpu", limits.cpu_seconds + 1))}
 
 
 def _possible(name: str, value: int) -> int:

@@ -42,11 +42,22 @@ DENIED = (
 )  # fmt: skip
 """Answered with EPERM."""
 
+MODES = ("chmod", "fchmodat", "fchmodat2")
+"""Ignored where a path cannot be checked: copying a file sets its mode, and few programs need it done."""
+
+OWNERS = (
+    "chown", "fchownat", "lchown", "lremovexattr", "lsetxattr", "removexattr", "removexattrat", "setxattr",
+    "setxattrat",
+)  # fmt: skip
+"""Denied there too."""
+
 SIGNALLING = ("kill", "tkill", "tgkill", "pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 """Denied too where nothing else keeps a program from ending the user's other processes."""
 
 
-def write_filter(machine: Machine, *, families: Sequence[int], also_denied: Iterable[str] = ()) -> bytes:
+def write_filter(
+    machine: Machine, *, families: Sequence[int], also_denied: Iterable[str] = (), ignored: Iterable[str] = ()
+) -> bytes:
     """The program, ready for `--seccomp` or `prctl`.
 
     `families` are the kinds of sockets that may be made; all others fail as if the kernel did not have them,
@@ -57,9 +68,10 @@ def write_filter(machine: Machine, *, families: Sequence[int], also_denied: Iter
         _op(_LOAD, _ARCHITECTURE), _op(_JUMP_EQUAL, machine.audit, 1, 0), _op(_RETURN, _KILL),
         _op(_LOAD, _NUMBER), _op(_JUMP_MORE, _X32, 0, 1), _op(_RETURN, _FAIL | errno.ENOSYS),
     ]  # fmt: skip
-    for name in (*DENIED, *also_denied):
+    answers = [(name, errno.EPERM) for name in (*DENIED, *also_denied)] + [(name, 0) for name in ignored]
+    for name, answer in answers:
         if name in numbers:
-            code += [_op(_JUMP_EQUAL, numbers[name], 0, 1), _op(_RETURN, _FAIL | errno.EPERM)]
+            code += [_op(_JUMP_EQUAL, numbers[name], 0, 1), _fail(answer)]
     # The flags of clone3 lie behind a pointer that a filter cannot follow; libc falls back to clone.
     code += [_op(_JUMP_EQUAL, numbers["clone3"], 0, 1), _op(_RETURN, _FAIL | errno.ENOSYS)]
     code += _guard(numbers["clone"], _FIRST, [_op(_JUMP_BITS, _NAMESPACES, 0, 1), _fail(errno.EPERM)])

@@ -20,7 +20,9 @@ _X86_64 = {
     "reboot": 169, "request_key": 249, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "setdomainname": 171,
     "sethostname": 170, "setns": 308, "settimeofday": 164, "socket": 41, "swapoff": 168, "swapon": 167,
     "syslog": 103, "tgkill": 234, "tkill": 200, "umount2": 166, "unshare": 272, "uselib": 134,
-    "userfaultfd": 323, "vhangup": 153,
+    "userfaultfd": 323, "vhangup": 153, "chmod": 90, "chown": 92, "fchmodat": 268, "fchmodat2": 452,
+    "fchownat": 260, "lchown": 94, "lremovexattr": 198, "lsetxattr": 189, "removexattr": 197,
+    "removexattrat": 466, "setxattr": 188, "setxattrat": 463, "truncate": 76,
 }  # fmt: skip
 
 _AARCH64 = {
@@ -36,7 +38,8 @@ _AARCH64 = {
     "request_key": 218, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "setdomainname": 162,
     "sethostname": 161, "setns": 268, "settimeofday": 170, "socket": 198, "swapoff": 225, "swapon": 224,
     "syslog": 116, "tgkill": 131, "tkill": 130, "umount2": 39, "unshare": 97, "userfaultfd": 282,
-    "vhangup": 58,
+    "vhangup": 58, "fchmodat": 53, "fchmodat2": 452, "fchownat": 54, "lremovexattr": 15, "lsetxattr": 6,
+    "removexattr": 14, "removexattrat": 466, "setxattr": 5, "setxattrat": 463, "truncate": 45,
 }  # fmt: skip
 
 
@@ -48,7 +51,7 @@ class Machine(msgspec.Struct, frozen=True):
     numbers: dict[str, int]
 
 
-_MACHINES = {
+MACHINES = {
     "x86_64": Machine(0xC000_003E, _X86_64),
     "aarch64": Machine(0xC000_00B7, _AARCH64),
 }
@@ -56,4 +59,4 @@ _MACHINES = {
 
 def machine() -> Machine | None:
     """This machine's architecture; `None`: no filter can be written for it."""
-    return _MACHINES.get(platform.machine())
+    return MACHINES.get(platform.machine())

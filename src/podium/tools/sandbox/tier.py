@@ -35,6 +35,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     argv: Sequence[str]
     passed: Sequence[int] = ()
     """Descriptors that it inherits, closed on this side once it has started."""
+    env: Mapping[str, str] = {}
+    """Variables that this tier needs to be other than the job's."""
+    keeps: bool = False
+    """Whether what is started ends all others when it is asked to; otherwise they die with it."""
     status: int = -1
     """Where it tells, as lines of JSON, `child-pid` (whose end is the end of all) and `exit-code`."""
 

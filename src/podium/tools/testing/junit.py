@@ -49,6 +49,10 @@ def _failure(
 ) -> Failure:
     text = plain(told.text or "", tree)
     message = plain(told.get("message") or "", tree) or first_line(text)
+    if message == "collection failure":  # what it was about stands last
+        message = next(
+            (line[1:].strip() for line in reversed(text.splitlines()) if line[:2] == "E "), message
+        )
     file, line = case.get("file") or "", _number(case.get("line"))
     places = [(found[1], int(found[2])) for found in _PLACE.finditer(text) if not found[1].startswith("/")]
     if places:
@@ -62,6 +66,8 @@ def _name(case: ElementTree.Element) -> str:
     if not file:
         return plain(f"{group}::{name}" if group else name)
     module = file.removesuffix(".py").replace("/", ".")
+    if name == module:  # the file could not be collected
+        return plain(file)
     inner = group.removeprefix(module).strip(".").replace(".", "::") if group.startswith(module) else ""
     return plain("::".join(part for part in (file, inner, name) if part))
 

@@ -16,9 +16,13 @@ from podium.tools.testing.command import Project, TestCommand
 
 RESULTS, COVERAGE = "pytest.xml", "coverage.json"
 
-_PROBE = (
-    "import importlib.util as u, json; "
-    "print(json.dumps([u.find_spec(n) is not None for n in ('pytest', 'pytest_cov')]))"
+_PROBE = """
+import importlib.metadata, importlib.util, json
+plugins = [(point.dist.name, point.name) for point in importlib.metadata.entry_points(group="pytest11")]
+print(json.dumps({"installed": importlib.util.find_spec("pytest") is not None, "plugins": plugins}))
+"""
+_DEPENDENCIES = re.compile(
+    r"(^|/)(pyproject\.toml|setup\.(cfg|py)|tox\.ini|[\w-]*requirements[\w-]*\.(txt|in)|requirements/[\w-]+\.(txt|in))$"
 )
 _SETTINGS = {
     "pytest.ini": r"", "pyproject.toml": r"^\[tool\.pytest[.\]]", "setup.cfg": r"^\[tool:pytest\]",
@@ -34,8 +38,12 @@ class Interpreter(msgspec.Struct, frozen=True):
 
 
 class _Pytest(msgspec.Struct, frozen=True):
-    installed: bool
-    measures: bool
+    installed: bool = False
+    plugins: list[tuple[str, str]] = []
+    """Of each plugin, the package that it comes with, and its name."""
+
+    def has(self, package: str) -> bool:
+        return any(name == package for name, _ in self.plugins)
 
 
 async def find_pytest(project: Project, sandbox: Sandbox) -> TestCommand | None:
@@ -44,23 +52,28 @@ async def find_pytest(project: Project, sandbox: Sandbox) -> TestCommand | None:
     if not why:
         return None
     interpreter, found = await _choose(project, sandbox)
-    argv = [interpreter.program, "-m", "pytest", *options(project.results)]
-    if found.measures:
+    argv, env = [interpreter.program, "-m", "pytest", *options(project.results)], environment(project)
+    if interpreter.program == sys.executable:
+        wanted = _declared(project, found)
+        argv += [part for name in wanted for part in ("-p", name)]
+        env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    elif found.has("pytest-cov"):
         argv += ["--cov=.", f"--cov-report=json:{project.results / COVERAGE}", "--cov-report="]
     return TestCommand(
         argv=argv,
         framework="pytest",
         told_as="pytest",
         why=why,
-        env=environment(project),
+        env=env,
         readable=interpreter.readable,
     )
 
 
 def options(results: Path) -> list[str]:
-    """What every run of pytest gets: results in a file, nothing kept, no colours."""
+    """What every run of pytest gets: results in a file, nothing kept, no colours, each test named as it
+    begins, so that one that hangs is known."""
     return [
-        "-q", "--color=no", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
+        "-v", "--color=no", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
         f"--junitxml={results / RESULTS}",
     ]  # fmt: skip
 
@@ -114,6 +127,13 @@ def is_python_test(path: str) -> bool:
     return fnmatch.fnmatchcase(name, "test_*.py") or fnmatch.fnmatchcase(name, "*_test.py")
 
 
+def _declared(project: Project, found: _Pytest) -> list[str]:
+    """Plugins of Podium's own interpreter that the project speaks of; others would only disturb it."""
+    files = [file for file in project.own_files() if _DEPENDENCIES.search(file)]
+    said = "\n".join(project.text(file) for file in files[:20]).lower()
+    return [name for package, name in found.plugins if re.search(rf"\b{re.escape(package.lower())}\b", said)]
+
+
 async def _choose(project: Project, sandbox: Sandbox) -> tuple[Interpreter, _Pytest]:
     """The project's interpreter, unless it has no pytest and Podium's has."""
     first = find_interpreter(project)
@@ -135,6 +155,5 @@ async def _probe(interpreter: Interpreter, project: Project, sandbox: Sandbox) -
         limits=Limits(seconds=60),
     )
     if not done.ok:
-        return _Pytest(installed=False, measures=False)
-    installed, measures = msgspec.json.decode(done.raw, type=tuple[bool, bool])
-    return _Pytest(installed, measures)
+        return _Pytest()
+    return msgspec.json.decode(done.raw, type=_Pytest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -47,14 +48,17 @@ async def run_tests(
     workspace: Workspace, sandbox: Sandbox, *, command: str = "", seconds: float | None = None
 ) -> TestReport:
     """Run the user's command, or what is found. Afterwards the workspace is as it was before."""
-    results = workspace.home / "results"
-    remove_folder(results)
-    results.mkdir(mode=0o700)
+    remove_folder(workspace.home / "results")
     await workspace.reset()
-    project = project_of(workspace, results)
+    project = project_of(workspace)
     found = await find_command(project, sandbox, command)
     if found is None:
         return TestReport(command="", framework="", exit_code=None, ok=False, reason=NO_TESTS)
+    if shutil.which(found.argv[0]) is None:
+        told = f"{found.argv[0]} is not installed: {found.why}, so it is needed."
+        return TestReport(
+            command=found.told_as, framework=found.framework, exit_code=None, ok=False, reason=told
+        )
     try:
         done = await _run(found, project, sandbox, seconds)
         return report_of(found, done, project)
@@ -62,9 +66,10 @@ async def run_tests(
         await workspace.reset()
 
 
-def project_of(workspace: Workspace, results: Path) -> Project:
-    """The part of the workspace that the user named."""
-    origin = workspace.made.origin
+def project_of(workspace: Workspace, results: Path | None = None) -> Project:
+    """The part of the workspace that the user named, and a folder for results beside it."""
+    origin, results = workspace.made.origin, results or workspace.home / "results"
+    results.mkdir(mode=0o700, exist_ok=True)
     return Project(workspace.folder, frozenset(workspace.files), workspace.origin, results, origin.below)
 
 
@@ -78,8 +83,8 @@ async def _run(command: TestCommand, project: Project, sandbox: Sandbox, seconds
     if seconds is not None:
         limits = msgspec.structs.replace(limits, seconds=min(seconds, limits.seconds))
     argv = list(command.argv)
-    if command.framework == "pytest":  # so that a test that hangs is named before all is stopped
-        argv += ["-o", f"faulthandler_timeout={limits.seconds * 0.8:.1f}"]
+    if command.framework == "pytest":  # where a test hangs is told before all is stopped
+        argv += ["-o", f"faulthandler_timeout={limits.seconds / 2:.1f}"]
     return await sandbox.run(
         argv,
         folder=project.tree,
@@ -149,6 +154,8 @@ def _reason(command: TestCommand, done: Executed, counts: Counts | None, trouble
     if done.exit_code:
         if command.framework == "pytest" and done.exit_code == 5:
             return "No test was found."
+        if command.framework == "pytest" and "No module named pytest" in done.stderr:
+            return f"pytest is not installed for {command.argv[0]}: a .venv of the project with it is used."
         return f"The tests ended with exit code {done.exit_code}."
     if counts is None and command.framework in COUNTING:
         return f"{command.framework} ended well but left no results, so that nothing is known to have passed."

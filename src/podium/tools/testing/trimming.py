@@ -18,7 +18,7 @@ def plain(text: str, tree: Path | None = None) -> str:
     """Without colours and control characters, and with paths as the project has them."""
     text = _CONTROL.sub("", _ESCAPE.sub("", text)).replace("\r\n", "\n")
     text = "\n".join(line.rpartition("\r")[2] for line in text.split("\n"))  # a progress bar's last state
-    return text.replace(f"{tree}/", "") if tree else text
+    return text.replace(f"{tree}/", "").replace(str(tree), ".") if tree else text
 
 
 def ends_of(text: str, limit: int) -> str:

@@ -44,6 +44,11 @@ class Git:
         self.dir = folder / "repo.git"
         self._sandbox = sandbox
 
+    @staticmethod
+    def place(home: Path) -> Path:
+        """Where a workspace in `home` keeps its repository."""
+        return home / "git" / "repo.git"
+
     async def run(
         self,
         *args: str,

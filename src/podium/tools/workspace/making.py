@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-import msgspec
-
-from podium.errors import UsageError, WorkspaceError
+from podium.errors import UsageError
 from podium.tools.aside import aside
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.workspace.change import Caps
 from podium.tools.workspace.copying import read_folder
+from podium.tools.workspace.facts import Made, has_facts, read_facts, write_facts
 from podium.tools.workspace.git import Git
 from podium.tools.workspace.history import SUBMODULE, Blob, History, Write
 from podium.tools.workspace.origin import Origin, find_origin
@@ -19,9 +17,7 @@ from podium.tools.workspace.publishing import branch_name
 from podium.tools.workspace.restoring import Restoring, remove_folder
 from podium.tools.workspace.tree import WorkTree
 from podium.tools.workspace.uncommitted import warn_of_uncommitted
-from podium.tools.workspace.workspace import Made, Workspace
-
-FACTS = "workspace.json"
+from podium.tools.workspace.workspace import Workspace
 
 
 async def open_workspace(
@@ -34,11 +30,11 @@ async def open_workspace(
     recorded; `folder` is not looked at again.
     """
     git, caps = Git(sandbox, home / "git"), caps or Caps()
-    if not (home / FACTS).is_file():
+    if not has_facts(home):
         remove_folder(home)
         made = await _make(Path(folder), run_id, git, home, caps)
     else:
-        made = _read_facts(home)
+        made = read_facts(home)
     git.unlock()
     workspace = Workspace(home, made, git, caps)
     await workspace.restore(History(git).pointed("refs/podium/state") or made.base)
@@ -56,11 +52,11 @@ async def _make(folder: Path, run_id: str, git: Git, home: Path, caps: Caps) -> 
     else:
         base, warnings = await _copy(origin, history, home / "tree", caps)
     branch = branch_name(origin, run_id)
-    history.point({f"refs/heads/{branch}": base, "refs/podium/state": base})
+    history.point({f"refs/podium/kept/{base}": base, f"refs/heads/{branch}": base, "refs/podium/state": base})
     if origin.head:
         warnings += await warn_of_uncommitted(origin, branch, git)
     made = Made(run_id=run_id, origin=origin, branch=branch, base=base, warnings=warnings)
-    _write_facts(home, made)
+    write_facts(home, made)
     return made
 
 
@@ -109,22 +105,3 @@ async def _copy(origin: Origin, history: History, tree: Path, caps: Caps) -> tup
         f"{origin.folder} is in no git repository with a commit: a copy is worked on, the result is a patch."
     )
     return base, [told, *warnings]
-
-
-def _write_facts(home: Path, made: Made) -> None:
-    """Last of all: a workspace without its facts was not finished, and is made again."""
-    beside = home / f"{FACTS}.new"
-    with beside.open("wb") as file:
-        file.write(msgspec.json.encode(made))
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(home / FACTS)
-
-
-def _read_facts(home: Path) -> Made:
-    try:
-        return msgspec.json.decode((home / FACTS).read_bytes(), type=Made)
-    except (msgspec.MsgspecError, OSError) as error:
-        raise WorkspaceError(
-            f"The workspace in {home} cannot be read: {error}.", hint="Start the run anew."
-        ) from error

@@ -11,15 +11,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from podium.errors import ChangeRefusedError, WorkspaceError
+from podium.tools.aside import aside
 from podium.tools.tool import bounded
 from podium.tools.workspace.change import Applied, Caps, Change, FileStat, Refusal
 from podium.tools.workspace.checking import checked
+from podium.tools.workspace.facts import Made
 from podium.tools.workspace.git import Git
 from podium.tools.workspace.history import Blob, History, Write
-from podium.tools.workspace.origin import Origin
+from podium.tools.workspace.inheriting import inherit
 from podium.tools.workspace.publishing import publish, refuse_to_publish
 from podium.tools.workspace.restoring import Restoring, blob_name, remove_folder
 from podium.tools.workspace.tree import WorkTree
@@ -29,17 +29,6 @@ MAX_DIFF = 200_000
 MAX_MESSAGE = 5_000
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a workspace from its first moment; kept beside it as JSON."""
-
-    run_id: str
-    origin: Origin
-    branch: str
-    base: str
-    """The commit that it began with."""
-    warnings: list[str] = []
 
 
 class Workspace:
@@ -96,7 +85,9 @@ class Workspace:
     async def commit(self, message: str) -> str:
         """The recorded state as a commit of the branch; its name. What tests wrote is not in it."""
         sha = await self._history.commit(self.state, self.head, _clean(message), int(time.time()))
-        self._history.point({f"refs/heads/{self.branch}": sha, "refs/podium/state": sha})
+        self._history.point(
+            {f"refs/podium/kept/{sha}": sha, f"refs/heads/{self.branch}": sha, "refs/podium/state": sha}
+        )
         self.head = self.state = sha
         await self.publish()
         return sha
@@ -106,8 +97,10 @@ class Workspace:
         return self.state
 
     async def restore(self, sha: str) -> None:
-        """Bring branch and files back to a commit or a snapshot of this run."""
+        """Bring branch and files back to a commit or snapshot of this run, or of one it was forked from."""
         files = await self._history.files(sha) if _SHA.fullmatch(sha) else None
+        if files is None and _SHA.fullmatch(sha):
+            files = await self._inherited(sha)
         if files is None:
             raise WorkspaceError(
                 f"The workspace of this run has no state {sha[:12]}.",
@@ -169,6 +162,14 @@ class Workspace:
         """Nothing is held open; `remove` takes the files away, the branch in the user's repository stays."""
         if remove:
             remove_folder(self.home)
+
+    async def _inherited(self, sha: str) -> dict[str, Blob] | None:
+        """A state of the run that this one is a fork of."""
+        made = await aside(inherit, self.home, self.made, self._git, sha)
+        if made is None:
+            return None
+        self.made, self.base = made, made.base
+        return await self._history.files(sha)
 
     async def _refuse_ignored(self, changes: Sequence[Change], writes: Sequence[Write]) -> None:
         new = [write.path for write in writes if write.data is not None and write.path not in self.files]

@@ -23,6 +23,8 @@ def main() -> None:
     """Read the plan, hang up the folders, drop to the spare user, become the program of the plan."""
     plan: dict[str, Any] = json.loads(sys.argv[1])
     spare = int(plan["spare"])
+    program = os.open(plan["argv"][0], os.O_RDONLY)  # while we may still go where it is
+    os.set_inheritable(program, False)
     kernel.own_mounts()
     trees = [(take(source, spare), os.path.isdir(source)) for source in plan["sources"]]
     kernel.mount_memory(STAGE)
@@ -33,7 +35,7 @@ def main() -> None:
     os.setresgid(spare, spare, spare)
     os.setresuid(spare, spare, spare)
     kernel.control(kernel.NO_NEW_PRIVILEGES)
-    os.execv(plan["argv"][0], plan["argv"])
+    os.execve(program, plan["argv"], os.environ)
 
 
 def take(source: str, spare: int) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections import defaultdict
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(NamedTuple):
     """What a family of processes uses at one moment."""
 
     pids: tuple[int, ...]
@@ -49,13 +49,23 @@ def _look(pid: int) -> tuple[int, int, int] | None:
     return int(fields[1]), int(fields[17]), int(fields[21]) * _PAGE
 
 
+def threads_of_user(user: int) -> int:
+    """How many threads a user has on the whole machine."""
+    total = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (found := _look(int(name))) is not None:
+            with contextlib.suppress(OSError):  # it has just ended
+                total += found[1] if os.stat(f"/proc/{name}").st_uid == user else 0
+    return total
+
+
 def shared_once(usage: Usage) -> int:
     """Bytes in memory with shared pages counted once; slower, so asked only when the sum looks too large."""
     total = 0
     for pid in usage.pids:
         try:
             text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-        except ProcessLookupError:
+        except (ProcessLookupError, FileNotFoundError):  # it has just ended
             continue
         except OSError:  # closed to us, or an older kernel: the plain sum has to do
             return usage.resident
@@ -64,8 +74,14 @@ def shared_once(usage: Usage) -> int:
     return total
 
 
-def kill_all(pids: tuple[int, ...]) -> None:
-    """End these at once; those that have ended already are no matter."""
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, 9)
+def kill_family(root: int) -> None:
+    """End a process and all below it at once. It is stopped first: one that is just being started could
+    otherwise have a child after we looked, which nobody would ever end."""
+    _signal(root, signal.SIGSTOP)
+    for pid in (*family_of(root).pids, root):
+        _signal(pid, signal.SIGKILL)
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended already
+        os.kill(pid, number)
