@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from podium.tools.sandbox.limits import Executed, Limits
@@ -52,6 +52,13 @@ async def attack(
     assert beats > 1, "the host did not answer meanwhile"
     assert running_with(mark) == []
     return done
+
+
+async def until(true: Callable[[], object]) -> None:
+    """Wait for what another process does."""
+    async with asyncio.timeout(30):
+        while not true():  # noqa: ASYNC110 - it has no way to tell us
+            await asyncio.sleep(0.02)
 
 
 def running_with(mark: str) -> list[int]:

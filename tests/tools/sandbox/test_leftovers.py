@@ -6,13 +6,12 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from podium.tools.sandbox.sandbox import Sandbox
-from tests.tools.sandbox.attack import attack, new_mark, running_with
+from tests.tools.sandbox.attack import attack, new_mark, running_with, until
 
 SLEEP = "import time; time.sleep(300)"
 
@@ -38,13 +37,6 @@ async def test_what_a_program_leaves_in_the_background_is_ended(
     done = await attack(sandbox, workspace, program)
     assert (done.exit_code, done.stopped_by) == (3, "")
     assert "done" in done.stdout
-
-
-async def until(true: Callable[[], bool]) -> None:
-    """Wait for what another process does."""
-    async with asyncio.timeout(30):
-        while not true():  # noqa: ASYNC110 - it has no way to tell us
-            await asyncio.sleep(0.02)
 
 
 NOISY = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -44,6 +45,18 @@ async def test_a_program_that_is_not_there_is_a_failed_program(sandbox: Sandbox,
     done = await sandbox.run(["no-such-program"], folder=workspace)
     assert done.exit_code == 127
     assert "no-such-program" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+async def test_git_works_in_the_workspace(sandbox: Sandbox, workspace: Path) -> None:
+    (workspace / "file").write_text("x")
+    command = (
+        "git init -q . && git add -A && git -c user.name=A -c user.email=a@b commit -qm first"
+        " && cp -p file copy && git mv file moved && git log --format=%s && git status --short"
+    )
+    done = await sandbox.run(["sh", "-c", command], folder=workspace)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["first", "R  file -> moved", "?? copy"]
 
 
 async def test_it_starts_in_the_folder_that_was_asked_for(sandbox: Sandbox, workspace: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from podium.tools.sandbox.bare import bare_python
 from podium.tools.sandbox.mounts import Mount, system_mounts
-from podium.tools.sandbox.rlimits import kernel_limits
+from podium.tools.sandbox.rlimits import counts_per_namespace, kernel_limits, limits_of_whole_user
 from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, write_filter
 from podium.tools.sandbox.syscalls import machine
 from podium.tools.sandbox.tier import Job, Launch
@@ -93,7 +93,8 @@ def _binds(mounts: Iterable[Mount]) -> list[str]:
 
 def _limited(job: Job) -> list[str]:
     """The limits are set inside: outside, they would be shared by everything that the user runs."""
-    limits = kernel_limits(job.limits)
+    alone = job.spare is not None or counts_per_namespace()
+    limits = kernel_limits(job.limits) if alone else limits_of_whole_user(job.limits)
     return ["prlimit", *(f"--{name}={soft}:{hard}" for name, (soft, hard) in limits.items()), "--"]
 
 

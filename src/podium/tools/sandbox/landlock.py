@@ -14,9 +14,8 @@ from collections.abc import Mapping
 
 from podium.tools.sandbox.bare import bare_python
 from podium.tools.sandbox.inside import landlock
-from podium.tools.sandbox.inside.family import threads_of_user
 from podium.tools.sandbox.mounts import system_mounts
-from podium.tools.sandbox.rlimits import kernel_limits
+from podium.tools.sandbox.rlimits import kernel_limits, limits_of_whole_user
 from podium.tools.sandbox.seccomp import MODES, OWNERS, SIGNALLING, write_filter
 from podium.tools.sandbox.syscalls import Machine, machine
 from podium.tools.sandbox.tier import Job, Launch
@@ -28,7 +27,6 @@ _FACTS = tuple(
 )
 """What /proc tells of the machine; of other processes a program learns nothing."""
 
-_ROOM = 1_024
 _TRUNCATE_SINCE, _SIGNALS_SINCE = 3, 6
 
 
@@ -62,7 +60,7 @@ def keeper(job: Job, rules: str) -> Launch:
         "spare": job.spare,
         "argv": list(job.argv),
         "start": job.start,
-        "limits": _limits(job),
+        "limits": limits_of_whole_user(job.limits) if job.spare is None else kernel_limits(job.limits),
         "filter": rules,
         "readable": [
             *(mount.source for mount in system_mounts()),
@@ -79,16 +77,6 @@ def keeper(job: Job, rules: str) -> Launch:
 def _environment(job: Job) -> Mapping[str, str]:
     """There is no /tmp of one's own without namespaces, so the variables have to say where it is."""
     return {"HOME": f"{job.scratch}/tmp/home", "TMPDIR": f"{job.scratch}/tmp"}
-
-
-def _limits(job: Job) -> dict[str, tuple[int, int]]:
-    """The kernel counts a user's processes over the whole machine: those that are there are added, and room
-    for what else the user starts meanwhile. The watch still counts exactly."""
-    limits = kernel_limits(job.limits)
-    if job.spare is None:
-        most = threads_of_user(os.getuid()) + max(limits["nproc"][0], _ROOM)
-        limits["nproc"] = (most, most)
-    return limits
 
 
 def _rules(known: Machine, spare: int | None) -> bytes:

@@ -79,7 +79,7 @@ class Sandbox:
                 spare=spare_id(),
             )
             execution = Execution(job, self._tier.launch(job), self.tier)
-            folders = [scratch, folder] if writable else [scratch]
+            folders = [folder, scratch] if writable else [scratch]
             return await execution.finish(stdin, folders, also_writable)
 
 
@@ -96,4 +96,5 @@ def _environment(readable: Sequence[Path]) -> dict[str, str]:
         "TERM": "dumb",
         "PYTHONDONTWRITEBYTECODE": "1",
         "NO_COLOR": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",
     }

@@ -25,8 +25,9 @@ def scratch_folder() -> Generator[Path]:
     """A fresh one, removed at the end whatever a program left in it."""
     folder = Path(tempfile.mkdtemp(prefix="podium-sandbox-"))
     try:
+        folder.chmod(0o711)  # a spare user has to pass; what lies in it is closed to others
         for name in ("tmp", "tmp/home", "shm"):
-            (folder / name).mkdir()
+            (folder / name).mkdir(mode=0o700)
         for name, text in _FILES.items():
             (folder / name).write_text(text, encoding="ascii")
         yield folder
@@ -39,8 +40,16 @@ def _remove(folder: Path) -> None:
     try:
         shutil.rmtree(folder)
     except PermissionError:
-        for path, names, _, descriptor in os.fwalk(folder, onerror=None):
-            del path
+        for _, names, _, holder in os.fwalk(folder):
             for name in names:
-                os.chmod(name, 0o700, dir_fd=descriptor, follow_symlinks=False)
+                _open_up(name, holder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _open_up(name: str, holder: int) -> None:
+    try:
+        place = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY, dir_fd=holder)
+    except OSError:  # a link, which is removed as it is
+        return
+    os.chmod(f"/proc/self/fd/{place}", 0o700)
+    os.close(place)

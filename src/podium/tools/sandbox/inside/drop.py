@@ -8,6 +8,7 @@ nothing is handed over, and nothing has to be given back, not even after a crash
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -41,10 +42,15 @@ def main() -> None:
 def take(source: str, spare: int) -> int:
     """A file or folder as the spare user shall see it: what is its owner's is the spare user's."""
     tree, found = kernel.clone_tree(source), os.stat(source)
-    users = kernel.user_namespace(exchange(found.st_uid, spare), exchange(found.st_gid, spare))
-    kernel.map_owners(tree, users)
-    os.close(users)
+    kernel.map_owners(tree, exchanged(found.st_uid, found.st_gid, spare))
     return tree
+
+
+@functools.cache
+def exchanged(user: int, group: int, spare: int) -> int:
+    """A user namespace in which an owner and the spare user have changed places. It takes a process to make
+    one, and most folders have the same owner."""
+    return kernel.user_namespace(exchange(user, spare), exchange(group, spare))
 
 
 def hang_up(tree: int, place: str, *, is_folder: bool) -> None:
