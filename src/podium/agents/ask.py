@@ -55,6 +55,8 @@ class Run(EngineRun):
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
         self._taking = Taking(self.models.settings.cache_size) if config.get("cache") else None
+        self._systems: dict[int, tuple[Agent, str]] = {}
+        self._names: dict[int, tuple[Agent, list[str]]] = {}
         self._asked: set[str] = set()
         """Names and roles of all agents that were asked so far."""
 
@@ -105,10 +107,24 @@ class Run(EngineRun):
             key=key,
             returns=returns,
             kind="ask",
-            about=question.about(self.models.name_for(agent, self.config)),
+            about=question.about(self.names_for(agent)[0]),
             by_fingerprint=True,
             timeout=timeout,
         )
+
+    def system_of(self, agent: Agent, effect: Effect) -> str:
+        """The system prompt as it may be sent. Agents are few, so it is looked through once for each."""
+        known = self._systems.get(id(agent))
+        if known is None or known[0] is not agent:
+            known = self._systems[id(agent)] = agent, redacted(effect, agent.system)
+        return known[1]
+
+    def names_for(self, agent: Agent) -> list[str]:
+        """The models that an agent may be answered by, in their order."""
+        known = self._names.get(id(agent))
+        if known is None or known[0] is not agent:
+            known = self._names[id(agent)] = agent, self.models.names_for(agent, self.config)
+        return known[1]
 
     def returned(self) -> None:
         """A model that was meant for somebody who never spoke was most likely a slip of the pen. A run that
@@ -167,7 +183,7 @@ class _Asking:
     def _names(self, edited: Mapping[str, str]) -> list[str]:
         if edited.get("model"):
             return [edited["model"]]
-        return self._run.models.names_for(self._question.agent, self._run.config)
+        return self._run.names_for(self._question.agent)
 
     def _call(self, effect: Effect, prompt: str) -> Call:
         run, question, agent = self._run, self._question, self._question.agent
@@ -178,7 +194,7 @@ class _Asking:
             agent=agent.name,
             role=agent.role,
             task=question.task,
-            system=redacted(effect, agent.system),
+            system=run.system_of(agent, effect),
             prompt=prompt,
             schema=question.schema,
             temperature=agent.temperature,

@@ -145,7 +145,7 @@ class Calling:
         """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
         when it is our turn, because another call may have been refused meanwhile."""
         effect, worst = self._effect, self.model.worst_case(call)
-        tokens = estimate(call, "").input_tokens + call.max_tokens
+        tokens = 0 if pace is None else estimate(call, "").input_tokens + call.max_tokens
         while True:
             if pace is not None and (wait := pace.held()) > 0:
                 await effect.backoff(wait)

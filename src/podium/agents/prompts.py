@@ -38,7 +38,8 @@ class Template:
     def render(self, variables: Mapping[str, Any]) -> str:
         """The prompt with its variables filled in."""
         try:
-            return self._compiled.render(variables).strip()
+            context = self._compiled.new_context({**self._compiled.globals, **variables}, shared=True)
+            return "".join(self._compiled.root_render_func(context)).strip()
         except jinja2.UndefinedError as error:
             given = ", ".join(sorted(variables)) or "none"
             raise UsageError(

@@ -200,7 +200,8 @@ class Ledger:
         self.spent += actual
         if self._waiting:
             self._pump()
-        return any(spent[kind] > reservation.amount[kind] for kind in (0, 1, 2))
+        usd, tokens, calls = reservation.amount
+        return spent[0] > usd or spent[1] > tokens or spent[2] > calls
 
     def spend(self, scopes: tuple[Scope, ...], charge: Charge) -> None:
         """Count something that was spent without a reservation, or in an earlier life of the run."""

@@ -32,7 +32,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True):
             EVENT_TYPES[declared] = cls
 
 
-class Charge(msgspec.Struct, frozen=True, omit_defaults=True):
+class Charge(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """An amount of everything that a budget can limit."""
 
     usd: float = 0.0

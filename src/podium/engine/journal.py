@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.events import EventData
-from podium.engine.log import Lease, Row, RunUpdate, Store
+from podium.engine.log import Lease, RunUpdate, Store
 from podium.engine.redact import Redact
 from podium.errors import FencedError
 
@@ -36,7 +36,7 @@ class Journal:
         now = time.time_ns() // 1000
         if now > self._time_us:
             self._time_us = now
-        self.store.append(self.lease, Row._make((seq, self._time_us, path, event_type, data)))
+        self.store.append(self.lease, (seq, self._time_us, path, event_type, data))
         return seq
 
     def update(self, **changes: object) -> None:

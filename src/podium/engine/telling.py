@@ -25,7 +25,8 @@ def check_namespace(data: EventData) -> None:
 def tell(core: Core, data: EventData) -> None:
     """Append an event at the current branch, unless an earlier life of the run has told it."""
     branch = core.enter()
-    known = core.memo.emitted.get((branch.path, data.type))
+    emitted = core.memo.emitted
+    known = emitted.get((branch.path, data.type)) if emitted else None
     if known and not branch.stale_before:
         known.popleft()
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -68,7 +68,7 @@ def find(
     cut off at its longest (not `whole`) nothing is guessed. `check` may find fault with what fits."""
     read = codec.reader(returns)
     problems: list[tuple[bool, int, str]] = []
-    for candidate in (*_very_long(text), *_candidates(text[:_LONGEST], whole)):
+    for candidate in chain(_very_long(text), _candidates(text[:_LONGEST], whole)):
         try:
             value = read(candidate)
             data = codec.encode(codec.decode(candidate))

@@ -14,7 +14,7 @@ import sqlite3
 import time
 from typing import Any
 
-from podium.engine.log import Row, RunUpdate
+from podium.engine.log import RunUpdate, Written
 from podium.errors import FencedError, PodiumError, StoreError
 from podium.stores.sqlite.batch import ROW_WIDTH, Batch, Blob, Key, Notes, SqliteLease, merge
 from podium.stores.sqlite.watch import Watch
@@ -78,7 +78,7 @@ class Commits:
 
     # ── queueing; `lease` is always a `SqliteLease`, as `acquire` made it ──
 
-    def append(self, lease: Any, row: Row) -> None:
+    def append(self, lease: Any, row: Written) -> None:
         """Queue a row. A lease that is done for takes no more: its next commit says why."""
         if lease.failure is not None:
             return

@@ -61,8 +61,7 @@ async def _ask(
     last = not tree.tools or len(results) >= MAX_TOOL_CALLS
 
     def check(answer: ExecutorOutput) -> str:
-        final = answer.model_copy(update={"actions": []}) if last else answer
-        return executor_problem(node, final)
+        return executor_problem(node, answer, last=last)
 
     context = executor_context(node, tree.deliverable, notes.text, children, tree.tools_shown, results)
     return await tree.run.ask(executor, "execute", returns=ExecutorOutput, check=check, **context)
@@ -76,7 +75,7 @@ async def _use(tree: Tree, node: Node, action: Action) -> dict[str, Any]:
     tree.run.emit(
         events.ToolCallResult(
             node_id=node.id, tool_name=name, ok=result.ok, summary=snippet(unfenced(result.text), TOLD),
-            error=result.error,
+            error=unfenced(result.error),
         )
     )  # fmt: skip
     return {"toolName": name, "args": args, "ok": result.ok, "text": result.text, "error": result.error}

@@ -179,9 +179,10 @@ def missing_document(node: Node, answer: Answer) -> str:
     )
 
 
-def executor_problem(node: Node, answer: ExecutorOutput) -> str:
-    """What is wrong with a leaf's answer beyond its shape; one that still wants tools is not its last."""
-    return "" if answer.tool_calls else missing_document(node, answer)
+def executor_problem(node: Node, answer: ExecutorOutput, *, last: bool = False) -> str:
+    """What is wrong with a leaf's answer beyond its shape; one that still wants tools, and may have them, is
+    not its last."""
+    return "" if answer.tool_calls and not last else missing_document(node, answer)
 
 
 def aggregator_problem(node: Node, children: Sequence[Returned], answer: AggregatorOutput) -> str:
