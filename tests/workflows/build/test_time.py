@@ -98,3 +98,32 @@ async def test_time_used_is_told_by_phase(store: Store, tmp_path: Path) -> None:
     assert list(used) == ["planning", "execution", "verification", "total"]
     assert used["total"] == pytest.approx(sum(used[key] for key in list(used)[:3]), abs=0.01)
     assert 0 < used["total"] <= made.duration_s + 0.01
+
+
+async def test_a_plan_is_not_revised_when_planning_has_used_its_share(store: Store, tmp_path: Path) -> None:
+    """Planning has a tenth: six seconds of a minute. The plan takes seven, and is rejected."""
+
+    async def slowly(call: podium.Call) -> None:
+        await asyncio.sleep(7)
+
+    team = Team({"plan": slowly, "verify_plan": scored(69, "too vague")})
+    made = await make(store, team, repository(tmp_path / "project"), budget=podium.Budget(seconds=60))
+    assert (made.status, made.stop_reason) == ("partial", "time")
+    assert (made.output["state"]["status"], team.tasks) == ("time_expired", ["plan", "verify_plan"])
+    assert made.duration_s < 50, "the rest of the minute is not waited for"
+    ended = await go_on(store, made.run_id, Team(), MORE)
+    assert ended.status == "completed"
+
+
+async def test_a_fix_cycle_takes_at_most_30_percent_of_its_step_and_the_next_may_still_help(
+    store: Store, tmp_path: Path
+) -> None:
+    """Seven seconds of twenty-four, which is half of the execution time of a minute."""
+    team = Team({"code": [coded("wrong"), None], "fix": [never, None]})
+    made = await make(store, team, repository(tmp_path / "project"), budget=podium.Budget(seconds=60))
+    assert team.tasks.count("fix") >= 2
+    told = await Told.of(store, made.run_id)
+    assert [one["payload"]["cycle"] for one in told.of_type("message", type="CODE_FIX_REQUEST")][:2] == [1, 2]
+    if made.status == "partial":  # a busy machine had no time left for the rest
+        made = await go_on(store, made.run_id, team, MORE)
+    assert made.status == "completed"

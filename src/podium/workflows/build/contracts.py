@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from podium.report.words import one_line
 from podium.workflows.build.state import Complexity
 
 Severity = Literal["low", "medium", "high", "critical"]
@@ -13,6 +14,16 @@ Severity = Literal["low", "medium", "high", "critical"]
 
 def lowered(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
+
+
+def flattened(text: str) -> str:
+    return one_line(text, LONGEST)
+
+
+LONGEST = 2_000
+Line = Annotated[str, AfterValidator(flattened)]
+"""What a model says about something: on one line and not endless, so that it cannot pose as a part of the
+prompt in which another one reads it."""
 
 
 class Reply(BaseModel):
@@ -27,17 +38,17 @@ class Reply(BaseModel):
 class PlannedStep(Reply):
     """One step. Its number is its place in the plan."""
 
-    description: str
+    description: Line
     complexity: Annotated[Complexity, BeforeValidator(lowered)] = "medium"
     depends_on: list[int | str] = Field(default=[], description="Numbers of earlier steps that it needs.")
-    files: list[str] = Field(
+    files: list[Line] = Field(
         default=[], description="Files or folders that it may change besides tests; empty if not known yet."
     )
-    evidence: str = Field(default="", description="How one will see that the step is done.")
+    evidence: Line = Field(default="", description="How one will see that the step is done.")
 
 
 class Plan(Reply):
-    analysis: str = ""
+    analysis: Line = ""
     steps: list[PlannedStep]
 
 
@@ -72,10 +83,10 @@ class Code(Reply):
     """A change; or a wish to see more first; or `blocked` with the reason."""
 
     status: Annotated[Literal["done", "blocked"], BeforeValidator(lowered)] = "done"
-    summary: str = ""
+    summary: Line = ""
     changes: list[Change] = []
-    evidence: str = ""
-    blocked_reason: str = ""
+    evidence: Line = ""
+    blocked_reason: Line = ""
     requests: list[LookUp] = []
 
 
@@ -84,22 +95,22 @@ class Code(Reply):
 
 class ReviewFinding(Reply):
     severity: Annotated[Severity, BeforeValidator(lowered)]
-    description: str
-    kind: str = "bug"
-    file: str = ""
-    suggestion: str = ""
+    description: Line
+    kind: Line = "bug"
+    file: Line = ""
+    suggestion: Line = ""
 
 
 class Review(Reply):
     """What the tester sees beyond the tests' own result."""
 
-    summary: str = ""
+    summary: Line = ""
     findings: list[ReviewFinding] = []
-    edge_cases: list[str] = []
+    edge_cases: list[Line] = []
 
 
 class FixPlan(Reply):
-    diagnosis: str = ""
+    diagnosis: Line = ""
     instructions: list[str]
     files: list[str] = []
 
@@ -110,14 +121,14 @@ class FixPlan(Reply):
 class Verification(Reply):
     verified: bool
     score: Annotated[float, Field(ge=0, le=100)]
-    issues: list[str] = []
+    issues: list[Line] = []
     recommendation: Annotated[Literal["continue", "fix", "replan", "abort"], BeforeValidator(lowered)] = (
         "continue"
     )
-    reason: str = ""
+    reason: Line = ""
 
 
 class CodeVerification(Verification):
-    critical_security: list[str] = Field(
+    critical_security: list[Line] = Field(
         default=[], description="Security findings so bad that the change must not be kept."
     )

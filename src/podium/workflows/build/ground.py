@@ -62,7 +62,7 @@ class Delivered(msgspec.Struct, frozen=True):
     commits: list[str]
     """The oldest first."""
     stat: dict[str, Any]
-    patch: str
+    patch: bytes
     """The whole difference from the base; never cut."""
     where: str = ""
     """The repository that holds the branch; empty: there is only the patch."""

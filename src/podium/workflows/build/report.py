@@ -81,10 +81,8 @@ def deliverable_of(data: dict[str, Any]) -> str:
     plan = state["currentPlan"]
     steps: list[dict[str, Any]] = plan["steps"] if plan else []
     done = sum(step["status"] == "completed" for step in steps)
-    lines = [
-        f"**{words.get(state['status'], 'The work is under way.')}** {stat_words(data['diff_stat'])}.",
-        "",
-    ]
+    going = "It was stopped before the goal was met." if data["diff_stat"] else "The work is under way."
+    lines = [f"**{words.get(state['status'], going)}** {stat_words(data['diff_stat'])}.", ""]
     lines += [f"- {SIGNS[step['status']]} {cell(step['description'], 200)}{_why(step)}" for step in steps]
     lines += ["", f"{done} of {count(len(steps), 'step')} done. {_tests(suite)}"]
     lines += ["", *_files(data["diff_stat"])]

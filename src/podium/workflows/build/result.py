@@ -44,7 +44,7 @@ async def hand_over(build: Build, status: Status, reason: str = "", *, at: str =
     tests = await run.artifact(TESTS, to_markdown(build.state), "text/markdown")
     finished = events.Finished(
         branch=delivered.branch, head=delivered.head, diff_stat=delivered.stat, patch=patch.id,
-        tests=tests.id, where=delivered.where, diff=delivered.patch[:SHOWN_DIFF],
+        tests=tests.id, where=delivered.where, diff=text_of(delivered)[:SHOWN_DIFF],
     )  # fmt: skip
     build.state.tell(finished)
     report = await run.artifact(REPORT, await _page(build, status, reason, delivered), "text/html")
@@ -71,6 +71,11 @@ def output_of(build: Build, delivered: Delivered | None) -> dict[str, Any]:
     }
 
 
+def text_of(delivered: Delivered) -> str:
+    """The patch for people; the artifact holds it byte for byte."""
+    return delivered.patch.decode("utf-8", "replace")
+
+
 async def _page(build: Build, status: str, reason: str, delivered: Delivered) -> str:
     run = build.run
 
@@ -89,4 +94,4 @@ async def _page(build: Build, status: str, reason: str, delivered: Delivered) ->
         summary=summary_of(build.state), warnings=list(build.warnings), usage=spent.usage,
         budget=spent.budget, options=run.options,
     )  # fmt: skip
-    return to_html(facts, sections_of(build.state, patch=delivered.patch))
+    return to_html(facts, sections_of(build.state, patch=text_of(delivered)))

@@ -34,7 +34,7 @@ MAP_TOKENS = 6_000
 SHOWN_FILE = 40_000
 SHOWN_FILES = 12
 """How much of the files that a step names is shown at once."""
-NOTHING_YET = "nothing found yet; pytest, npm, go, cargo and make are looked for at each run"
+NOTHING_YET = "none found yet (pytest, npm, go, cargo, make)"
 
 
 @asynccontextmanager
@@ -116,7 +116,7 @@ class Site:
             head=workspace.head,
             commits=await workspace.commits(),
             stat=stat_data(stats),
-            patch=patch.decode("utf-8", "surrogateescape"),
+            patch=patch,
             where=str(workspace.origin) if workspace.is_published else "",
         )
 
