@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -14,8 +15,21 @@ import pytest
 
 import podium
 from podium.engine.log import Store
+from podium.settings import Settings
+from podium.settings.sandbox import SandboxOptions
 from podium.stores import open_store
-from tests.workflows.build.team import CHECK, GOAL, WORKFLOW, Team, git, go_on, make, repository, steps_of
+from tests.workflows.build.team import (
+    CHECK,
+    GOAL,
+    WORKFLOW,
+    Team,
+    git,
+    go_on,
+    make,
+    modified,
+    repository,
+    steps_of,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -91,3 +105,49 @@ async def test_a_run_whose_answer_is_awaited_goes_on_in_another_process(store: S
     await podium.answer(made.run_id, "approve", store=store)
     ended = await go_on(store, made.run_id, Team())
     assert (ended.status, steps_of(ended)["step-2"]["status"]) == ("completed", "completed")
+
+
+async def test_a_sandbox_that_vanishes_between_two_steps_is_a_refusal_and_no_run_without_one(
+    store: Store, tmp_path: Path
+) -> None:
+    folder = repository(tmp_path / "project")
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        pytest.skip("bubblewrap is not installed")
+    own = tmp_path / "bwrap"
+    shutil.copy(bubblewrap, own)
+    chosen = Settings(sandbox=SandboxOptions(tier="bubblewrap", bubblewrap=str(own)))
+
+    def vanish(call: podium.Call) -> Any:
+        if "# Step 2" in call.prompt:
+            own.unlink()
+
+    options = {"workspace": str(folder), "test_command": CHECK}
+    made = await podium.run(
+        WORKFLOW, GOAL, model=Team({"code": vanish}), store=store, options=options, settings=chosen
+    )
+    assert (made.status, "is not there any more" in made.error) == ("failed", True)
+    assert "--allow-unsandboxed" not in made.hint
+    assert len(made.output["commits"]) == 1
+    shutil.copy(bubblewrap, own)
+    handle = await podium.resume(made.run_id, workflow=WORKFLOW, model=Team(), store=store, settings=chosen)
+    ended = await handle.result()
+    assert ended.status == "completed"
+
+
+async def test_a_fork_goes_its_own_way_on_a_branch_of_its_own(store: Store, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "project")
+    made = await make(store, Team(), folder)
+    other = modified("right", "in the fork's words")
+    handle = await podium.fork(
+        made.run_id,
+        "iteration/step[step-2]/attempt/code",
+        reply=other,
+        workflow=WORKFLOW,
+        model=Team(),
+        store=store,
+    )
+    forked = await handle.result()
+    assert (forked.status, forked.output["branch"]) == ("completed", f"podium/{forked.run_id}")
+    assert git(folder, "show", f"podium/{made.run_id}:answer.txt") == "right"
+    assert git(folder, "show", f"podium/{forked.run_id}:answer.txt") == "right in the fork's words"

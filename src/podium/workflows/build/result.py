@@ -35,11 +35,16 @@ class Spent(msgspec.Struct, frozen=True):
 
 async def hand_over(build: Build, status: Status, reason: str = "", *, at: str = "") -> dict[str, Any]:
     """End the orchestration in this state, and leave everything that a person needs: what was committed, or
-    the workspace `at` another state."""
+    the workspace `at` another state. What is kept back for the end may be used for it."""
+    async with build.run.closing():
+        return await _handed_over(build, status, reason, at or build.snapshot)
+
+
+async def _handed_over(build: Build, status: Status, reason: str, at: str) -> dict[str, Any]:
     run = build.run
     if status != build.state.state.status:
         await build.phase(status, reason or status)
-    delivered = await run.step("deliver", build.ground.deliver, at or build.snapshot, returns=Delivered)
+    delivered = await run.step("deliver", build.ground.deliver, at, returns=Delivered)
     patch = await run.artifact(PATCH, delivered.patch, "text/x-diff")
     tests = await run.artifact(TESTS, to_markdown(build.state), "text/markdown")
     finished = events.Finished(
@@ -60,7 +65,7 @@ def output_of(build: Build, delivered: Delivered | None) -> dict[str, Any]:
     shas = list(messages) if delivered is None else delivered.commits
     return {
         "state": state.state.shown(),
-        "branch": opened.branch if opened else "",
+        "branch": delivered.branch if delivered is not None else opened.branch if opened else "",
         "commits": [{"sha": sha, "message": messages.get(sha, "")} for sha in shas],
         "diff_stat": {} if delivered is None else delivered.stat,
         "tests": None if tests is None else tests.shown(),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -61,8 +61,10 @@ class Site:
             allowed = self._allow_unsandboxed
             self._sandbox = await open_sandbox(self._run.settings, allow_unsandboxed=allowed)
             home = home_of(self._run)
-            folder = Path(self._folder) if self._folder else fresh_folder(home)
-            self._workspace = await open_workspace(folder, self._run.id, self._sandbox, home=home)
+            with ExitStack() as stack:
+                empty = "" if self._folder else stack.enter_context(TemporaryDirectory(prefix="podium-"))
+                folder = self._folder or empty
+                self._workspace = await open_workspace(folder, self._run.id, self._sandbox, home=home)
         return self._workspace, self._sandbox
 
     async def _at(self, snapshot: str) -> Workspace:
@@ -80,7 +82,7 @@ class Site:
         results.mkdir(mode=0o700, exist_ok=True)
         project = project_of(workspace, results)
         found = await find_command(project, sandbox, self._test_command)
-        warnings = [text for text in workspace.warnings if self._folder or "no git repository" not in text]
+        warnings = list(workspace.warnings) if self._folder else []  # a new folder holds no surprises
         return Started(
             branch=workspace.branch,
             base=workspace.base,
@@ -194,11 +196,3 @@ def home_of(run: Run) -> Path:
     data = Path(platformdirs.user_data_dir("podium", appauthor=False))
     beside = Path(url.removeprefix("sqlite:///")).parent if url.startswith("sqlite:///") else data
     return beside / "workspaces" / run.id
-
-
-def fresh_folder(home: Path) -> Path:
-    """An empty folder to begin with, where the user named none."""
-    folder = home.with_name(f"{home.name}.fresh")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
