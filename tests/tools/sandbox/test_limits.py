@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
+from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.limits import Limits
 from podium.tools.sandbox.sandbox import Sandbox
-from tests.tools.sandbox.attack import attack
+from tests.tools.sandbox.attack import attack, until
 
 MB = 1_000_000
 
@@ -141,6 +144,41 @@ async def test_two_gigabytes_of_small_files_are_stopped(
     )
     shutil.rmtree(workspace)
     assert done.stopped_by == "workspace"
+
+
+async def test_without_its_watch_a_program_does_not_go_on(sandbox: Sandbox, workspace: Path) -> None:
+    """The watch is ended by somebody else; a program that nobody looks at is not let run."""
+    running = asyncio.ensure_future(attack(sandbox, workspace, "import time; time.sleep(300)"))
+    await until(watches)
+    for pid in watches():
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(SandboxUnavailableError, match="watch over a program ended"):
+        await running
+
+
+def watches() -> list[int]:
+    """The watches that this process has started."""
+    return [
+        int(folder.name)
+        for folder in Path("/proc").glob("[0-9]*")
+        if f" {os.getpid()} " in parent_of(folder) and b"inside.watch" in (folder / "cmdline").read_bytes()
+    ]
+
+
+def parent_of(folder: Path) -> str:
+    try:
+        return f" {(folder / 'stat').read_text().rsplit(')', 1)[1].split()[1]} "
+    except OSError:  # it has just ended
+        return ""
+
+
+async def test_a_relative_folder_is_watched_too(
+    sandbox: Sandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace.parent)
+    limits = Limits(seconds=60, processes=40)
+    done = await attack(sandbox, Path("workspace"), FORKS.format(count=62), limits=limits)
+    assert done.stopped_by == "processes"
 
 
 async def test_a_file_cannot_grow_past_its_limit(sandbox: Sandbox, workspace: Path) -> None:

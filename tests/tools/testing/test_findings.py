@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podium.tools.repository.symbols import symbols_of
 from podium.tools.testing.changed import ChangedFile
 from podium.tools.testing.finding import Finding
 from podium.tools.testing.inspecting import findings, inspect_change
@@ -266,3 +267,23 @@ async def test_a_cheating_coder_in_a_real_workspace(workspace: Workspace) -> Non
     ]
     assert told[1].line == 3
     assert await inspect_change(workspace, workspace.state) == []
+
+
+DEEP = "def test_x():\n    assert " + "+".join(["x"] * 9_000) + " == 7\n"
+WIDE = 'it("a", () => { if (n === 5) ' * 12_000
+OPEN = "#[test] fn x" * 30_000
+QUOTES = "if x == '" * 40_000
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("test_a.py", DEEP), ("a.py", "x = " + "(" * 5_000), ("a.py", "x = " + "-" * 50_000 + "1"),
+        ("a.py", "x = f(" + "[" * 90 + "]" * 90 + ")"), ("a.test.js", WIDE), ("a.js", WIDE), ("a.rs", OPEN),
+        ("a.go", QUOTES), ("a.js", QUOTES), ("a.go", "func TestX(t *testing.T) {\n" * 15_000),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_made_to_choke_a_reader_does_not(path: str, text: str) -> None:
+    """Bounded work: the time-out of the suite would end it otherwise."""
+    found(ChangedFile(path, "", text), tests=[(path, text), ("test_b.py", TEST)])
+    symbols_of(path, text)

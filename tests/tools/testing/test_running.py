@@ -152,6 +152,31 @@ async def test_a_forged_result_does_not_hide_a_failure(
     assert "root:" not in refused.output + refused.reason
 
 
+async def test_tests_reach_neither_repository(opened: Opener, user: UserRepository, sandbox: Sandbox) -> None:
+    """Not the user's files, and not the private repository that says what was recorded."""
+    user.write("test_it.py", "def test_it():\n    pass\n")
+    user.commit("First")
+    workspace = await opened(user.folder)
+    private = workspace.home / "git" / "repo.git"
+    secret, theirs = user.write("secret.txt", "mine\n"), user.folder / ".git" / "HEAD"
+    attack = f"""
+import pathlib, pytest
+
+@pytest.mark.parametrize("path", {[str(path) for path in (secret, theirs, private / "HEAD")]})
+def test_it(path):
+    with pytest.raises(OSError):
+        pathlib.Path(path).read_bytes()
+    with pytest.raises(OSError):
+        pathlib.Path(path).write_text("evil")
+"""
+    await workspace.apply([modify("test_it.py", content=attack)])
+    before = user.fingerprint()
+    report = await run_tests(workspace, sandbox)
+    assert (report.ok, report.passed) == (True, 3), report.output
+    assert user.fingerprint() == before
+    assert (private / "HEAD").read_text().startswith("ref: ")
+
+
 async def test_the_users_own_command_is_run_by_a_shell(
     opened: Opener, user: UserRepository, sandbox: Sandbox
 ) -> None:

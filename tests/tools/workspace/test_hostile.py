@@ -211,7 +211,7 @@ async def test_alternates_that_lead_astray_do_no_harm(
 ) -> None:
     info = user.folder / ".git" / "objects" / "info"
     (info / "alternates").write_text(
-        f"{tmp_path / 'nowhere'}\n../objects\n{user.folder / '.git' / 'objects'}\n"
+        f"{tmp_path / 'nowhere'}\n/\n/etc\n../objects\n{user.folder / '.git' / 'objects'}\n"
     )
     workspace = await opened(user.folder)
     assert set(workspace.files) == set(FILES)

@@ -264,11 +264,26 @@ async def test_a_branch_that_the_user_went_on_with_is_left_alone(
     await workspace.commit("One")
     user.git("checkout", "-q", "podium/run1")
     theirs = user.commit("Mine")
+    user.git("checkout", "-q", "main")
     await workspace.apply([create("b.py")])
     await workspace.commit("Two")
     assert user.git("rev-parse", "podium/run1").strip() == theirs
     assert "was changed by somebody else" in workspace.warnings[-1]
     assert b"b.py" in await workspace.patch()
+
+
+async def test_a_branch_that_is_checked_out_does_not_move(workspace: Workspace, user: UserRepository) -> None:
+    await workspace.apply([create("a.py")])
+    first = await workspace.commit("One")
+    user.git("checkout", "-q", "podium/run1")
+    await workspace.apply([create("b.py")])
+    second = await workspace.commit("Two")
+    assert user.head == first
+    assert user.git("status", "--porcelain") == "", "no file is missing from the user's checkout"
+    assert "is checked out and stays where it is" in workspace.warnings[-1]
+    user.git("checkout", "-q", "main")
+    assert await workspace.publish() == ""
+    assert user.git("rev-parse", "podium/run1").strip() == second
 
 
 async def test_submodules_are_left_empty_and_told(opened: Opener, user: UserRepository) -> None:

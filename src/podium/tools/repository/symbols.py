@@ -58,11 +58,18 @@ def symbols_of(path: str, text: str) -> list[Symbol]:
     """The declarations of a file in their order; empty for what cannot be read."""
     suffix = "." + path.rpartition("/")[2].rpartition(".")[2]
     if suffix in (".py", ".pyi"):
-        tree = parse_python(text)
-        found = list(_python(tree.body, 0)) if tree else []
+        found = _python_symbols(text)
     else:
         found = list(_by_shape(text, _COMPILED.get(suffix, ())))
     return found[:MAX_SYMBOLS]
+
+
+def _python_symbols(text: str) -> list[Symbol]:
+    tree = parse_python(text)
+    try:
+        return list(_python(tree.body, 0)) if tree else []
+    except RecursionError:  # nested deeper than anybody writes by hand
+        return []
 
 
 def _python(body: list[ast.stmt], depth: int) -> Iterator[Symbol]:

@@ -89,8 +89,12 @@ class Execution:
         looking = asyncio.ensure_future(watch.look(process.pid, self._stop))
         try:
             await asyncio.wait(
-                {ended, self._stopped}, timeout=self._job.limits.seconds, return_when=asyncio.FIRST_COMPLETED
+                {ended, self._stopped, looking},
+                timeout=self._job.limits.seconds,
+                return_when=asyncio.FIRST_COMPLETED,
             )
+            if looking.done():
+                looking.result()
             if not ended.done():
                 self._stop("time")
             return not self._stopped.done()

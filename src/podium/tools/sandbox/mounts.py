@@ -15,8 +15,8 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"
 """Programs and libraries, as far as they are there."""
 
 ETC = (
-    "alternatives", "ca-certificates", "crypto-policies", "fonts", "gai.conf", "host.conf", "java",
-    "java-17-openjdk", "java-21-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
+    "alternatives", "ca-certificates", "crypto-policies", "fonts", "gai.conf", "host.conf", "java*",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
     "localtime", "magic", "mime.types", "nsswitch.conf", "os-release", "pki/tls/certs",
     "pki/ca-trust/extracted", "profile", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo",
     "timezone", "xattr.conf",
@@ -38,7 +38,7 @@ class Mount(msgspec.Struct, frozen=True):
 
 def system_mounts() -> list[Mount]:
     """The read-only system. Links such as /bin → usr/bin come out as folders, which no program minds."""
-    etc = [f"/etc/{name}" for name in ETC]
+    etc = [str(path) for name in ETC for path in Path("/etc").glob(name)]
     found = [path for path in (*SYSTEM, *etc) if Path(path).exists()]
     return [Mount(os.path.realpath(path), path) for path in found]
 
@@ -79,6 +79,11 @@ def _refuse_what_is_too_wide(path: str) -> None:
             raise UsageError(
                 _TOO_WIDE.format(path=path, reason=f"it holds {place}"), hint="Name a folder of the project."
             )
+
+
+def anchored(path: Path) -> Path:
+    """The same place wherever one stands: the programs that start and watch a sandbox stand elsewhere."""
+    return Path(os.path.abspath(path.expanduser()))
 
 
 def place_inside(folder: Path, cwd: str) -> str:

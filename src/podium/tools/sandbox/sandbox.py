@@ -9,7 +9,13 @@ from pathlib import Path
 from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.execution import Execution
 from podium.tools.sandbox.limits import Executed, Limits
-from podium.tools.sandbox.mounts import folder_mounts, interpreter_folders, place_inside, search_path
+from podium.tools.sandbox.mounts import (
+    anchored,
+    folder_mounts,
+    interpreter_folders,
+    place_inside,
+    search_path,
+)
 from podium.tools.sandbox.scratch import HOME, scratch_folder
 from podium.tools.sandbox.spare import spare_id
 from podium.tools.sandbox.tier import Job, Tier
@@ -66,6 +72,7 @@ class Sandbox:
             raise ValueError("there is nothing to run")
         if reason := self._tier.check():
             raise SandboxUnavailableError(reason, hint=INSTALL)
+        folder, *also_writable = map(anchored, (folder, *also_writable))
         seen = [*self._readable, *readable]
         mounts = folder_mounts(folder, writable=writable, readable=seen, also_writable=also_writable)
         with scratch_folder() as scratch:

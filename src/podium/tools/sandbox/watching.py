@@ -11,6 +11,7 @@ from typing import cast, get_args
 
 import msgspec
 
+from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.bare import bare_python
 from podium.tools.sandbox.limits import Limits, StoppedBy
 
@@ -39,6 +40,7 @@ class Watch:
             plan,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
             env={},
             cwd="/",
         )
@@ -65,5 +67,10 @@ class Watch:
     async def _said(self) -> StoppedBy:
         assert self._process is not None
         assert self._process.stdout is not None
-        word = (await self._process.stdout.readline()).decode().strip()
+        line = await self._process.stdout.readline()
+        if not line:  # it ended without a word: nobody looks any more, so nothing may go on
+            _, told = await self._process.communicate()
+            reason = (told.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
+            raise SandboxUnavailableError(f"The watch over a program ended: {reason[:200]}.")
+        word = line.decode().strip()
         return cast("StoppedBy", word) if word in get_args(StoppedBy) else ""

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from podium.tools.testing.case import Case, evidence
+
+MAX_BODY = 20_000
+"""Characters of a test that are looked at; one that never closes must not be read again and again."""
+MAX_CASES = 2_000
+MAX_UNCLOSED = 5
 
 _SPACE = re.compile(r"\s+")
 
@@ -22,7 +28,8 @@ _GO_CHECK = re.compile(
     r"\b\w+\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\(.*|\b(?:assert|require|cmp|is|qt)\.\w+\(.*|\bt\.Run\(.*"
 )
 _RUST_TEST = re.compile(
-    r"#\[(?:\w+::)*test(?:\([^\]]*\))?\]((?:\s*#\[[^\]]*\])*)\s*(?:pub )?(?:async )?fn (\w+)[^{]*\{"
+    r"#\[(?:\w+::)*test(?:\([^\]]{0,200}\))?\]((?:\s*#\[[^\]]{0,200}\]){0,10})\s*"
+    r"(?:pub )?(?:async )?fn (\w+)[^{]{0,300}\{"
 )
 _RUST_CHECK = re.compile(
     r"\b(?:debug_)?assert\w*!.*|\bpanic!.*|\.unwrap\(\).*|\.expect\(.*|\?;.*|\bprop_assert.*"
@@ -33,8 +40,7 @@ _RUST_TRIVIAL = re.compile(r"assert!\(\s*true\s*\)|assert_eq!\(\s*([\w\"]+)\s*,\
 def javascript_cases(text: str) -> list[Case]:
     """`it("…")` and `test("…")`, as Jest, Vitest, Mocha and Node have them."""
     found = list[Case]()
-    for match in _JS_TEST.finditer(text):
-        body = _body(text, match.end(), "(", ")", depth=1)
+    for match, body in _tests(text, _JS_TEST, "(", ")"):
         modes = match[2].split(".")
         skipped = match[1].startswith("x") or bool(
             {"skip", "todo", "failing", "fails", "skipIf"} & set(modes)
@@ -47,8 +53,7 @@ def javascript_cases(text: str) -> list[Case]:
 def go_cases(text: str) -> list[Case]:
     """`func TestX(t *testing.T)`."""
     found = list[Case]()
-    for match in _GO_TEST.finditer(text):
-        body = _body(text, match.end(), "{", "}", depth=1)
+    for match, body in _tests(text, _GO_TEST, "{", "}"):
         skipped = bool(re.search(r"\bt\.Skip(?:f|Now)?\(", body))
         found.append(_case(text, match.start(), match[1], list(_checks(body, _GO_CHECK)), skipped))
     return found
@@ -57,8 +62,7 @@ def go_cases(text: str) -> list[Case]:
 def rust_cases(text: str) -> list[Case]:
     """Functions under `#[test]`."""
     found = list[Case]()
-    for match in _RUST_TEST.finditer(text):
-        body = _body(text, match.end(), "{", "}", depth=1)
+    for match, body in _tests(text, _RUST_TEST, "{", "}"):
         checks = [check for check in _checks(body, _RUST_CHECK) if not _RUST_TRIVIAL.search(check)]
         checks += ["should_panic"] if "should_panic" in match[1] else []
         found.append(_case(text, match.start(), match[2], checks, "ignore" in match[1]))
@@ -75,10 +79,23 @@ def _checks(body: str, pattern: re.Pattern[str]) -> Iterator[str]:
         yield _SPACE.sub(" ", match[0]).strip()[:300]
 
 
-def _body(text: str, start: int, opening: str, closing: str, *, depth: int) -> str:
-    """From `start` to the bracket that closes; strings and comments are passed over and comments left out."""
-    at, kept = start, list[str]()
-    while at < len(text) and depth:
+def _tests(
+    text: str, pattern: re.Pattern[str], opening: str, closing: str
+) -> Iterator[tuple[re.Match[str], str]]:
+    """Every test with its body. A file with many bodies that never close is no program: the rest is left."""
+    unclosed = 0
+    for match in islice(pattern.finditer(text), MAX_CASES):
+        body, closed = _body(text, match.end(), opening, closing)
+        unclosed += not closed
+        if unclosed > MAX_UNCLOSED:
+            return
+        yield match, body
+
+
+def _body(text: str, start: int, opening: str, closing: str) -> tuple[str, bool]:
+    """From `start` to the bracket that closes, and whether it does; comments are left out."""
+    at, depth, kept = start, 1, list[str]()
+    while at < len(text) and depth and at - start < MAX_BODY:
         skipped = _TOKEN.match(text, at)
         if skipped:
             kept.append("" if skipped[0].startswith(("//", "/*")) else skipped[0])
@@ -87,7 +104,7 @@ def _body(text: str, start: int, opening: str, closing: str, *, depth: int) -> s
         depth += (text[at] == opening) - (text[at] == closing)
         kept.append(text[at])
         at += 1
-    return "".join(kept)
+    return "".join(kept), depth == 0
 
 
 _TOKEN = re.compile(

@@ -38,7 +38,7 @@ class ChangedFile(msgspec.Struct, frozen=True):
 
 def _added(old: str, new: str) -> list[tuple[int, str]]:
     before, after = old.splitlines(), new.splitlines()
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=len(before) + len(after) > 5_000)
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=len(before) + len(after) > 2_000)
     found = list[tuple[int, str]]()
     for kind, _, _, start, end in matcher.get_opcodes():
         if kind in ("replace", "insert"):

@@ -15,6 +15,8 @@ from podium.tools.workspace.change import Edit
 
 MAX_SHOWN = 1_200
 """Characters of the nearest text that an error quotes."""
+MAX_SAME = 600
+"""Characters that are compared with each candidate."""
 MAX_COMPARED = 200_000
 """Files above this size are not searched for what a block may have meant."""
 
@@ -131,21 +133,19 @@ def _nearest(text: str, search: str) -> str:
 
 
 def _likeliest(lines: list[str], wanted: list[str]) -> int:
-    """Where the lines begin that have most in common with the wanted ones."""
+    """Where the lines begin that have most in common with the wanted ones; a quick look chooses whom to
+    compare closely, because a coder waits for this and so does everybody else."""
     stripped, words = [line.strip() for line in lines], [line.strip() for line in wanted]
-    anchors = {line for line in words if line}
-    best, best_score = 0, -1.0
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2("\n".join(words)[:2_000])
-    candidates = _candidates(stripped, anchors, len(words))
-    for start in candidates:
-        matcher.set_seq1("\n".join(stripped[start : start + len(words)])[:2_000])
-        if matcher.real_quick_ratio() <= best_score or matcher.quick_ratio() <= best_score:
-            continue
-        score = matcher.ratio()
-        if score > best_score:
-            best, best_score = start, score
-    return best
+    matcher.set_seq2("\n".join(words)[:MAX_SAME])
+
+    def likeness(start: int, *, closely: bool) -> float:
+        matcher.set_seq1("\n".join(stripped[start : start + len(words)])[:MAX_SAME])
+        return matcher.ratio() if closely else matcher.quick_ratio()
+
+    starts = _candidates(stripped, {line for line in words if line}, len(words))
+    best = sorted(starts, key=lambda start: likeness(start, closely=False), reverse=True)[:10]
+    return max(best, key=lambda start: likeness(start, closely=True))
 
 
 def _candidates(lines: list[str], anchors: set[str], length: int) -> list[int]:

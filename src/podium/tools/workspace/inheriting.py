@@ -29,8 +29,7 @@ def inherit(home: Path, made: Made, git: Git, sha: str) -> Made | None:
             continue
         _copy_objects(theirs / "objects", git.dir / "objects")
         _copy_shallow(theirs, git.dir)
-        for kind in ("heads", "kept"):
-            _copy_ref(theirs, git.dir, f"refs/podium/{kind}/{sha}")
+        _copy_states(theirs, git.dir)
         ours = msgspec.structs.replace(made, base=facts.base)
         write_facts(home, ours)
         return ours
@@ -56,10 +55,14 @@ def _copy_shallow(source: Path, target: Path) -> None:
         (target / "shallow").write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="ascii")
 
 
-def _copy_ref(source: Path, target: Path, name: str) -> None:
-    for line in _lines(source / name):
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (target / name).write_text(f"{line}\n", encoding="ascii")
+def _copy_states(source: Path, target: Path) -> None:
+    """Every state, and where the branch was then; a fork may go through several of them."""
+    for kind in ("heads", "kept"):
+        place = target / "refs" / "podium" / kind
+        place.mkdir(parents=True, exist_ok=True)
+        for file in (source / "refs" / "podium" / kind).glob("*"):
+            for line in _lines(file):
+                (place / file.name).write_text(f"{line}\n", encoding="ascii")
 
 
 def _lines(file: Path) -> list[str]:

@@ -42,7 +42,7 @@ class Origin(msgspec.Struct, frozen=True):
         found, todo = list[Path](), [Path(self.common_dir) / "objects"]
         while todo and len(found) < MAX_ALTERNATES:
             folder = todo.pop(0)
-            if folder in found or not folder.is_dir():
+            if folder in found or not _holds_objects(folder):
                 continue
             found.append(folder)
             lines = _text(folder / "info" / "alternates").splitlines()
@@ -92,6 +92,11 @@ def _linked(mark: Path) -> tuple[Path, bool]:
     git_dir = (mark.parent / text.removeprefix("gitdir:").strip()).resolve()
     back = _text(git_dir / "gitdir").strip()
     return git_dir, bool(back) and (git_dir / back).resolve() == mark.resolve()
+
+
+def _holds_objects(folder: Path) -> bool:
+    """A list of folders can name any; one that holds no objects need not be shown to git."""
+    return (folder / "pack").is_dir() or (folder / "info").is_dir()
 
 
 def _is_git_dir(folder: Path) -> bool:

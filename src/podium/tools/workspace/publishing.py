@@ -40,6 +40,11 @@ def publish(origin: Origin, branch: str, head: str, ours: set[str], pack: Path) 
     before = read_ref(common, name)
     if before == head:
         return
+    if _is_checked_out(common, name):
+        raise WorkspaceError(
+            f"The branch {branch} is checked out and stays where it is, so that no files change under it.",
+            hint="The result is in the patch.",
+        )
     if before and before not in ours:
         raise WorkspaceError(
             f"The branch {branch} was changed by somebody else and is left as it is.",
@@ -57,6 +62,14 @@ def publish(origin: Origin, branch: str, head: str, ours: set[str], pack: Path) 
             f"The branch {branch} could not be left in {origin.folder}: {reason}.",
             hint="The result is in the patch.",
         ) from error
+
+
+def _is_checked_out(common: Path, name: str) -> bool:
+    """Whether the user works on this branch, here or in a linked work tree."""
+    places = [common / "HEAD", *common.glob("worktrees/*/HEAD")]
+    return any(
+        place.is_file() and place.read_text(errors="replace").strip() == f"ref: {name}" for place in places
+    )
 
 
 def _write_ref(repository: WorkTree, name: str, head: str) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 from podium.errors import WorkspaceError
 from podium.tools.aside import aside
@@ -13,6 +16,12 @@ from podium.tools.workspace.tree import Entry, WorkTree
 
 Marks = dict[str, tuple[tuple[int, ...], str]]
 """Of files that were read before: the mark they had, and the name of their blob."""
+
+
+_LOCKS: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
+"""Of each work tree that this process writes."""
+
+T = TypeVar("T")
 
 
 class Restoring:
@@ -24,10 +33,15 @@ class Restoring:
 
     async def restore(self, files: Mapping[str, Blob]) -> None:
         """Afterwards the tree holds these files and nothing else."""
-        missing = await aside(self._clear, files)
+        missing = await aside(self._alone, self._clear, files)
         sizes = {blob.sha: blob.size for blob in missing.values() if blob.mode != SUBMODULE}
         blobs = await self._history.blobs(sizes)
-        await aside(self._write, missing, blobs)
+        await aside(self._alone, self._write, missing, blobs)
+
+    def _alone(self, work: Callable[..., T], *args: Any) -> T:
+        """A cancelled call leaves its thread behind; the next one waits for it."""
+        with _LOCKS[self._tree.root]:
+            return work(*args)
 
     def _clear(self, files: Mapping[str, Blob]) -> dict[str, Blob]:
         """Remove what does not belong there; what is left to write."""
