@@ -136,7 +136,7 @@ def test_the_first_screen_says_what_was_changed_and_how_to_get_it() -> None:
     text = shown(changed("step-1", "completed"), phase("completed", 20), FINISHED).deliverable(None)
     assert text is not None
     assert "**The goal is met.** 1 file changed, 2 lines added, 0 removed." in text
-    assert "a.py +2 −0 added" in text
+    assert "`a.py` +2 −0 added" in text
     assert "podium artifacts r1 changes.patch | git apply" in text
 
 

@@ -9,7 +9,7 @@ from podium.tools.untrusted import untrusted
 from podium.tools.workspace.workspace import Workspace
 from podium.workflows.build.ground import Inspected
 from podium.workflows.build.policy.answers import hard_coded_answers
-from podium.workflows.build.policy.catching import closes_the_gate, secrets_in
+from podium.workflows.build.policy.catching import closes_the_gate, is_worth_telling, secrets_in
 
 SHOWN_DIFF = 40_000
 
@@ -30,7 +30,7 @@ async def inspect_between(workspace: Workspace, before: str, allowed: list[str])
         tests=[path for path in files if is_test_file(path)],
         has_tests=not any(one.kind == "no_tests" for one in found),
         caught=[*map(_told, closing), *answers],
-        suspected=[_told(one) for one in found if not closes_the_gate(one.kind, one.severity)],
+        suspected=[_told(one) for one in found if is_worth_telling(one.kind, one.severity)],
         security=secrets_in(contents),
     )
 

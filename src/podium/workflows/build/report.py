@@ -10,7 +10,7 @@ from podium.engine.state import RunState
 from podium.report.lines import Line
 from podium.report.markdown import cell
 from podium.report.presentation import Presentation, Section
-from podium.report.words import count, duration
+from podium.report.words import count, duration, one_line
 from podium.workflows.build.diffing import parsed
 from podium.workflows.build.drawing import draw
 from podium.workflows.build.folding import BuildState, as_data
@@ -110,7 +110,8 @@ def _tests(result: dict[str, Any] | None) -> str:
 def _files(stat: dict[str, Any]) -> Iterator[str]:
     files: list[dict[str, Any]] = stat.get("files", [])
     for file in files[:MOST_FILES]:
-        yield f"- {cell(file['path'], 120)} +{file['added']} −{file['removed']} {file['status']}"
+        path = one_line(file["path"], 120).replace("`", "'")
+        yield f"- `{path}` +{file['added']} −{file['removed']} {file['status']}"
     if len(files) > MOST_FILES:
         yield f"- … {len(files) - MOST_FILES} more"
 

@@ -92,7 +92,7 @@ def _step(data: events.StepChanged, build: BuildState) -> Line:
     title = f"{step.label}. {one_line(step.description, 90)}" if step is not None else data.step_id
     indent = 1 + data.depth
     if data.status == "in_progress" and data.fail_reason:
-        return Line(f"{one_line(data.fail_reason, 300)}", "warning", mark="↻", indent=indent + 1)
+        return Line(one_line(data.fail_reason, 120), "warning", mark="↻", indent=indent + 1)
     if data.status in ("failed", "blocked"):
         return Line(f"{title}: {one_line(data.fail_reason or '', 300)}", weight, (data.status,), mark, indent)
     unverified = () if data.verified else ("unverified",)
@@ -101,7 +101,7 @@ def _step(data: events.StepChanged, build: BuildState) -> Line:
 
 def _coded(data: events.Coded, build: BuildState) -> Line:
     output, indent = data.output, _depth(build, data.step_id) + 1
-    if output.caught:
+    if output.status == "refused":  # what a gate refuses is told by the gate
         return Line(f"caught: {one_line('; '.join(output.caught), 300)}", "warning", mark="!", indent=indent)
     what = f"{'fix' if output.cycle else 'code'}: {one_line(output.summary, 80) or 'no words about it'}"
     return Line(what, notes=(count(len(output.files), "file"),), indent=indent)

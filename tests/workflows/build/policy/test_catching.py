@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.workflows.build.policy.answers import hard_coded_answers
-from podium.workflows.build.policy.catching import closes_the_gate, secrets_in
+from podium.workflows.build.policy.catching import closes_the_gate, is_worth_telling, secrets_in
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,7 @@ def test_which_findings_close_the_gate_and_which_are_only_told(
     kind: str, severity: str, closes: bool
 ) -> None:
     assert closes_the_gate(kind, severity) is closes
+    assert is_worth_telling(kind, severity) is (not closes and (kind, severity) != ("outside_step", "minor"))
 
 
 def test_keys_are_critical_by_rule_and_words_about_keys_are_not() -> None:

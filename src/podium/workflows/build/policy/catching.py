@@ -36,6 +36,11 @@ def closes_the_gate(kind: str, severity: str) -> bool:
     return least is not None and SEVERITIES.index(severity) >= SEVERITIES.index(least)
 
 
+def is_worth_telling(kind: str, severity: str) -> bool:
+    """What the supervisor is shown. Every step may change tests, whatever files it names."""
+    return not closes_the_gate(kind, severity) and (kind, severity) != ("outside_step", "minor")
+
+
 def secrets_in(contents: Mapping[str, str]) -> list[str]:
     """Critical by rule: things that nobody may put into a repository."""
     return [
