@@ -168,3 +168,15 @@ async def test_a_goal_below_its_gate_is_an_issue(store: Store, tmp_path: Path) -
     made = await make(store, team, repository(tmp_path / "project"))
     assert [one["level"] for one in made.output["escalations"]] == ["REFOCUS"]
     assert "(REFOCUS)" in team.asked("plan")[1].prompt
+
+
+async def test_a_step_without_evidence_is_not_done_and_a_fix_keeps_that_of_its_change(
+    store: Store, tmp_path: Path
+) -> None:
+    fix = {**modified(), "evidence": ""}
+    team = Team({"code": [coded(evidence=" "), coded("wrong"), None], "fix": fix})
+    made = await make(store, team, repository(tmp_path / "project"))
+    gate = next(one for one in made.output["gates"] if not one["passed"])
+    assert gate["problems"] == ["there is no evidence that the step is done"]
+    assert (made.status, steps_of(made)["step-1"]["attempts"]) == ("completed", 2)
+    assert steps_of(made)["step-1"]["codeOutput"]["evidence"] == "answer.txt holds it"

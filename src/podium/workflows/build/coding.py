@@ -70,9 +70,10 @@ class Written:
 
 async def write(
     build: Build, work: Work, task: str, snapshot: str, cycle: int, shares: tuple[Share, ...],
-    **variables: Any,
+    *, evidence: str = "", **variables: Any,
 ) -> Written:  # fmt: skip
-    """Ask for a change, or for a fix of one, and put it into the workspace."""
+    """Ask for a change, or for a fix of one, and put it into the workspace. A fix that brings no evidence of
+    its own keeps that of the change."""
     kind = "CODE_REQUEST" if task == "code" else "CODE_FIX_REQUEST"
     correlation = build.request(
         kind, work.step.description, work.step, attempt=work.step.attempts, cycle=cycle
@@ -95,7 +96,7 @@ async def write(
     problems = code_problems(has_tests=seen.has_tests, security=seen.security, caught=seen.caught)
     output = CodeOutput(
         status=code.status, summary=code.summary, files=seen.files, tests=seen.tests,
-        evidence=code.evidence, caught=problems, suspected=seen.suspected,
+        evidence=code.evidence or evidence, caught=problems, suspected=seen.suspected,
         attempt=work.step.attempts, cycle=cycle,
     )  # fmt: skip
     build.answer("CODE_RESPONSE", correlation, code.summary, work.step, status="done", files=seen.files)

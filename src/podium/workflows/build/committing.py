@@ -46,7 +46,7 @@ async def committed(build: Build, snapshot: str, message: str) -> str:
 
 def message_of(work: Work, written: Written, outcome: Outcome, *, verified: bool) -> str:
     step, result = work.step, outcome.result
-    evidence = one_line(written.output.evidence or step.evidence, 500)
+    evidence = one_line(written.output.evidence, 500)
     lines = [
         one_line(f"Step {step.label}: {step.description}", SUBJECT),
         "",

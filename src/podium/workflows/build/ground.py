@@ -66,6 +66,8 @@ class Delivered(msgspec.Struct, frozen=True):
     """The whole difference from the base; never cut."""
     where: str = ""
     """The repository that holds the branch; empty: there is only the patch."""
+    warnings: list[str] = []
+    """All that there is to know about the workspace by now."""
 
 
 class Ground(Protocol):

@@ -45,6 +45,9 @@ async def _handed_over(build: Build, status: Status, reason: str, at: str) -> di
     if status != build.state.state.status:
         await build.phase(status, reason or status)
     delivered = await run.step("deliver", build.ground.deliver, at, returns=Delivered)
+    for warning in delivered.warnings:
+        if warning not in build.warnings:
+            build.warn(warning)
     patch = await run.artifact(PATCH, delivered.patch, "text/x-diff")
     tests = await run.artifact(TESTS, to_markdown(build.state), "text/markdown")
     finished = events.Finished(

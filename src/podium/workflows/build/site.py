@@ -20,7 +20,7 @@ from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.testing.detecting import find_command
 from podium.tools.testing.running import project_of, run_tests
 from podium.tools.tool import ToolError
-from podium.tools.untrusted import untrusted
+from podium.tools.untrusted import ROOM, untrusted
 from podium.tools.workspace.change import Change as PlainChange
 from podium.tools.workspace.change import Edit, FileStat
 from podium.tools.workspace.making import open_workspace
@@ -31,9 +31,9 @@ from podium.workflows.build.inspecting import inspect_between
 from podium.workflows.build.testresult import result_of, shown_to_models
 
 MAP_TOKENS = 6_000
-SHOWN_FILE = 40_000
-SHOWN_FILES = 12
-"""How much of the files that a step names is shown at once."""
+SHOWN_FILE, SHOWN_FILES = 24_000, 80_000
+"""Characters of one file that a step names, and of all of them together."""
+SHOWN_LOOK_UP = 12_000
 NOTHING_YET = "none found yet (pytest, npm, go, cargo, make)"
 
 
@@ -120,6 +120,7 @@ class Site:
             stat=stat_data(stats),
             patch=patch,
             where=str(workspace.origin) if workspace.is_published else "",
+            warnings=list(workspace.warnings) if self._folder else [],
         )
 
     # ── what the roles see of it ──
@@ -132,8 +133,12 @@ class Site:
         """Those that are there; a step may well name files that it is to make."""
         repository = Repository(await self._at(snapshot))
         known = set(repository.paths())
-        wanted = [path for path in dict.fromkeys(paths) if path in known][:SHOWN_FILES]
-        return [untrusted(read_text(repository, path), path, SHOWN_FILE) for path in wanted]
+        found: list[str] = []
+        for path in (path for path in dict.fromkeys(paths) if path in known):
+            room = min(SHOWN_FILE, SHOWN_FILES - sum(map(len, found)))
+            if room > ROOM * 2:
+                found.append(untrusted(read_text(repository, path), path, room))
+        return found
 
     async def look_up(self, snapshot: str, wanted: LookUp) -> tuple[bool, str]:
         repository = Repository(await self._at(snapshot))
@@ -145,7 +150,7 @@ class Site:
                 found = await repository.search(wanted.target)
         except ToolError as error:
             return False, f"{wanted.kind} {wanted.target[:200]}: {error}"
-        return True, untrusted(found, f"{wanted.kind} {wanted.target[:200]}", SHOWN_FILE)
+        return True, untrusted(found, f"{wanted.kind} {wanted.target[:200]}", SHOWN_LOOK_UP)
 
     async def inspect(self, before: str, after: str, allowed: list[str]) -> Inspected:
         return await inspect_between(await self._at(after), before, allowed)

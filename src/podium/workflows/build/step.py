@@ -80,7 +80,7 @@ async def _fix(
         await build.phase("executing")
         written = await write(
             build, work, "fix", written.snapshot, cycle, shares,
-            diff=written.seen.diff, tests=outcome.shown, fix_plan=fixing,
+            evidence=written.output.evidence, diff=written.seen.diff, tests=outcome.shown, fix_plan=fixing,
         )  # fmt: skip
         await _verify_code(build, work, written, shares)
         outcome = await run_tests(build, work, written, cycle, shares, findings=outcome.result.findings)
@@ -123,7 +123,7 @@ async def _plan_fix(
 
 async def _verify_step(build: Build, work: Work, written: Written, outcome: Outcome) -> None:
     """The step gate, and the commit. Unverified, a step completes on its passing tests, and says so."""
-    evidence = written.output.evidence or work.step.evidence
+    evidence = written.output.evidence
     critical = outcome.result.critical
     problems = step_problems(tests_pass=outcome.result.ok, evidence=evidence, critical=critical)
     await build.phase("verifying")
