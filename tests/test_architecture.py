@@ -42,6 +42,10 @@ LAZY = {
     ("cli/commands/trace.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.web"): "an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.mcp.connection"): "an extra, and slow to import",
+    ("tools/documents/child.py", "podium.tools.documents.pdf"): "an extra, and slow to import",
+    ("tools/documents/child.py", "podium.tools.documents.html"): "an extra, and slow to import",
+    ("tools/sources/choosing.py", "podium.tools.sources.online"): "an extra, and slow to import",
+    ("tools/sources/retrieving.py", "podium.tools.sources.reading"): "an extra, and slow to import",
     ("models/window.py", "podium.models.prices"): "the tables are read only for models that are in them",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
@@ -53,7 +57,7 @@ LAZY = {
 
 SLOW_TO_IMPORT = (
     "pydantic", "pydantic_ai", "genai_prices", "httpx2", "openai", "anthropic", "jinja2", "fastapi", "mcp",
-    "nh3", "opentelemetry", "httpcore2", "trafilatura", "lxml", "ddgs", "anyio",
+    "nh3", "opentelemetry", "httpcore2", "trafilatura", "lxml", "ddgs", "anyio", "pypdf",
 )  # fmt: skip
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 
@@ -241,10 +245,14 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
         COMMAND.format(arguments=["--help"]),
         COMMAND.format(arguments=["runs"]),
         COMMAND.format(arguments=["brain", "show"]),
+        COMMAND.format(arguments=["corpus", "list"]),
         "from podium.workflows import SHIPPED, presentation_of; [presentation_of(name) for name in SHIPPED]",
     ],
-    ids=["import podium", "podium --help", "podium runs", "podium brain show", "how workflows are shown"],
-)
+    ids=[
+        "import podium", "podium --help", "podium runs", "podium brain show", "podium corpus list",
+        "how workflows are shown",
+    ],
+)  # fmt: skip
 def test_nothing_slow_is_imported_early(code: str, tmp_path: Path) -> None:
     assert sorted(loaded_by(code, tmp_path) & set(SLOW_TO_IMPORT)) == []
 

@@ -46,6 +46,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "trace", "trace:trace", "[RUN]", "The trace of a run for OpenTelemetry: a file, or sent."),
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
     ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
+    ("Look", "corpus", "", "COMMAND", "Folders of documents that research can read: index, search."),
     ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
     ("Steer", "cancel", "cancel:cancel", "RUN", "Stop a run for good."),
     (
@@ -94,6 +95,16 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
             ("export", "brain.files:export", "[FILE]", "Write facts as lines of JSON."),
             ("import", "brain.files:import_", "FILE", "Read facts from lines of JSON."),
             ("embed", "brain.embed:embed", "", "Prepare facts for search by meaning."),
+        ),
+    ),
+    "corpus": (
+        "Folders of documents that research can read, without any network.\n\n"
+        "Markdown, text, HTML and PDF are indexed by their words. The documents stay where they are.",
+        (
+            ("add", "corpus:add", "FOLDER", "Index a folder, or bring its index up to date."),
+            ("list", "corpus:list_", "", "The folders that have an index."),
+            ("search", "corpus:search", "QUERY", "The passages that say most about something."),
+            ("remove", "corpus:remove", "CORPUS", "Forget an index; the documents stay."),
         ),
     ),
 }

@@ -26,9 +26,9 @@ from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duratio
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
-    "BrainOptions", "McpServer", "OtelOptions", "OwnPrice", "ProviderOptions", "SandboxOptions", "Settings",
-    "debug_wanted", "default_store", "nearest", "parse_duration", "parse_size", "provider_keys",
-    "settings_files", "store_url", "user_file", "variable",
+    "BrainOptions", "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions",
+    "SandboxOptions", "Settings", "debug_wanted", "default_store", "nearest", "parse_duration",
+    "parse_size", "provider_keys", "settings_files", "store_url", "user_file", "variable",
 ]  # fmt: skip
 
 FILE_NAME = "podium.toml"
@@ -95,6 +95,19 @@ class BrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `python:FILE.py:function`; empty: facts are found by their words and names."""
 
 
+WebAddress = Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$", max_length=2_000)]
+
+
+class NewsOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where news are looked for: `[news]`."""
+
+    feeds: list[WebAddress] = []
+    """RSS or Atom feeds that are read besides; what speaks of the question is taken from them."""
+    search: WebAddress | Literal[""] | None = None
+    """A search that answers with a feed, with `{query}` where the words go; `""` asks none. Not given:
+    Bing News."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is started with when its own flags do not say otherwise."""
 
@@ -132,6 +145,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
     brain: BrainOptions = BrainOptions()
     """How the facts of projects are found."""
+    news: NewsOptions = NewsOptions()
+    """Feeds for research, and where news are searched."""
     sandbox: SandboxOptions = SandboxOptions()
     """How programs that a model wrote are shut in."""
     files: tuple[str, ...] = ()
@@ -205,6 +220,7 @@ _EXPECTED = {
     "retry_wait": "a duration such as 500ms or 2s",
     "otel": "true, false, or a table with `endpoint` and `content`",
     "brain": "a table with `embedding`",
+    "news": "a table with `feeds`, a list of http(s) addresses, and `search`, one with {query} in it",
     "sandbox": SANDBOX_EXPECTED,
 }
 
@@ -361,6 +377,7 @@ def _hint(key: str) -> str:
         "otel": '[otel]\nendpoint = "http://localhost:4318"',
         "mcp": EXAMPLE,
         "brain": '[brain]\nembedding = "openai:text-embedding-3-small"',
+        "news": '[news]\nfeeds = ["https://example.org/feed.xml"]',
         "sandbox": SANDBOX_EXAMPLE,
         "providers": "[providers.openai]\nrequests_per_minute = 500",
     }

@@ -107,7 +107,7 @@ def _print(
         print_steps(console, state, everything=all_steps, command=every)
     print_costs(console, costs, commands("show", row.run_id, "--json"))
     print_result(console, result.output, shown, commands("show", row.run_id, "--output"))
-    steps = next_steps(state, row.status, commands)
+    steps = next_steps(state, row.status, commands, shown)
     made = made_of(result, shown, commands)
     print_pairs(console, made, [step for step in steps if step[1] != "details"])
 
