@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import podium
-from podium.engine.codec import decode
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.workflows.build.flow import build_with
 from podium.workflows.build.site import open_site
+from tests.workflows import scripted
+from tests.workflows.scripted import Scripted
 
 GOAL = "Write the right answer down"
 CHECK = "sh check.sh"
@@ -26,8 +26,6 @@ TEST = """from pathlib import Path
 def test_answer():
     assert "right" in Path("answer.txt").read_text()  # {note}
 """
-
-Answer = Any | Callable[[podium.Call], Any]
 
 
 def git(folder: Path, *words: str) -> str:
@@ -87,39 +85,13 @@ def scored(score: float, *issues: str, verified: bool | None = None) -> dict[str
     }
 
 
-class Team:
-    """A model that answers by task: `{"code": [first, second], "verify_goal": scored(79)}`.
+class Team(Scripted):
+    """`{"code": [first, second], "verify_goal": scored(79)}`; the rest gets an answer that passes."""
 
-    A list is given one by one, its last entry for ever; an exception is raised; a function is asked; what is
-    not scripted gets a plain answer that passes.
-    """
+    anywhere = "{task}"
 
-    def __init__(self, script: Mapping[str, Answer] | None = None) -> None:
-        self.script = dict(script or {})
-        self.calls: list[podium.Call] = []
-        self._given: Counter[str] = Counter()
-
-    async def __call__(self, call: podium.Call) -> Any:
-        self.calls.append(call)
-        answer: Any = self.script.get(call.task)
-        if isinstance(answer, list):
-            answers = cast("list[Any]", answer)
-            answer = answers[min(self._given[call.task], len(answers) - 1)]
-            self._given[call.task] += 1
-        if callable(answer):
-            answer = answer(call)
-            if hasattr(answer, "__await__"):
-                answer = await answer
-        if isinstance(answer, Exception):
-            raise answer
-        return plain_answer(call) if answer is None else answer
-
-    @property
-    def tasks(self) -> list[str]:
-        return [call.task for call in self.calls]
-
-    def asked(self, task: str) -> list[podium.Call]:
-        return [call for call in self.calls if call.task == task]
+    def plain(self, call: podium.Call) -> Any:
+        return plain_answer(call)
 
 
 def plain_answer(call: podium.Call) -> Any:
@@ -170,22 +142,10 @@ async def go_on(store: Store, run_id: str, team: Team, budget: podium.Budget | N
     return await handle.result()
 
 
-class Told:
-    """The build's own events of a run, in order."""
+class Told(scripted.Told):
+    """The build's own events of a run."""
 
-    def __init__(self, rows: list[tuple[str, dict[str, Any]]]) -> None:
-        self.rows = rows
-
-    @classmethod
-    async def of(cls, store: Store, run_id: str) -> Told:
-        rows = await store.read(run_id)
-        return cls([(row.type[6:], decode(row.data)) for row in rows if row.type.startswith("build.")])
-
-    def of_type(self, kind: str, **fields: Any) -> list[dict[str, Any]]:
-        return [
-            data for name, data in self.rows
-            if name == kind and all(data.get(key) == value for key, value in fields.items())
-        ]  # fmt: skip
+    namespace = "build"
 
     def messages(self) -> list[str]:
         return [data["type"] for data in self.of_type("message")]

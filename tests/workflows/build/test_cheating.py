@@ -86,7 +86,7 @@ async def test_a_program_catches_it_although_the_supervisor_likes_it(
     assert gate["problems"]
     caught = [one["what"] for one in made.output["caught"] if one["refused"]]
     assert caught == gate["problems"]
-    assert caught[0] in team.asked("code")[1].prompt, "the coder is told"
+    assert caught[0] in team.asked_to("code")[1].prompt, "the coder is told"
     page = (await store.get_blob(made.artifacts[2].blob)).decode()
     assert "Found by program" in page
     assert git(folder, "show", f"{made.output['branch']}:calc.py").strip() == RIGHT["calc.py"].strip()
@@ -102,7 +102,7 @@ async def test_claiming_success_with_failing_tests_counts_for_nothing(store: Sto
     first = told.of_type("tests_run", step_id="step-1")[0]["result"]
     assert (first["ok"], first["framework"], first["failed"]) == (False, "pytest", 1)
     assert first["failures"][0]["name"].endswith("test_triple")
-    assert "test_triple" in team.asked("fix_plan")[0].prompt
+    assert "test_triple" in team.asked_to("fix_plan")[0].prompt
     assert (made.status, team.tasks.count("fix")) == ("completed", 1)
     assert len(told.of_type("committed")) == 2
 

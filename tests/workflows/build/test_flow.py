@@ -164,7 +164,7 @@ async def test_goal_at_79_iterates_and_at_80_is_done(store: Store, tmp_path: Pat
     made = await make(store, team, repository(tmp_path / "project"))
     assert made.status == "completed"
     assert (made.output["state"]["iteration"], team.tasks.count("plan")) == (2, 2)
-    again = team.asked("plan")[1].prompt
+    again = team.asked_to("plan")[1].prompt
     assert "the tone is wrong" in again
     assert "write the answer down" in again, "what is done already"
     told = await Told.of(store, made.run_id)

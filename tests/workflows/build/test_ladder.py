@@ -60,7 +60,7 @@ async def test_a_fix_in_the_second_cycle_completes_the_first_attempt(store: Stor
     found = [(one["cycle"], one["result"]["ok"]) for one in runs]
     assert found == [(0, False), (0, False), (1, False), (2, True)]
     assert made.output["escalations"] == [], "failing tests alone are no issue"
-    fix = team.asked("fix")[1].prompt
+    fix = team.asked_to("fix")[1].prompt
     assert "make it right" in fix
     assert "still" in fix, "the change so far"
 
@@ -86,7 +86,7 @@ async def test_three_attempts_with_three_cycles_each_then_blocked_then_a_sub_pla
     assert kinds[kinds.index("STEP_BLOCKED") :][:3] == ["STEP_BLOCKED", "REPLAN_REQUEST", "SUBPLAN_RESPONSE"]
     subplan = told.of_type("plan_created", step_id="step-1", approved=True)[0]["plan"]
     assert (subplan["depth"], subplan["parentPlanId"]) == (1, "plan-1")
-    assert "attempt 3" in team.asked("subplan")[0].prompt
+    assert "attempt 3" in team.asked_to("subplan")[0].prompt
 
 
 async def test_sub_plans_go_three_deep_and_a_fourth_is_refused(store: Store, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_a_sub_plan_with_too_many_steps_is_sent_back(
     })  # fmt: skip
     made = await make(store, team, repository(tmp_path / "project"))
     assert (made.status, team.tasks.count("revise_plan")) == ("completed", 1)
-    assert f"1 to {most} steps" in team.asked("revise_plan")[0].prompt
+    assert f"1 to {most} steps" in team.asked_to("revise_plan")[0].prompt
 
 
 @pytest.mark.parametrize(("others", "status"), [(4, "completed"), (3, "partial")])
@@ -168,12 +168,12 @@ async def test_escalation_rises_at_each_threshold_and_abort_ends_the_run(
     ]  # fmt: skip
     assert told.messages()[-1] == "ABORT"
     assert told.of_type("message", type="ABORT")[0]["to"] == "all"
-    prompts = [call.prompt for call in team.asked("code")]
+    prompts = [call.prompt for call in team.asked_to("code")]
     assert "guidance" not in prompts[0]
     assert "(REMIND)" in prompts[1]
     assert "(CORRECT)" in prompts[2]
-    assert "(REFOCUS)" in team.asked("subplan")[0].prompt
-    assert "(CRITICAL)" in team.asked("revise_plan")[0].prompt
+    assert "(REFOCUS)" in team.asked_to("subplan")[0].prompt
+    assert "(CRITICAL)" in team.asked_to("revise_plan")[0].prompt
 
 
 async def test_a_code_score_of_65_passes_resets_the_count_and_reminds(store: Store, tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ async def test_a_code_score_of_65_passes_resets_the_count_and_reminds(store: Sto
         (False, 59, "REMIND"),
         (True, 65, "REMIND"),
     ]
-    assert "name it better" in team.asked("test_review")[0].prompt
-    assert "(REMIND)" in team.asked("test_review")[0].prompt
+    assert "name it better" in team.asked_to("test_review")[0].prompt
+    assert "(REMIND)" in team.asked_to("test_review")[0].prompt
     told = await Told.of(store, made.run_id)
     assert told.of_type("verified", gate="code")[1]["issues"] == 0
 
@@ -208,7 +208,7 @@ async def test_a_critical_finding_of_the_tester_fails_the_step_although_tests_pa
     team = Team({"test_review": [critical, fine]})
     made = await make(store, team, repository(tmp_path / "project"))
     assert (made.status, steps_of(made)["step-1"]["attempts"]) == ("completed", 2)
-    assert "loses data" in team.asked("code")[1].prompt
+    assert "loses data" in team.asked_to("code")[1].prompt
     gate = next(one for one in made.output["gates"] if one["gate"] == "step" and not one["passed"])
     assert (gate["by"], gate["problems"]) == ("rule", ["critical finding of the tester: loses data"])
 
@@ -219,7 +219,7 @@ async def test_a_plan_is_revised_three_times_and_then_the_run_fails(store: Store
     assert (made.status, made.output["state"]["status"]) == ("failed", "failed")
     assert "No plan was approved after 3 revisions: step 2 is too vague" in made.error
     assert team.tasks == ["plan", *["verify_plan", "revise_plan"] * 3, "verify_plan"]
-    assert "step 2 is too vague" in team.asked("revise_plan")[0].prompt
+    assert "step 2 is too vague" in team.asked_to("revise_plan")[0].prompt
     told = await Told.of(store, made.run_id)
     assert told.messages().count("PLAN_REQUEST") == 4
     assert "REPLAN_REQUEST" not in told.messages()
@@ -240,5 +240,5 @@ async def test_rules_close_the_plan_gate_without_asking_the_supervisor(
     made = await make(store, team, repository(tmp_path / "project"))
     assert made.status == "completed"
     assert team.tasks[:3] == ["plan", "revise_plan", "verify_plan"]
-    assert said in team.asked("revise_plan")[0].prompt
+    assert said in team.asked_to("revise_plan")[0].prompt
     assert made.output["escalations"] == []

@@ -51,7 +51,7 @@ async def test_without_a_tester_the_bare_result_counts(store: Store, tmp_path: P
     made = await make(store, team, repository(tmp_path / "project"))
     assert made.status == "completed"
     assert "verify_test" not in team.tasks
-    assert "The tester could not be asked" in team.asked("fix")[0].prompt
+    assert "The tester could not be asked" in team.asked_to("fix")[0].prompt
     assert steps_of(made)["step-1"]["testResults"]["summary"] == ""
 
 
@@ -110,7 +110,7 @@ async def test_the_coder_may_look_things_up_ten_times_a_step_each_an_event(
     looked = told.of_type("looked_up", step_id="step-1")
     assert [one["number"] for one in looked] == list(range(1, 11))
     assert all(one["ok"] for one in looked)
-    prompts = [call.prompt for call in team.asked("code")]
+    prompts = [call.prompt for call in team.asked_to("code")]
     assert "you have 10 left" in prompts[0]
     assert "you have 1 left" in prompts[9]
     assert "# A project" in prompts[1]
@@ -137,7 +137,7 @@ async def test_changes_that_cannot_be_applied_are_sent_back_twice_and_nothing_of
     team = Team({"code": [outside, edit, None]})
     made = await make(store, team, repository(tmp_path / "project"))
     assert (made.status, steps_of(made)["step-1"]["attempts"]) == ("completed", 1)
-    prompts = [call.prompt for call in team.asked("code")]
+    prompts = [call.prompt for call in team.asked_to("code")]
     assert "../outside.py" in prompts[1].partition("# Why your last answer could not be used")[2]
     assert "README.md" in prompts[2].partition("# Why your last answer could not be used")[2]
     assert not (tmp_path / "outside.py").exists()
@@ -158,7 +158,7 @@ async def test_a_coder_that_says_blocked_gets_a_sub_plan_at_once(store: Store, t
     team = Team({"code": [blocked, None]})
     made = await make(store, team, repository(tmp_path / "project"))
     assert (made.status, steps_of(made)["step-1"]["attempts"]) == ("completed", 1)
-    assert "the library is missing" in team.asked("subplan")[0].prompt
+    assert "the library is missing" in team.asked_to("subplan")[0].prompt
     told = await Told.of(store, made.run_id)
     assert told.of_type("message", type="STEP_BLOCKED")[0]["from"] == "coder"
 
@@ -167,7 +167,7 @@ async def test_a_goal_below_its_gate_is_an_issue(store: Store, tmp_path: Path) -
     team = Team({"verify_goal": [scored(20, "not at all", verified=False), scored(90)]})
     made = await make(store, team, repository(tmp_path / "project"))
     assert [one["level"] for one in made.output["escalations"]] == ["REFOCUS"]
-    assert "(REFOCUS)" in team.asked("plan")[1].prompt
+    assert "(REFOCUS)" in team.asked_to("plan")[1].prompt
 
 
 async def test_a_step_without_evidence_is_not_done_and_a_fix_keeps_that_of_its_change(
