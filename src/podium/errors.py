@@ -22,6 +22,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 ├── DuplicateKeyError            an explicit `key=` used twice in one branch
 ├── NotEncodableError            a step's input or result cannot be written as JSON
 ├── ExitError                    a workflow called `sys.exit`
+├── InvalidTransitionError       a state machine was asked for a step that its table does not hold
 ├── ResultRefusedError           a sandboxed program left a link or a pipe where a file should be
 ├── GaveUpError                  a workflow could not do it: `output` is what it has all the same
 └── StepFailedError              the recorded failure of a step; live and replayed alike
@@ -210,6 +211,16 @@ class ExitError(PodiumError):
 
     def __init__(self, code: object) -> None:
         super().__init__(f"The workflow called sys.exit({code!r}).", hint="Return a value or raise an error.")
+
+
+class InvalidTransitionError(PodiumError):
+    """A phase cannot follow the one that a workflow is in."""
+
+    def __init__(self, current: str, new: str, allowed: list[str]) -> None:
+        after = f"After {current} comes {' or '.join(allowed)}" if allowed else f"Nothing follows {current}"
+        super().__init__(f"Cannot go from {current} to {new}.", hint=f"{after}.")
+        self.current = current
+        self.new = new
 
 
 class ResultRefusedError(PodiumError):

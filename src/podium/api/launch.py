@@ -22,7 +22,7 @@ from podium.engine.history import check_resumable, history_of, shown_model
 from podium.engine.log import Lease, Row, RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.runner import Driver
-from podium.engine.workflow import Workflow
+from podium.engine.workflow import CEILINGS, Workflow
 from podium.errors import RunLockedError, UsageError
 from podium.models.model import Model
 from podium.models.profiles import is_profile, resolved
@@ -50,20 +50,22 @@ async def start(
     """Start a run. When this returns, the run is in the log and survives whatever happens next."""
     found = find_workflow(workflow) if isinstance(workflow, str) else workflow
     gates = found.check_gates([approve] if isinstance(approve, str) else approve)
-    _check_start(request, budget, options)
+    _check_start(found, request, budget, options)
     if concurrency is not None and concurrency < 0:
         raise UsageError("The concurrency must be 0 (no limit) or more.")
-    checked = found.prepare(request, options or {})
-    ctx = await open_context(store, settings)
+    known = settings or Settings.load()
+    ceiling = found.budget.merged(_budget_of(known)).merged(budget or Budget())
+    prepared = found.prepare(request, _with_ceilings(found, options or {}, budget or Budget()))
+    ctx = await open_context(store, known)
     try:
-        ceiling = found.budget.merged(_budget_of(ctx.settings)).merged(budget or Budget())
+        ceiling = _lower(ceiling, _ceilings_in(found, prepared.options))
         limit = _first(concurrency, ctx.settings.given("concurrency"), found.concurrency)
         opened, config = _config(ctx, model, model_for, cache, gates, limit)
         models = await ctx.prepare(config, ceiling, opened)
         created = RunCreated(
             workflow=found.ref,
-            request=request,
-            options=checked,
+            request=prepared.request,
+            options=prepared.options,
             config=config,
             budget=ceiling.to_dict(),
             podium=__version__,
@@ -243,9 +245,31 @@ async def _resumed(
     return driver, models
 
 
-def _check_start(request: Any, budget: Any, options: Any) -> None:
+def _with_ceilings(workflow: Workflow, options: Mapping[str, Any], budget: Budget) -> dict[str, Any]:
+    """The options, and those of the given ceilings that the workflow wants to know and was not told."""
+    declared = {option.name for option in workflow.options}
+    told = {name: getattr(budget, kind) for name, kind in CEILINGS.items() if name in declared}
+    return {**{name: value for name, value in told.items() if value is not None}, **options}
+
+
+def _ceilings_in(workflow: Workflow, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The ceilings that a workflow has settled on, its own defaults among them."""
+    declared = {option.name for option in workflow.options}
+    return {kind: options.get(name) for name, kind in CEILINGS.items() if name in declared}
+
+
+def _lower(ceiling: Budget, others: Mapping[str, Any]) -> Budget:
+    """Of two ceilings the lower one holds."""
+    both = {kind: (getattr(ceiling, kind), other) for kind, other in others.items() if other is not None}
+    return ceiling.merged(
+        Budget(**{kind: other if now is None else min(now, other) for kind, (now, other) in both.items()})
+    )
+
+
+def _check_start(workflow: Workflow, request: Any, budget: Any, options: Any) -> None:
     """What a program may get wrong, told before anything is opened."""
-    if request is None or (isinstance(request, str) and not request.strip()):
+    empty = request is None or (isinstance(request, str) and not request.strip())
+    if empty and (workflow.needs_request or not options):
         raise UsageError("The request is empty.", hint="Say what the run should do.")
     if not isinstance(budget, Budget | None):
         raise UsageError("The budget is not a podium.Budget.", hint="Write it as podium.Budget(calls=20).")
