@@ -68,31 +68,35 @@ class Run(EngineRun):
     @overload
     async def ask(
         self, agent: Agent, task: str, /, *, returns: type[T], prompt: Template | str | None = None,
-        key: str | None = None, check: Callable[[T], str] | None = None, **variables: Any,
+        key: str | None = None, check: Callable[[T], str] | None = None, timeout: float | None = None,
+        **variables: Any,
     ) -> T: ...  # fmt: skip
 
     @overload
     async def ask(
         self, agent: Agent, task: str, /, *, returns: Any, prompt: Template | str | None = None,
-        key: str | None = None, check: Check | None = None, **variables: Any,
+        key: str | None = None, check: Check | None = None, timeout: float | None = None,
+        **variables: Any,
     ) -> Any: ...  # fmt: skip
 
     @overload
     async def ask(
         self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, key: str | None = None,
-        **variables: Any,
+        timeout: float | None = None, **variables: Any,
     ) -> str: ...  # fmt: skip
 
     async def ask(
         self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, returns: Any = str,
-        key: str | None = None, check: Check | None = None, **variables: Any,
+        key: str | None = None, check: Check | None = None, timeout: float | None = None,
+        **variables: Any,
     ) -> Any:  # fmt: skip
         """Ask an agent: `await run.ask(critic, "grade", prompt=prompts["grade"], returns=Grade, text=text)`.
 
         `returns=str` gives the reply's text; any other type gives data of that type, and a reply that does
         not fit is sent back up to two times; so is one that fits but of which `check` says what is wrong
         (rules that no type can tell). The step is named after the task and runs again when the agent, the
-        prompt, the variables or the type change.
+        prompt, the variables or the type change. `timeout` is for the whole of it, repairs and waits
+        included; when it has passed, the step has failed with `StepTimeoutError`.
         """
         question = Question.of(agent, task, prompt, variables, returns)
         self._asked |= {agent.name, agent.role}
@@ -105,6 +109,7 @@ class Run(EngineRun):
             kind="ask",
             about=question.about(self.names_for(agent)[0]),
             by_fingerprint=True,
+            timeout=timeout,
         )
 
     def system_of(self, agent: Agent, effect: Effect) -> str:

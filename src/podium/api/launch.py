@@ -131,7 +131,7 @@ async def accept(
     """Choose models and ceilings; whatever is wrong with them starts nothing. `marks` are kept in the config
     of the run's log."""
     found = checked.workflow
-    ceiling = budget_of(ctx.settings).merged(budget or Budget())
+    ceiling = found.budget.merged(budget_of(ctx.settings)).merged(budget or Budget())
     ceiling = lower(ceiling, ceilings_in(found, checked.options))
     limit = _first(concurrency, ctx.settings.given("concurrency"), found.concurrency)
     opened, config = config_of(ctx, model, model_for, cache, checked.gates, limit)

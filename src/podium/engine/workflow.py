@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import msgspec
 
+from podium.engine.budget import Budget
 from podium.engine.codec import convert
 from podium.engine.loading import load_module
 from podium.errors import UsageError, WorkflowLoadError
@@ -84,6 +85,7 @@ class Workflow:
         closing: float = 0.0,
         gates: Sequence[str] = (),
         concurrency: int | None = None,
+        budget: Budget | None = None,
         prepare: Prepare | None = None,
         estimate: Estimating | None = None,
         ref: str = "",
@@ -100,6 +102,8 @@ class Workflow:
         """Gates that a person can be asked at (`--approve`), see `Run.approved`."""
         self.concurrency = concurrency
         """How many calls may be under way at once where neither a flag nor the settings say so."""
+        self.budget = budget or Budget()
+        """Its ceilings where neither a flag nor the settings say so."""
         self._prepare = prepare
         self._estimate = estimate
         self.needs_request = _needs_request(fn)

@@ -1,0 +1,1 @@
+"""`build`: a supervisor, a planner, a coder and a tester change a real workspace until its tests pass."""

@@ -1,0 +1,225 @@
+"""The loop: plan, have the plan reviewed, carry it out, verify the goal; again, until it is met."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from podium.agents.ask import Run
+from podium.engine.budget import Budget
+from podium.engine.workflow import Outcome, Partial, Workflow
+from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
+from podium.workflows.build import events, rehearsal
+from podium.workflows.build.clock import Clock
+from podium.workflows.build.committing import commit_unfinished
+from podium.workflows.build.executing import execute
+from podium.workflows.build.goal import verify_goal
+from podium.workflows.build.ground import Ground, Started
+from podium.workflows.build.planning import PlanNotApprovedError, Purpose, approved_plan
+from podium.workflows.build.policy.planning import MAX_ITERATIONS, MAX_REVISIONS, may_iterate
+from podium.workflows.build.policy.recovery import FIRST_WAIT_S
+from podium.workflows.build.policy.time import DEFAULT_LIMIT_S, SHUTDOWN_SHARE
+from podium.workflows.build.result import hand_over, output_of
+from podium.workflows.build.site import open_site
+from podium.workflows.build.state import ExecutionPlan
+from podium.workflows.build.working import AbortedError, Build, Choices
+
+__all__ = ["WORKFLOW", "build_with", "rehearsal"]
+
+OpenGround = Callable[[Run, str, str, bool], AbstractAsyncContextManager[Ground]]
+"""Opens what a run works on: the run, the workspace's folder, the test command, whether it may do without a
+sandbox."""
+
+
+class RejectedError(Exception):
+    """A person did not want the plan."""
+
+
+def build_with(open_ground: OpenGround, first_wait_s: float = FIRST_WAIT_S) -> Workflow:
+    """The workflow, on whatever ground it is to work."""
+
+    async def build(
+        run: Run,
+        request: str,
+        *,
+        workspace: Annotated[
+            str, Meta(description="The folder to work on; its own files stay untouched. Default: a new one.")
+        ] = "",
+        test_command: Annotated[
+            str, Meta(description="How tests are run, e.g. `make test`. Default: found out.")
+        ] = "",
+        max_iterations: Annotated[
+            int, Meta(ge=0, le=1000, description="Plans at most; 0: until time is up.")
+        ] = MAX_ITERATIONS,
+        allow_unsandboxed: Annotated[
+            bool, Meta(description="Run code that a model wrote without a sandbox, where none can be had.")
+        ] = False,
+    ) -> Outcome | Partial:
+        """Change a real workspace until its tests pass and the goal is met.
+
+        A planner plans, a coder writes code and tests, a tester runs and reviews them, and a supervisor
+        checks everything. It all happens on a branch and in a work tree of its own, in a sandbox; every
+        completed step is a commit.
+        """
+        async with open_ground(run, workspace, test_command, allow_unsandboxed) as ground:
+            work = Build(run, request, ground, Choices(max_iterations, first_wait_s), Clock(run))
+            work.state.state.id, work.state.state.primary_goal = run.id, request
+            return await _ended(work)
+
+    return Workflow(
+        build, "build", closing=SHUTDOWN_SHARE, gates=("plan", "result"),
+        budget=Budget(seconds=DEFAULT_LIMIT_S), prepare=prepare, ref="build",
+    )  # fmt: skip
+
+
+async def _ended(build: Build) -> Outcome | Partial:
+    """However it ends, what there is is handed over."""
+    try:
+        return await _orchestrate(build)
+    except BudgetExhaustedError as error:
+        return await _stopped(build, error)
+    except RejectedError:
+        return Partial(output=await hand_over(build, "aborted", "plan rejected"), reason="plan rejected")
+    except PlanNotApprovedError as error:
+        why = f"No plan was approved after {MAX_REVISIONS} revisions: {error}"
+        raise GaveUpError(why, output=await hand_over(build, "failed", why)) from error
+    except AbortedError as error:
+        why = f"The supervisor ended the run: {error}"
+        raise GaveUpError(why, output=await hand_over(build, "aborted", why)) from error
+    except StepFailedError as error:  # the workspace or the sandbox cannot be used, or not any more
+        async with build.run.branch("failed"):
+            await build.phase("failed", error.reason)
+        hint = str(getattr(error.__cause__, "hint", ""))
+        raise GaveUpError(error.reason, hint=hint, output=output_of(build, None)) from error
+
+
+async def _orchestrate(build: Build) -> Outcome | Partial:
+    base = await _start(build)
+    missing: list[str] = []
+    for iteration in count(1):
+        build.state.state.iteration = iteration
+        await build.clock.begin_iteration()
+        async with build.run.branch("iteration", budget=Budget(seconds=build.clock.working_time)):
+            plan = await _plan(build, iteration, missing)
+            await build.phase("executing")
+            await execute(build, plan)
+            verdict = await verify_goal(build, plan, base)
+        if verdict.met:
+            return await _succeed(build)
+        missing = verdict.missing
+        if not may_iterate(iteration, build.choices.max_iterations):
+            break
+    return await _fall_short(build, missing)
+
+
+async def _start(build: Build) -> str:
+    """The workspace, on a branch of its own. Returns the state that the run begins with."""
+    await build.phase("initializing", "start")
+    started = await build.run.step("workspace", build.ground.start, returns=Started)
+    build.snapshot = build.latest = started.snapshot
+    build.ground_tests = started.tests
+    build.tell(
+        events.Opened(
+            branch=started.branch, base=started.base, origin=started.origin, tests=started.tests,
+            sandbox=started.sandbox, sandbox_reason=started.sandbox_reason,
+        )
+    )  # fmt: skip
+    for warning in started.warnings:
+        build.warn(warning)
+    return started.snapshot
+
+
+async def _plan(build: Build, iteration: int, missing: list[str]) -> ExecutionPlan:
+    """A plan that the supervisor, and with `--approve plan` a person, has approved."""
+    await build.phase("planning", f"iteration {iteration}")
+    done = [
+        f"{step.label}: {step.description}" for step in build.state.all_steps() if step.status == "completed"
+    ]
+    purpose = Purpose(id=f"plan-{iteration}", goal=build.goal)
+    achieved = done or (["nothing yet"] if missing else [])
+    plan = await approved_plan(build, purpose, "plan", achieved=achieved, missing=missing)
+    steps = [f"{step.number}. {step.description}" for step in plan.steps]
+    if not await build.run.approved("plan", f"Carry out this plan of {len(steps)} steps?", details=steps):
+        raise RejectedError
+    return plan
+
+
+async def _succeed(build: Build) -> Outcome | Partial:
+    output = await hand_over(build, "completed")
+    question = f"Is this the result? {output['branch']}: {len(output['commits'])} commits"
+    if not await build.run.approved("result", question, details=output["diff_stat"]):
+        return Partial(output=output, reason="result rejected")
+    return Outcome(output=output, quality=_goal_score(build))
+
+
+async def _fall_short(build: Build, missing: list[str]) -> Partial:
+    """The goal is not met, and no further plan may be made."""
+    output = await hand_over(build, "failed", "goal not met")
+    return Partial(output=output, reason="goal not met", missing=missing, quality=_goal_score(build))
+
+
+def _goal_score(build: Build) -> float | None:
+    scores = [one.result.score for one in build.state.gates if one.gate == "goal" and one.by == "supervisor"]
+    return scores[-1] if scores else None
+
+
+async def _stopped(build: Build, error: BudgetExhaustedError) -> Partial:
+    """Time, or another budget, is used up: keep what is there, say so, and let the run be taken up again.
+
+    In a branch of its own, named after the limit, so that a resume with a larger one tells its own end."""
+    expired = error.kind == "seconds"
+    limit = build.clock.limit if expired else error.limit
+    steps = build.state.all_steps()
+    undone = [step.description for step in steps if step.status in ("pending", "in_progress")]
+    async with build.run.branch("stopped", key=f"{error.kind} {limit:g}"), build.run.closing():
+        if expired:
+            await build.phase("time_expired", f"{limit:g} seconds are used up")
+        try:
+            output = await _wind_up(build, expired)
+        except BudgetExhaustedError:  # not even time for that: the log still knows everything
+            output = output_of(build, None)
+    return Partial(output=output, reason="time" if expired else "budget", missing=undone)
+
+
+async def _wind_up(build: Build, expired: bool) -> dict[str, Any]:
+    """Commit what is being tried, so that the branch holds it, and report."""
+    status = "time_expired" if expired else build.state.state.status
+    if not build.latest or build.latest == build.snapshot:
+        return await hand_over(build, status, "out of time" if expired else "out of budget")
+    step = build.state.current_step
+    about = step.description if step is not None else build.goal
+    why = "Time" if expired else "The budget"
+    message = f"Work in progress: {about}\n\n{why} was used up; tests may fail."
+    sha = await commit_unfinished(build, message)
+    return await hand_over(build, status, "out of time" if expired else "out of budget", at=sha)
+
+
+# ── before anything starts ───────────────────────────────────────────────────────────────────────
+
+
+def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what cannot be worked on; the workspace by its full path, for a later process."""
+    if not isinstance(request, str):
+        raise UsageError("The goal must be text.", hint="Say what should be built or changed.")
+    command = options.get("test_command", "")
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"The test command {command!r} cannot be read: {error}.") from error
+    if command and not words:
+        raise UsageError("The test command is empty.", hint="Leave it out to have it found out.")
+    if not options.get("workspace"):
+        return options
+    folder = Path(options["workspace"]).expanduser()
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}.", hint="Name the project's folder with --workspace.")
+    return {**options, "workspace": str(folder.resolve())}
+
+
+WORKFLOW = build_with(open_site)

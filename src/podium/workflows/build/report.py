@@ -1,0 +1,209 @@
+"""What a person sees of a build: its lines, the plan as a checklist, the changes, and what was caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podium.engine.events import ArtifactCreated, Event
+from podium.engine.state import RunState
+from podium.report.lines import Line
+from podium.report.markdown import cell
+from podium.report.presentation import Presentation, Section
+from podium.report.words import count, duration, one_line
+from podium.workflows.build.diffing import parsed
+from podium.workflows.build.drawing import draw
+from podium.workflows.build.folding import BuildState, as_data
+from podium.workflows.build.tellers import GATES, STEPS, is_noise, line_of, stat_words
+
+PACKAGE = "podium.workflows.build"
+LEADING = ("report.html", "changes.patch", "test-report.md")
+MOST_FILES = 12
+"""Files that the first screen lists; the section on changes has all."""
+SIGNS = {status: sign for status, (sign, _) in STEPS.items()}
+
+
+class BuildPresentation(Presentation):
+    """Shows one build."""
+
+    def __init__(self) -> None:
+        self.build = BuildState()
+        self._files: dict[str, str] = {}
+
+    def apply(self, event: Event) -> None:
+        self.build.apply(event)
+        if isinstance(event.data, ArtifactCreated):
+            self._files[event.data.name] = event.data.id
+
+    def line(self, event: Event, state: RunState) -> Line | None:
+        return line_of(event, self.build)
+
+    def quiets(self, event: Event) -> bool:
+        return is_noise(event)
+
+    def drawing(self, most: int, *, alive: bool) -> list[Line]:
+        return draw(self.build, most, alive=alive)
+
+    def summary(self) -> str:
+        return summary_of(self.build)
+
+    def deliverable(self, output: Any) -> str | None:
+        return deliverable_of(as_data(self.build)) if self.build.opened is not None else ""
+
+    def leading(self, output: Any) -> list[str]:
+        return [self._files[name] for name in LEADING if name in self._files]
+
+    def sections(self, *, alive: bool) -> list[Section]:
+        return sections_of(self.build) if self.build.opened is not None else []
+
+
+def summary_of(build: BuildState) -> str:
+    """`2 of 2 steps · 3 fix cycles · 9 of 10 gates passed · 1 caught`."""
+    metrics = build.state.metrics
+    if not metrics.total_steps:
+        return ""
+    gates = len(build.gates)
+    told = [f"{metrics.completed_steps} of {count(metrics.total_steps, 'step')}"]
+    told += [count(metrics.fix_cycles, "fix cycle")] if metrics.fix_cycles else []
+    told += [f"{metrics.verifications_passed} of {count(gates, 'gate')} passed"] if gates else []
+    refused = sum(one["refused"] for one in build.caught)
+    told += [f"{refused} caught by program"] if refused else []
+    return " · ".join(told)
+
+
+def deliverable_of(data: dict[str, Any]) -> str:
+    """What was built and how to get it, as Markdown: the answer on the first screen."""
+    state, suite = data["state"], data["suite"] or data["tests"]
+    words = {
+        "completed": "The goal is met.", "time_expired": "Time was up before the goal was met.",
+        "aborted": "The run was ended before the goal was met.", "failed": "The goal is not met.",
+    }  # fmt: skip
+    plan = state["currentPlan"]
+    steps: list[dict[str, Any]] = plan["steps"] if plan else []
+    done = sum(step["status"] == "completed" for step in steps)
+    going = "It was stopped before the goal was met." if data["diff_stat"] else "The work is under way."
+    lines = [f"**{words.get(state['status'], going)}** {stat_words(data['diff_stat'])}.", ""]
+    lines += [f"- {SIGNS[step['status']]} {cell(step['description'], 200)}{_why(step)}" for step in steps]
+    lines += ["", f"{done} of {count(len(steps), 'step')} done. {_tests(suite)}"]
+    lines += ["", *_files(data["diff_stat"])]
+    lines += ["", *_how_to_get_it(data)]
+    return "\n".join(lines)
+
+
+def _why(step: dict[str, Any]) -> str:
+    reason = (
+        f": {cell(step['failReason'], 300)}" if step["failReason"] and step["status"] != "completed" else ""
+    )
+    return reason or ("" if step["verified"] else " (unverified: on passing tests alone)")
+
+
+def _tests(result: dict[str, Any] | None) -> str:
+    if result is None:
+        return "No tests were run."
+    told = "; ".join(
+        f"{result[key]} {key}" for key in ("passed", "failed", "errors", "skipped") if result[key]
+    )
+    told = told or cell(result["note"], 200) or "no figures"
+    return f"Tests {'pass' if result['ok'] else 'do not pass'}: {told}."
+
+
+def _files(stat: dict[str, Any]) -> Iterator[str]:
+    files: list[dict[str, Any]] = stat.get("files", [])
+    for file in files[:MOST_FILES]:
+        path = one_line(file["path"], 120).replace("`", "'")
+        yield f"- `{path}` +{file['added']} −{file['removed']} {file['status']}"
+    if len(files) > MOST_FILES:
+        yield f"- … {len(files) - MOST_FILES} more"
+
+
+def _how_to_get_it(data: dict[str, Any]) -> Iterator[str]:
+    where, branch = data["where"], data["branch"]
+    yield f"Branch `{branch}`, {count(len(data['commits']), 'commit')}."
+    if where and data["commits"]:
+        shown = f"`git diff {data['base'][:12]}..{branch}`"
+        yield f"In {cell(where, 200)}, {shown} shows it and `git merge {branch}` takes it."
+    yield f"As a patch: `podium artifacts {data['state']['id']} changes.patch | git apply`."
+
+
+def sections_of(build: BuildState, patch: str = "") -> list[Section]:
+    """The parts of a report; the diff as far as the log, or the whole patch, holds it."""
+    data = as_data(build)
+    diff = parsed(patch or data["diff"])
+    parts = [
+        _section("changes", "Changes", diff, lambda: "\n".join(_changes(diff))),
+        _section("plan", "The plan", _plans(build), lambda: "\n".join(_plan_lines(_plans(build)))),
+        _section("tests", "Tests", _tested(build), lambda: "\n".join(_test_lines(_tested(build)))),
+        _section("gates", "Gates", data["gates"], lambda: "\n".join(_gate_lines(data)), caught=data["caught"],
+                 escalations=data["escalations"], names=GATES, time_used=data["time_used"]),
+    ]  # fmt: skip
+    return [part for part in parts if part is not None]
+
+
+def _section(name: str, title: str, data: Any, markdown: Any, **context: Any) -> Section | None:
+    if not data:
+        return None
+    return Section(
+        name=name, title=title, data=data, markdown=markdown, package=PACKAGE, template=f"{name}.html",
+        context={"signs": SIGNS, **context}, style="build.css" if name == "plan" else "",
+    )  # fmt: skip
+
+
+def _plans(build: BuildState) -> list[dict[str, Any]]:
+    return [plan.shown() for plan in build.plans]
+
+
+def _tested(build: BuildState) -> list[dict[str, Any]]:
+    rows = [
+        {"step": step.label, "description": step.description, **step.test_results.shown()}
+        for step in build.all_steps()
+        if step.test_results is not None
+    ]
+    suite = build.suite
+    return rows + (
+        [{"step": "", "description": "The whole suite", **suite.shown()}] if suite is not None else []
+    )
+
+
+def _changes(diff: list[dict[str, Any]]) -> Iterator[str]:
+    yield "| file | status | added | removed |\n|---|---|--:|--:|"
+    for file in diff:
+        yield f"| {cell(file['path'], 200)} | {file['status']} | {file['added']} | {file['removed']} |"
+
+
+def _plan_lines(plans: list[dict[str, Any]]) -> Iterator[str]:
+    for number, plan in enumerate(plans, 1):
+        if len(plans) > 1:
+            yield f"\n**Iteration {number}**\n"
+        yield from _step_lines(plan["steps"], "")
+
+
+def _step_lines(steps: list[dict[str, Any]], indent: str) -> Iterator[str]:
+    for step in steps:
+        yield f"{indent}- {SIGNS[step['status']]} {cell(step['description'], 300)}{_why(step)}"
+        yield from _step_lines(step["subSteps"], f"{indent}  ")
+
+
+def _test_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield "| what | result | passed | failed | took |\n|---|---|--:|--:|--:|"
+    for row in rows:
+        what = f"step {row['step']}: {row['description']}" if row["step"] else row["description"]
+        bad = row["failed"] + row["errors"]
+        sign, took = "✓" if row["ok"] else "✗", duration(row["seconds"])
+        yield f"| {cell(what, 200)} | {sign} | {row['passed']} | {bad} | {took} |"
+
+
+def _gate_lines(data: dict[str, Any]) -> Iterator[str]:
+    for gate in data["gates"]:
+        score = "by rule" if gate["score"] is None else f"{gate['score']:g} of {gate['threshold']:g}"
+        said = "; ".join(gate["problems"] or gate["issues"]) or gate["reason"]
+        why = "" if gate["passed"] else f": {cell(said, 300)}"
+        about = f" of {gate['step_id']}" if gate["step_id"] else ""
+        yield f"- {'✓' if gate['passed'] else '✗'} {GATES[gate['gate']]}{about}, {score}{why}"
+    for caught in data["caught"]:
+        kind = "refused" if caught["refused"] else "noticed"
+        yield f"- ! {kind} in {caught['step_id']}, attempt {caught['attempt']}: {cell(caught['what'], 300)}"
+    for one in data["escalations"]:
+        yield f"- ▲ {one['before']} → {one['level']}: {cell(one['reason'], 300)}"
+
+
+PRESENTATION = BuildPresentation

@@ -1,0 +1,203 @@
+"""The ground that a run really works on: a work tree of its own, programs in a sandbox, real tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import platformdirs
+
+from podium.agents.ask import Run
+from podium.errors import ChangeRefusedError
+from podium.tools.repository.map import draw_map
+from podium.tools.repository.reading import Repository
+from podium.tools.sandbox.opening import open_sandbox
+from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.testing.detecting import find_command
+from podium.tools.testing.running import project_of, run_tests
+from podium.tools.tool import ToolError
+from podium.tools.untrusted import ROOM, untrusted
+from podium.tools.workspace.change import Change as PlainChange
+from podium.tools.workspace.change import Edit, FileStat
+from podium.tools.workspace.making import open_workspace
+from podium.tools.workspace.workspace import Workspace
+from podium.workflows.build.contracts import Change, LookUp
+from podium.workflows.build.ground import Applied, Delivered, Inspected, Started, Tested
+from podium.workflows.build.inspecting import inspect_between
+from podium.workflows.build.testresult import result_of, shown_to_models
+
+MAP_TOKENS = 6_000
+SHOWN_FILE, SHOWN_FILES = 24_000, 80_000
+"""Characters of one file that a step names, and of all of them together."""
+SHOWN_LOOK_UP = 12_000
+NOTHING_YET = "none found yet (pytest, npm, go, cargo, make)"
+
+
+@asynccontextmanager
+async def open_site(
+    run: Run, workspace: str, test_command: str, allow_unsandboxed: bool
+) -> AsyncGenerator[Site]:
+    """A run's own site. Nothing is held open that would have to be closed."""
+    yield Site(run, workspace, test_command, allow_unsandboxed)
+
+
+class Site:
+    """One run's workspace. Opened when it is first needed: a replay never needs it."""
+
+    def __init__(self, run: Run, folder: str, test_command: str, allow_unsandboxed: bool) -> None:
+        self._run = run
+        self._folder = folder
+        self._test_command = test_command
+        self._allow_unsandboxed = allow_unsandboxed
+        self._sandbox: Sandbox | None = None
+        self._workspace: Workspace | None = None
+
+    async def _opened(self) -> tuple[Workspace, Sandbox]:
+        if self._workspace is None or self._sandbox is None:
+            allowed = self._allow_unsandboxed
+            self._sandbox = await open_sandbox(self._run.settings, allow_unsandboxed=allowed)
+            home = home_of(self._run)
+            with ExitStack() as stack:
+                empty = "" if self._folder else stack.enter_context(TemporaryDirectory(prefix="podium-"))
+                folder = self._folder or empty
+                self._workspace = await open_workspace(folder, self._run.id, self._sandbox, home=home)
+        return self._workspace, self._sandbox
+
+    async def _at(self, snapshot: str) -> Workspace:
+        """The workspace in a recorded state, whatever happened to it meanwhile."""
+        workspace, _ = await self._opened()
+        if workspace.state != snapshot:
+            await workspace.restore(snapshot)
+        return workspace
+
+    # ── the workspace ──
+
+    async def start(self) -> Started:
+        workspace, sandbox = await self._opened()
+        results = workspace.home / "results"
+        results.mkdir(mode=0o700, exist_ok=True)
+        project = project_of(workspace, results)
+        found = await find_command(project, sandbox, self._test_command)
+        warnings = list(workspace.warnings) if self._folder else []  # a new folder holds no surprises
+        return Started(
+            branch=workspace.branch,
+            base=workspace.base,
+            snapshot=workspace.state,
+            origin="fresh" if not self._folder else "repository" if workspace.is_published else "copy",
+            tests=found.told_as if found is not None else NOTHING_YET,
+            sandbox=sandbox.tier,
+            sandbox_reason=sandbox.reason,
+            warnings=[*warnings, *([sandbox.warning] if sandbox.warning else [])],
+        )
+
+    async def apply(self, snapshot: str, changes: list[Change]) -> Applied:
+        workspace = await self._at(snapshot)
+        if not changes:
+            return Applied(snapshot)
+        try:
+            applied = await workspace.apply([plain(change) for change in changes])
+        except ChangeRefusedError as error:
+            refused = [f"{one.action} {one.path}: {one.reason}" for one in error.refusals]
+            return Applied(snapshot, refused=refused)
+        return Applied(applied.snapshot, [stat.path for stat in applied.files])
+
+    async def commit(self, snapshot: str, message: str) -> str:
+        workspace = await self._at(snapshot)
+        return await workspace.commit(message)
+
+    async def deliver(self, snapshot: str) -> Delivered:
+        workspace = await self._at(snapshot)
+        stats = await workspace.stat()
+        patch = await workspace.patch()
+        return Delivered(
+            branch=workspace.branch,
+            head=workspace.head,
+            commits=await workspace.commits(),
+            stat=stat_data(stats),
+            patch=patch,
+            where=str(workspace.origin) if workspace.is_published else "",
+            warnings=list(workspace.warnings) if self._folder else [],
+        )
+
+    # ── what the roles see of it ──
+
+    async def map(self, snapshot: str) -> str:
+        repository = Repository(await self._at(snapshot))
+        return untrusted(await draw_map(repository, MAP_TOKENS), "the workspace")
+
+    async def files(self, snapshot: str, paths: list[str]) -> list[str]:
+        """Those that are there; a step may well name files that it is to make."""
+        repository = Repository(await self._at(snapshot))
+        known = set(repository.paths())
+        found: list[str] = []
+        for path in (path for path in dict.fromkeys(paths) if path in known):
+            room = min(SHOWN_FILE, SHOWN_FILES - sum(map(len, found)))
+            if room > ROOM * 2:
+                found.append(untrusted(read_text(repository, path), path, room))
+        return found
+
+    async def look_up(self, snapshot: str, wanted: LookUp) -> tuple[bool, str]:
+        repository = Repository(await self._at(snapshot))
+        try:
+            if wanted.kind == "read":
+                path, first, last = place_of(wanted.target)
+                found = repository.lines(path, first, last)
+            else:
+                found = await repository.search(wanted.target)
+        except ToolError as error:
+            return False, f"{wanted.kind} {wanted.target[:200]}: {error}"
+        return True, untrusted(found, f"{wanted.kind} {wanted.target[:200]}", SHOWN_LOOK_UP)
+
+    async def inspect(self, before: str, after: str, allowed: list[str]) -> Inspected:
+        return await inspect_between(await self._at(after), before, allowed)
+
+    async def test(self, snapshot: str, seconds: float) -> Tested:
+        workspace = await self._at(snapshot)
+        _, sandbox = await self._opened()
+        report = await run_tests(workspace, sandbox, command=self._test_command, seconds=seconds)
+        result = result_of(report)
+        return Tested(result, untrusted(shown_to_models(report), "the tests"))
+
+
+def read_text(repository: Repository, path: str) -> str:
+    try:
+        return repository.text(path)
+    except ToolError as error:
+        return f"[{error}]"
+
+
+def place_of(target: str) -> tuple[str, int, int]:
+    """`path`, `path:120` or `path:120-180`."""
+    path, colon, lines = target.strip().removeprefix("./").rpartition(":")
+    first, _, last = lines.partition("-")
+    if not colon or not first.isdigit() or (last and not last.isdigit()):
+        return target.strip().removeprefix("./"), 1, 0
+    return path, int(first), int(last or 0)
+
+
+def stat_data(stats: list[FileStat]) -> dict[str, Any]:
+    return {
+        "files": [msgspec.to_builtins(one) for one in stats],
+        "added": sum(one.added for one in stats),
+        "removed": sum(one.removed for one in stats),
+    }
+
+
+def plain(change: Change) -> PlainChange:
+    edits = [Edit(edit.search, edit.replace) for edit in change.edits]
+    return PlainChange(
+        path=change.path, action=change.action, content=change.content, edits=edits,
+        new_path=change.new_path or "",
+    )  # fmt: skip
+
+
+def home_of(run: Run) -> Path:
+    """Where a run's workspace lies: beside its log, if that is a file."""
+    url = run.store.url
+    data = Path(platformdirs.user_data_dir("podium", appauthor=False))
+    beside = Path(url.removeprefix("sqlite:///")).parent if url.startswith("sqlite:///") else data
+    return beside / "workspaces" / run.id

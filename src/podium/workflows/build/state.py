@@ -1,0 +1,202 @@
+"""The state of an orchestration and the shapes in it, with the field names that they have in JSON.
+
+Light on purpose: reports and the live view read these from the log without loading any model's contracts.
+What is ours rather than agreed keeps its snake_case.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Status = Literal[
+    "initializing", "planning", "executing", "testing", "verifying",
+    "completed", "failed", "aborted", "time_expired",
+]  # fmt: skip
+StepStatus = Literal["pending", "in_progress", "completed", "failed", "blocked"]
+PlanStatus = Literal["pending", "in_progress", "completed", "failed"]
+Complexity = Literal["simple", "medium", "complex"]
+
+OURS = frozenset({"depends_on"})
+
+
+def json_name(field: str) -> str:
+    head, *tail = field.split("_")
+    return field if field in OURS else head + "".join(part.title() for part in tail)
+
+
+class Shape(msgspec.Struct, rename=json_name):
+    """Python names here, the agreed names in JSON."""
+
+    def shown(self) -> dict[str, Any]:
+        return msgspec.to_builtins(self)
+
+
+class Failure(msgspec.Struct):
+    """One failing test."""
+
+    name: str
+    message: str = ""
+    file: str = ""
+    line: int | None = None
+    output: str = ""
+
+
+class Finding(msgspec.Struct):
+    """Something that the tester noticed."""
+
+    severity: str
+    description: str
+    kind: str = "bug"
+    file: str = ""
+    suggestion: str = ""
+
+
+class TestResult(Shape):
+    """What came of the tests, and of the tester's look at the code."""
+
+    __test__ = False
+
+    ok: bool
+    command: str = ""
+    framework: str = ""
+    exit_code: int | None = None
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    total: int = 0
+    failures: list[Failure] = []
+    seconds: float = 0.0
+    timed_out: bool = False
+    coverage: float | None = None
+    note: str = ""
+    """What a reader has to know, such as that no tests were found."""
+    summary: str = ""
+    """The tester's own words; empty for the bare result."""
+    findings: list[Finding] = []
+    edge_cases: list[str] = []
+
+    @property
+    def critical(self) -> list[str]:
+        return [one.description for one in self.findings if one.severity == "critical"]
+
+    def counted(self) -> str:
+        """`4 passed, 1 failed`."""
+        if self.note and not self.total:
+            return self.note
+        told = {"passed": self.passed, "failed": self.failed, "errors": self.errors, "skipped": self.skipped}
+        parts = [f"{number} {word}" for word, number in told.items() if number]
+        late = ["timed out"] if self.timed_out else []
+        return ", ".join(parts + late) or ("passed" if self.ok else f"exit code {self.exit_code}")
+
+
+class CodeOutput(Shape):
+    """What the coder changed for a step."""
+
+    status: str
+    summary: str = ""
+    files: list[str] = []
+    tests: list[str] = []
+    """Those of the files that are tests."""
+    evidence: str = ""
+    caught: list[str] = []
+    """What a program holds against it, so that it was refused."""
+    suspected: list[str] = []
+    """What a program found suspicious; the supervisor was told."""
+    attempt: int = 1
+    cycle: int = 0
+    """0: the first version; then one for each fix."""
+
+
+class VerificationResult(Shape):
+    """A word of the supervisor."""
+
+    verified: bool
+    score: float
+    issues: list[str] = []
+    recommendation: str = "continue"
+    reason: str = ""
+
+
+class PlanStep(Shape):
+    id: str
+    number: int
+    description: str
+    complexity: Complexity = "medium"
+    status: StepStatus = "pending"
+    depth: int = 0
+    parent_step_id: str | None = None
+    sub_steps: list[PlanStep] = []
+    attempts: int = 0
+    max_attempts: int = 3
+    code_output: CodeOutput | None = None
+    test_results: TestResult | None = None
+    verification_result: VerificationResult | None = None
+    fail_reason: str | None = None
+    depends_on: list[str] = []
+    """Ids of the steps that have to be done before."""
+    files: list[str] = []
+    """What it may touch; empty: whatever it needs."""
+    evidence: str = ""
+    """How one will see that it is done."""
+    verified: bool = True
+    """False: it was completed on passing tests alone, because the supervisor could not be asked."""
+
+    @property
+    def label(self) -> str:
+        """`2`, and `2.1` for the first step of its sub-plan."""
+        return self.id.rpartition("step-")[2]
+
+
+class ExecutionPlan(Shape):
+    id: str
+    goal: str
+    analysis: str
+    steps: list[PlanStep]
+    depth: int = 0
+    parent_plan_id: str | None = None
+    status: PlanStatus = "pending"
+    current_step_index: int = 0
+
+
+class AgentState(Shape):
+    status: str = "idle"
+    last_output: str = ""
+    metrics: dict[str, int] = {}
+
+
+class Metrics(Shape):
+    total_steps: int = 0
+    completed_steps: int = 0
+    failed_steps: int = 0
+    replan_count: int = 0
+    fix_cycles: int = 0
+    verifications_passed: int = 0
+    verifications_failed: int = 0
+
+
+ROLES = ("planner", "coder", "tester", "supervisor")
+
+
+class OrchestrationState(Shape):
+    id: str = ""
+    primary_goal: str = ""
+    status: Status = "initializing"
+    current_plan: ExecutionPlan | None = None
+    plan_stack: list[ExecutionPlan] = []
+    """Sub-plans under way, the outermost first."""
+    current_agent: str | None = None
+    iteration: int = 0
+    start_time: float | None = None
+    """Milliseconds, as both times here."""
+    end_time: float | None = None
+    time_limit: float = 0.0
+    """Seconds of driven time."""
+    agents: dict[str, AgentState] = msgspec.field(
+        default_factory=lambda: {role: AgentState() for role in ROLES}
+    )
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
+    event_log: list[dict[str, Any]] = []
+    """The messages in short; the run's own log holds everything."""

@@ -1,0 +1,193 @@
+"""A build under way: what everybody in it shares, and how they talk to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from podium.agents.ask import Run
+from podium.errors import StepFailedError, StepTimeoutError
+from podium.workflows.build import events
+from podium.workflows.build.clock import Clock, Share, TimeSpentError
+from podium.workflows.build.folding import BuildState
+from podium.workflows.build.ground import Ground
+from podium.workflows.build.messages import ROUTES
+from podium.workflows.build.policy.escalation import (
+    GUIDANCE,
+    Standing,
+    after_failed_step,
+    ends_the_run,
+    rises,
+)
+from podium.workflows.build.policy.recovery import TRIES, wait_after
+from podium.workflows.build.roles import AGENTS
+from podium.workflows.build.state import PlanStep, Status, StepStatus
+
+T = TypeVar("T")
+LONGEST_SUMMARY = 500
+
+
+class AgentFailedError(Exception):
+    """An agent gave no usable answer after all its tries; the caller falls back."""
+
+    def __init__(self, role: str, task: str, error: StepFailedError) -> None:
+        super().__init__(f"the {role} could not {task.replace('_', ' ')}: {error.reason}")
+        self.role = role
+        self.error = error
+
+
+class AbortedError(Exception):
+    """The supervisor ends the run: too many issues in a row."""
+
+
+@dataclass
+class Choices:
+    """What the run was started with."""
+
+    max_iterations: int
+    first_wait_s: float
+
+
+@dataclass
+class Build:
+    """Everything that the parts of the flow share. Only one task of the run works with it."""
+
+    run: Run
+    goal: str
+    ground: Ground
+    choices: Choices
+    clock: Clock
+    state: BuildState = field(default_factory=BuildState)
+    standing: Standing = field(default_factory=Standing)
+    guidance: dict[str, Any] | None = None
+    snapshot: str = ""
+    """The workspace as the last completed step left it."""
+    latest: str = ""
+    """The workspace as it is now, with what is being tried."""
+    ground_tests: str = ""
+    """How tests are run here, for prompts."""
+    warnings: list[str] = field(default_factory=list[str])
+    _messages: int = 0
+
+    # ── telling ──
+
+    def tell(self, data: events.BuildEvent) -> None:
+        self.run.emit(data)
+        self.state.tell(data)
+
+    def warn(self, text: str) -> None:
+        """Something that a reader of the result should know."""
+        self.warnings.append(text)
+        self.run.warn(text)
+
+    async def phase(self, status: Status, reason: str = "") -> None:
+        """Another state, unless it is that already."""
+        if self.state.state.status == status and not reason and self.state.state.start_time is not None:
+            return
+        reading = await self.clock.read_at_end() if status == "time_expired" else await self.clock.read()
+        self.tell(
+            events.Phase(
+                status=status, iteration=self.state.state.iteration, driven_s=reading.driven_s,
+                at_ms=reading.at_ms, time_limit=self.clock.limit, reason=reason,
+            )
+        )  # fmt: skip
+
+    def request(self, kind: str, summary: str = "", step: PlanStep | None = None, **payload: Any) -> str:
+        """Send the first message of an exchange; its id is the correlation id of all that follow."""
+        return self._send(kind, f"m{self._messages + 1}", summary, step, None, payload)
+
+    def answer(
+        self, kind: str, correlation: str, summary: str = "", step: PlanStep | None = None, to: str = "",
+        **payload: Any,
+    ) -> None:  # fmt: skip
+        """A message that belongs to an exchange."""
+        self._send(kind, correlation, summary, step, to or None, payload)
+
+    def _send(
+        self, kind: str, correlation: str, summary: str, step: PlanStep | None, to: str | None,
+        payload: dict[str, Any],
+    ) -> str:  # fmt: skip
+        self._messages += 1
+        sender, receiver = ROUTES[kind]
+        self.tell(
+            events.Message(
+                id=f"m{self._messages}", kind=kind, sender=sender, to=to or receiver, payload=payload,
+                correlation_id=correlation, step_id=step.id if step is not None else "",
+                summary=summary[:LONGEST_SUMMARY],
+            )
+        )  # fmt: skip
+        return correlation
+
+    def step_changed(
+        self, step: PlanStep, status: StepStatus, reason: str | None = None, *, verified: bool = True
+    ) -> None:
+        step.status, step.fail_reason, step.verified = status, reason, verified
+        self.tell(
+            events.StepChanged(
+                step_id=step.id, status=status, attempts=step.attempts, depth=step.depth, number=step.number,
+                fail_reason=reason, verified=verified,
+            )
+        )  # fmt: skip
+
+    # ── asking ──
+
+    async def ask(
+        self, role: str, task: str, returns: type[T], shares: tuple[Share, ...] = (), **variables: Any
+    ) -> T:
+        """Ask a role, three times if need be. What it may take comes out of the shares."""
+        ask: Any = self.run.ask  # the variables are as many as prompts want
+        for nth in range(1, TRIES + 1):
+            seconds, scope = await self.clock.time_out(*shares) if shares else (None, "")
+            try:
+                return await ask(AGENTS[role], task, returns=returns, timeout=seconds, **variables)
+            except StepTimeoutError as error:
+                if not shares:
+                    raise
+                raise TimeSpentError(scope) from error
+            except StepFailedError as error:
+                if nth == TRIES:
+                    self.warn(f"The {role} failed {TRIES} times to {task.replace('_', ' ')}: {error.reason}")
+                    raise AgentFailedError(role, task, error) from error
+                await self.run.sleep(wait_after(nth, self.choices.first_wait_s))
+        raise AssertionError("unreachable")  # pragma: no cover
+
+    # ── escalation ──
+
+    def stand(
+        self, after: Standing, about: str, correlation: str, *, issues: list[str], score: float | None = None,
+        step: PlanStep | None = None,
+    ) -> None:  # fmt: skip
+        """Take a new standing over: guidance for the next prompt, and the end if it must be."""
+        before, self.standing = self.standing, after
+        text = GUIDANCE.get(after.level)
+        self.guidance = {"level": after.level, "text": text, "issues": issues[:20]} if text else None
+        if text:
+            self.answer(
+                "CORRECTION", correlation, text, step, to=about, level=after.level, issues=issues[:20]
+            )
+        if rises(before, after):
+            reason = "; ".join(issues)[:LONGEST_SUMMARY]
+            self.tell(
+                events.Escalated(
+                    level=after.level, before=before.level, issues=after.issues, score=score, reason=reason,
+                    step_id=step.id if step is not None else "",
+                )
+            )  # fmt: skip
+            self.answer("ESCALATION", correlation, reason, step, level=after.level, before=before.level)
+        if ends_the_run(after):
+            why = f"{after.issues} issues in a row; the last: {'; '.join(issues)[:LONGEST_SUMMARY]}"
+            self.answer("ABORT", correlation, why, step)
+            raise AbortedError(why)
+
+    def step_failed(self, step: PlanStep, reason: str) -> None:
+        """A step is lost for good."""
+        self.step_changed(step, "failed", reason)
+        correlation = self.request("STEP_BLOCKED", reason, step, final=True)
+        issues = [f"step {step.label} failed: {reason}"]
+        self.stand(after_failed_step(self.standing), "coder", correlation, issues=issues, step=step)
+
+
+async def workspace_shown(build: Build, snapshot: str) -> dict[str, Any]:
+    """What every role sees of the workspace."""
+    found = await build.run.step("map", build.ground.map, snapshot, returns=str)
+    return {"tests": build.ground_tests, "map": found}

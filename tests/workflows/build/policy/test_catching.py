@@ -1,0 +1,67 @@
+"""Which findings of a program close the code gate, and functions that only know their tests' answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.workflows.build.policy.answers import hard_coded_answers
+from podium.workflows.build.policy.catching import closes_the_gate, is_worth_telling, secrets_in
+
+
+@pytest.mark.parametrize(
+    ("kind", "severity", "closes"),
+    [
+        ("no_tests", "major", True), ("asserts_nothing", "major", True), ("tests_deleted", "critical", True),
+        ("tests_weakened", "critical", True), ("tests_weakened", "major", False),
+        ("tests_skipped", "major", True),
+        ("outside_step", "major", True), ("outside_step", "minor", False), ("hard_coded", "major", False),
+        ("test_setup_changed", "critical", True), ("test_setup_changed", "major", False),
+    ],
+)  # fmt: skip
+def test_which_findings_close_the_gate_and_which_are_only_told(
+    kind: str, severity: str, closes: bool
+) -> None:
+    assert closes_the_gate(kind, severity) is closes
+    assert is_worth_telling(kind, severity) is (not closes and (kind, severity) != ("outside_step", "minor"))
+
+
+def test_keys_are_critical_by_rule_and_words_about_keys_are_not() -> None:
+    found = secrets_in(
+        {"a.py": "x = 'AKIA" + "ABCDEFGHIJKLMNOP'", "b.md": "Put your private key into a vault."}
+    )
+    assert found == ["an access key of a cloud in a.py"]
+
+
+TABLE = "def f(x):\n" + "".join(f"    if x == {n}:\n        return {n * n}\n" for n in (1, 2, 3))
+TESTS = {"test_a.py": "def test_f():\n    assert f(2) == 4\n    assert f(0) == 1\n    assert not odd(2)\n"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x):\n    return 4\n",
+        "def f(x):\n    '''Doc.'''\n    if x == 2:\n        return 4\n    return 1\n",
+        "def f(x):\n    return 4 if x == 2 else 1\n",
+        "class A:\n    def f(self, x):\n        return 4\n",
+        "def odd(x):\n    return False\n",
+    ],
+)
+def test_a_function_that_does_nothing_but_answer_its_tests_is_found(source: str) -> None:
+    assert len(hard_coded_answers({"a.py": source}, TESTS)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x):\n    if x == 0:\n        return 1\n    return x * f(x - 1)\n",
+        "def f(x):\n    return x * 2\n",
+        "def f(x):\n    if x > 1:\n        return 4\n    return 1\n",
+        TABLE,
+        "def f():\n    return 4\n",
+        "def g(x):\n    return 4\n",
+        "def f(x:\n    return 4\n",
+        "def f(x):\n    return 'unrelated'\n",
+    ],
+)  # fmt: skip
+def test_what_may_well_be_meant_is_left_alone(source: str) -> None:
+    assert hard_coded_answers({"a.py": source}, TESTS) == []

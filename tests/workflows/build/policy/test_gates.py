@@ -1,0 +1,50 @@
+"""The gates: their numbers, and the rules that no score makes up for."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.workflows.build.policy.gates import (
+    THRESHOLDS,
+    Gate,
+    code_problems,
+    goal_problems,
+    passes,
+    step_problems,
+)
+from podium.workflows.build.policy.recovery import FALLBACKS, TRIES, wait_after
+
+
+@pytest.mark.parametrize(("gate", "least"), [("plan", 70), ("code", 60), ("step", 70), ("goal", 80)])
+def test_the_least_score_of_each_gate(gate: Gate, least: float) -> None:
+    assert THRESHOLDS[gate] == least
+    assert passes(gate, least, verified=True)
+    assert not passes(gate, least - 0.01, verified=True)
+
+
+def test_a_score_without_the_supervisors_word_or_with_a_broken_rule_opens_nothing() -> None:
+    assert not passes("plan", 100, verified=False)
+    assert not passes("code", 100, verified=True, problems=["no tests"])
+
+
+def test_code_needs_tests_no_critical_security_finding_and_no_trick() -> None:
+    assert code_problems(has_tests=True, security=[], caught=[]) == []
+    assert code_problems(has_tests=False, security=[], caught=[]) == ["the change comes without tests"]
+    found = code_problems(has_tests=True, security=["a private key in a.py"], caught=["deletes a test"])
+    assert found == ["critical security finding: a private key in a.py", "deletes a test"]
+
+
+def test_a_step_needs_passing_tests_evidence_and_no_critical_finding() -> None:
+    assert step_problems(tests_pass=True, evidence="12 tests", critical=[]) == []
+    assert len(step_problems(tests_pass=False, evidence=" ", critical=["loses data"])) == 3
+
+
+def test_a_goal_needs_its_steps_and_the_whole_suite() -> None:
+    assert goal_problems(steps_acceptable=True, suite_passes=True) == []
+    assert len(goal_problems(steps_acceptable=False, suite_passes=False)) == 2
+
+
+def test_three_tries_with_backoff_and_a_fallback_for_everybody() -> None:
+    assert TRIES == 3
+    assert [wait_after(1), wait_after(2)] == [1.0, 2.0]
+    assert set(FALLBACKS) == {"planner", "coder", "tester", "supervisor"}

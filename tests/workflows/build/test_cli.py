@@ -1,0 +1,79 @@
+"""`build` from the command line: flags, refusals, what `show` tells, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.errors import UsageError
+from podium.workflows.build.flow import prepare
+from tests.workflows.build.team import git, repository
+
+MODEL = """
+from tests.workflows.build.team import Team
+
+team = Team()
+
+
+async def answer(call):
+    return await team(call)
+"""
+ROOT = Path(__file__).parents[3]
+
+
+def podium(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PODIUM_STORE": str(folder / "s.sqlite"), "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    return subprocess.run(
+        [sys.executable, "-m", "podium", *words],
+        cwd=folder / "project", env=env, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+
+
+def test_run_show_and_take_the_result(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "project")
+    (tmp_path / "model.py").write_text(MODEL)
+    words = ["--workspace", ".", "--test-command", "sh check.sh", "--model", "python:../model.py:answer"]
+    done = podium(tmp_path, "run", "build", "Write it down", *words, "--time-limit", "15m", "--json")
+    assert done.returncode == 0, done.stderr
+    made: dict[str, Any] = json.loads(done.stdout)
+    assert (made["status"], made["output"]["state"]["timeLimit"]) == ("completed", 900)
+    branch = made["output"]["branch"]
+    shown = podium(tmp_path, "show", "last").stdout
+    assert "✓ 1. write the answer down" in shown
+    assert "2 files changed" in shown
+    base = git(folder, "rev-parse", "HEAD")[:12]
+    assert f"git diff {base}..{branch}" in shown
+    assert "right" in git(folder, "diff", f"{base}..{branch}")
+    git(folder, "merge", "-q", branch)
+    assert (folder / "answer.txt").is_file()
+    lines = podium(tmp_path, "events", "last").stdout
+    assert "PLAN_REQUEST orchestrator → planner" in lines
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"workspace": "/no/such/folder"}, "There is no folder /no/such/folder."),
+        ({"test_command": "make 'test"}, "cannot be read"),
+        ({"test_command": "  "}, "is empty"),
+    ],
+)
+def test_what_cannot_be_worked_on_is_refused_before_anything_starts(
+    options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        prepare("a goal", options)
+
+
+def test_a_goal_is_text_and_a_workspace_gets_its_full_path(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must be text"):
+        prepare({"goal": 1}, {})
+    found = prepare("a goal", {"workspace": f"{tmp_path}/../{tmp_path.name}"})
+    assert found["workspace"] == str(tmp_path.resolve())
+    assert prepare("a goal", {"max_iterations": 1}) == {"max_iterations": 1}

@@ -1,0 +1,79 @@
+"""The rehearsal really builds what it knows, offline, and says honestly when it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import podium
+from podium.engine.log import Store
+from podium.workflows.build.policy.answers import hard_coded_answers
+from podium.workflows.build.repertoire import PIECES, Piece, find_piece
+from tests.workflows.build.team import git, repository
+
+
+@pytest.mark.parametrize(
+    ("goal", "name", "file"),
+    [
+        ("write a function that adds two numbers in calc.py with tests", "add", "calc.py"),
+        ("Write a function that reverses words", "reverse_words", "reverse_words.py"),
+        ("I need an is_prime function in lib/primes.py", "is_prime", "lib/primes.py"),
+        ("Implement FizzBuzz with tests", "fizzbuzz", "fizzbuzz.py"),
+        ("a slugify function, please, in text.py", "slugify", "text.py"),
+    ],
+)
+def test_goals_of_a_known_shape_are_recognised(goal: str, name: str, file: str) -> None:
+    piece = find_piece(goal)
+    assert piece is not None
+    assert (piece.name, piece.file) == (name, file)
+
+
+@pytest.mark.parametrize(
+    "goal", ["Rewrite the parser in Rust", "Make the login page faster", "add dark mode"]
+)
+def test_other_goals_are_not(goal: str) -> None:
+    assert find_piece(goal) is None
+
+
+def run_tests_of(piece: Piece, source: str, tests: str) -> bool:
+    """Whether a piece passes its tests, in this process: it is our own code."""
+    names: dict[str, object] = {}
+    exec(source, names)
+    exec(tests.partition("\n")[2], names)
+    try:
+        for name, test in list(names.items()):
+            if name.startswith("test_") and callable(test):
+                test()
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("piece", PIECES, ids=lambda piece: piece.name)
+def test_every_piece_is_wrong_at_first_its_tests_notice_and_then_it_is_right(piece: Piece) -> None:
+    assert run_tests_of(piece, piece.wrong, piece.tests) is False
+    assert run_tests_of(piece, piece.right, piece.tests) is True
+    assert run_tests_of(piece, piece.right, piece.all_tests) is True
+    assert hard_coded_answers({piece.file: piece.wrong}, {piece.test_file: piece.tests}) == []
+
+
+async def test_a_known_goal_is_built_tested_and_committed(store: Store, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "project")
+    goal = "Write a function that says whether a number is prime, in primes.py, with tests"
+    made = await podium.run("build", goal, model="rehearsal", store=store, options={"workspace": str(folder)})
+    assert (made.status, made.rehearsal) == ("completed", True)
+    assert made.output["tests"]["passed"] == 2
+    assert made.output["state"]["metrics"]["fixCycles"] == 1
+    names: dict[str, object] = {}
+    exec(git(folder, "show", f"{made.output['branch']}:primes.py"), names)
+    is_prime = names["is_prime"]
+    assert callable(is_prime)
+    assert [number for number in range(20) if is_prime(number)] == [2, 3, 5, 7, 11, 13, 17, 19]
+
+
+async def test_an_unknown_goal_fails_with_the_reason(store: Store, tmp_path: Path) -> None:
+    made = await podium.run("build", "Rewrite the parser in Rust", model="rehearsal", store=store)
+    assert made.status == "failed"
+    assert "a rehearsal cannot judge or do this; it only knows `add`" in made.error
+    assert made.output["commits"] == []

@@ -1,0 +1,173 @@
+"""What a person sees: lines, the checklist, the diff with everything escaped, and how to get the result."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from podium.engine.events import Event, RunCreated, RunResumed
+from podium.engine.state import RunState
+from podium.report.facts import facts_of
+from podium.report.html import to_html
+from podium.report.markdown import to_markdown
+from podium.workflows.build import events
+from podium.workflows.build.diffing import LONGEST_LINE, MOST_IN_FILE, parsed
+from podium.workflows.build.drawing import draw
+from podium.workflows.build.folding import BuildState
+from podium.workflows.build.report import BuildPresentation
+from podium.workflows.build.state import (
+    CodeOutput,
+    ExecutionPlan,
+    Failure,
+    PlanStep,
+    TestResult,
+    VerificationResult,
+)
+
+EVIL = "<script>alert(1)</script>\x1b[31m"
+PATCH = f"""diff --git a/a.py b/a.py
+new file mode 100644
+--- /dev/null
++++ b/a.py
+@@ -0,0 +1,2 @@
++x = "{EVIL}"
++--- not a header
+diff --git a/old.md b/new.md
+similarity index 90%
+rename from old.md
+rename to new.md
+@@ -1 +1 @@
+-one
++two
+\\ No newline at end of file
+diff --git a/logo.png b/logo.png
+Binary files a/logo.png and b/logo.png differ
+"""
+
+
+def log(*told: events.BuildEvent | Any) -> list[Event]:
+    rows = [RunCreated(workflow="build", request=f"a goal {EVIL}"), *told]
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    return [
+        Event(seq=nth, run_id="r1", time=now, path="", type=data.type, data=data)
+        for nth, data in enumerate(rows, 1)
+    ]
+
+
+def phase(status: Any, driven_s: float, **fields: Any) -> events.Phase:
+    fields = {"iteration": 1, "at_ms": 1000.0, "time_limit": 7200.0} | fields
+    return events.Phase(status=status, driven_s=driven_s, **fields)
+
+
+def a_plan() -> ExecutionPlan:
+    steps = [PlanStep(id=f"step-{n}", number=n, description=f"do part {n} {EVIL}") for n in (1, 2)]
+    return ExecutionPlan(id="plan-1", goal="a goal", analysis="so", steps=steps)
+
+
+def changed(step_id: str, status: Any, **fields: Any) -> events.StepChanged:
+    fields = {"attempts": 1, "depth": 0, "number": 1} | fields
+    return events.StepChanged(step_id=step_id, status=status, **fields)
+
+
+FAILING = TestResult(ok=False, failed=1, passed=3, total=4, seconds=1.5, failures=[Failure("t::x", EVIL)])
+STORY = [
+    phase("initializing", 0),
+    events.Opened(branch="podium/r1", base="a" * 40, origin="repository", tests="pytest", sandbox="it"),
+    phase("planning", 2),
+    events.PlanCreated(plan=a_plan(), iteration=1, revision=0, approved=True),
+    phase("executing", 10),
+    changed("step-1", "in_progress"),
+    events.Message(id="m1", kind="CODE_REQUEST", sender="orchestrator", to="coder", correlation_id="m1"),
+    events.Coded(step_id="step-1", output=CodeOutput("done", "it", ["a.py"], caught=["a test is gone"])),
+    events.TestsRun(step_id="step-1", attempt=1, cycle=0, result=FAILING),
+    events.Verified(
+        gate="code", step_id="step-1", by="supervisor", passed=False, threshold=60, problems=[],
+        level="REMIND", issues=1, result=VerificationResult(False, 55, [EVIL]),
+    ),
+    events.Escalated(level="REMIND", before="NONE", issues=1, score=55, reason=EVIL),
+]  # fmt: skip
+
+
+def test_a_patch_as_data_tells_what_happened_to_each_file_and_line() -> None:
+    added, renamed, binary = parsed(PATCH)
+    assert (added["path"], added["status"], added["added"], added["removed"]) == ("a.py", "added", 2, 0)
+    assert added["lines"][2] == ["add", "--- not a header"], "a line of a hunk that looks like a header"
+    assert (renamed["path"], renamed["old_path"], renamed["status"]) == ("new.md", "old.md", "renamed")
+    assert [kind for kind, _ in renamed["lines"]] == ["hunk", "del", "add", "note"]
+    assert binary["lines"] == [["note", "binary file"]]
+
+
+def test_a_huge_patch_is_cut_and_counted() -> None:
+    lines = "\n".join(f"+{'x' * 1000}" for _ in range(MOST_IN_FILE + 50))
+    [file] = parsed(f"diff --git a/a b/a\n@@ -0,0 +1 @@\n{lines}\n")
+    assert (len(file["lines"]), file["left_out"], file["added"]) == (MOST_IN_FILE, 51, MOST_IN_FILE + 50)
+    assert len(file["lines"][1][1]) == LONGEST_LINE + 1
+
+
+def shown(*more: Any) -> BuildPresentation:
+    presentation = BuildPresentation()
+    for event in log(*STORY, *more):
+        presentation.apply(event)
+    return presentation
+
+
+A_FILE = {"path": "a.py", "added": 2, "removed": 0, "status": "added"}
+FINISHED = events.Finished(
+    branch="podium/r1", head="b" * 40, patch="p1", diff=PATCH, where="/somewhere",
+    diff_stat={"files": [A_FILE], "added": 2, "removed": 0},
+)  # fmt: skip
+
+
+def test_nothing_that_a_model_or_a_file_says_becomes_markup() -> None:
+    told = [*STORY, phase("failed", 20, reason=EVIL), FINISHED]
+    presentation = shown(phase("failed", 20, reason=EVIL), FINISHED)
+    facts = facts_of(log(*told), shown=presentation)
+    page = to_html(facts, presentation.sections(alive=False))
+    assert "<script>" not in page
+    assert "\x1b" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    text = to_markdown(facts, presentation.sections(alive=False))
+    assert "\x1b" not in text
+
+
+def test_the_first_screen_says_what_was_changed_and_how_to_get_it() -> None:
+    text = shown(changed("step-1", "completed"), phase("completed", 20), FINISHED).deliverable(None)
+    assert text is not None
+    assert "**The goal is met.** 1 file changed, 2 lines added, 0 removed." in text
+    assert "`a.py` +2 −0 added" in text
+    assert "podium artifacts r1 changes.patch | git apply" in text
+
+
+def test_the_picture_is_a_checklist_with_role_tests_level_and_time() -> None:
+    lines = draw(BuildState.of(log(*STORY)), 10, alive=True)
+    assert lines[0].what == "executing · 0 of 2 steps · tests: 3 passed, 1 failed · escalation REMIND"
+    assert lines[0].notes == ("plan 0:10",)
+    assert lines[1].what == "planner → [coder] → tester → supervisor"
+    assert [(line.mark, line.indent) for line in lines[2:]] == [("●", 1), ("○", 1)]
+    assert lines[2].notes == ("3 passed, 1 failed",)
+
+
+@pytest.mark.parametrize("most", range(7))
+def test_the_picture_fits(most: int) -> None:
+    assert len(draw(BuildState.of(log(*STORY)), most, alive=True)) <= most
+
+
+def test_every_event_has_a_line_of_its_own() -> None:
+    presentation = BuildPresentation()
+    looked = events.LookedUp(step_id="step-1", kind="read", target="a.py", ok=True, number=1)
+    committed = events.Committed(step_id="step-1", sha="c" * 40, message="Step 1", files=["a.py"])
+    for event in log(*STORY, looked, committed, changed("step-2", "blocked", fail_reason="so"), FINISHED)[1:]:
+        presentation.apply(event)
+        line = presentation.line(event, RunState())
+        assert line is not None, event.type
+        assert "\x1b" not in line.what
+
+
+def test_a_run_that_is_taken_up_again_is_where_it_was() -> None:
+    told = [*STORY, phase("time_expired", 30)]
+    assert BuildState.of(log(*told)).state.status == "time_expired"
+    again = BuildState.of(log(*told, RunResumed(after="time")))
+    assert (again.state.status, again.state.end_time) == ("executing", None)
+    assert again.time_used == {"planning": 10, "execution": 20, "verification": 0}

@@ -1,0 +1,129 @@
+"""Time running out in each phase: nothing is lost, and more time finishes the work.
+
+Real limits, small ones: whoever is to run out of time just never answers. What comes after is recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import podium
+from podium.engine.log import Store
+from podium.workflows.build.folding import BuildState
+from tests.workflows.build.team import Team, Told, coded, git, go_on, make, repository, scored
+
+LIMIT = 15.0
+MORE = podium.Budget(seconds=900)
+
+
+async def never(call: podium.Call) -> Any:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("task", "phase"),
+    [("plan", "planning"), ("verify_plan", "planning"), ("code", "executing"), ("verify_goal", "verifying")],
+)
+async def test_time_runs_out_in_a_phase_and_more_time_ends_in_success(
+    store: Store, tmp_path: Path, task: str, phase: str
+) -> None:
+    folder = repository(tmp_path / "project")
+    made = await make(store, Team({task: never}), folder, budget=podium.Budget(seconds=LIMIT))
+    assert (made.status, made.stop_reason, made.exit_code) == ("partial", "time", 4)
+    assert made.output["state"]["status"] == "time_expired"
+    assert made.duration_s <= LIMIT + 5
+    told = await Told.of(store, made.run_id)
+    assert told.of_type("phase")[-1]["status"] == "time_expired"
+    assert phase in [one["status"] for one in told.of_type("phase")][-4:]
+    team = Team()
+    ended = await go_on(store, made.run_id, team, MORE)
+    assert (ended.status, ended.output["state"]["status"]) == ("completed", "completed")
+    assert ended.output["state"]["timeLimit"] == 900
+    assert git(folder, "show", f"{ended.output['branch']}:answer.txt") == "right"
+    replayed = await podium.replay(made.run_id, store=store)
+    assert replayed.output == ended.output
+    log = [row.to_event(made.run_id) for row in await store.read(made.run_id)]
+    assert BuildState.of(log).state.status == "completed"
+
+
+async def test_a_step_that_spent_its_time_is_blocked_and_a_sub_plan_gets_fresh_time(
+    store: Store, tmp_path: Path
+) -> None:
+    """The test of the first attempt hangs: it is stopped when the step's time is spent."""
+    folder = repository(tmp_path / "project", {"check.sh": "grep -q right answer.txt || sleep 600\n"})
+    team = Team({"code": [coded("wrong"), None]})
+    made = await make(store, team, folder, budget=podium.Budget(seconds=60))
+    told = await Told.of(store, made.run_id)
+    first = told.of_type("step_status", step_id="step-1", status="blocked")[0]
+    assert "the time of the step is spent" in first["fail_reason"]
+    tests = told.of_type("tests_run", step_id="step-1")[0]["result"]
+    assert tests["timedOut"] is True
+    assert tests["seconds"] <= 24 + 2, "half of the execution time, as there are two steps"
+    assert told.of_type("message", type="REPLAN_REQUEST", step_id="step-1")
+    if made.status == "partial":  # a busy machine had no time left for the rest
+        made = await go_on(store, made.run_id, team, MORE)
+    assert made.status == "completed"
+
+
+async def test_until_time_expires_with_no_limit_of_iterations(store: Store, tmp_path: Path) -> None:
+    team = Team({"verify_goal": [scored(79), scored(79), scored(79), scored(79), scored(80)]})
+    made = await make(store, team, repository(tmp_path / "project"), max_iterations=0)
+    assert (made.status, made.output["state"]["iteration"]) == ("completed", 5)
+
+
+async def test_out_of_calls_is_an_answer_with_the_work_in_progress_and_can_go_on(
+    store: Store, tmp_path: Path
+) -> None:
+    """Ten calls: the plan and its review, the first step, the code of the second and what it needs."""
+    folder = repository(tmp_path / "project")
+    made = await make(store, Team(), folder, budget=podium.Budget(calls=10))
+    assert (made.status, made.stop_reason, made.exit_code) == ("partial", "budget", 4)
+    assert [one.name for one in made.artifacts] == ["changes.patch", "test-report.md", "report.html"]
+    branch = made.output["branch"]
+    assert git(folder, "log", "-1", "--format=%s", branch).startswith("Work in progress: look at it again")
+    team = Team()
+    ended = await go_on(store, made.run_id, team, podium.Budget(calls=100))
+    assert (ended.status, "plan" in team.tasks) == ("completed", False)
+    subjects = git(folder, "log", "--format=%s", f"main..{branch}").splitlines()
+    assert subjects == ["Step 2: look at it again", "Step 1: write the answer down"]
+
+
+async def test_time_used_is_told_by_phase(store: Store, tmp_path: Path) -> None:
+    made = await make(store, Team(), repository(tmp_path / "project"))
+    used = made.output["time_used"]
+    assert list(used) == ["planning", "execution", "verification", "total"]
+    assert used["total"] == pytest.approx(sum(used[key] for key in list(used)[:3]), abs=0.01)
+    assert 0 < used["total"] <= made.duration_s + 0.01
+
+
+async def test_a_plan_is_not_revised_when_planning_has_used_its_share(store: Store, tmp_path: Path) -> None:
+    """Planning has a tenth: six seconds of a minute. The plan takes seven, and is rejected."""
+
+    async def slowly(call: podium.Call) -> None:
+        await asyncio.sleep(7)
+
+    team = Team({"plan": slowly, "verify_plan": scored(69, "too vague")})
+    made = await make(store, team, repository(tmp_path / "project"), budget=podium.Budget(seconds=60))
+    assert (made.status, made.stop_reason) == ("partial", "time")
+    assert (made.output["state"]["status"], team.tasks) == ("time_expired", ["plan", "verify_plan"])
+    assert made.duration_s < 50, "the rest of the minute is not waited for"
+    ended = await go_on(store, made.run_id, Team(), MORE)
+    assert ended.status == "completed"
+
+
+async def test_a_fix_cycle_takes_at_most_30_percent_of_its_step_and_the_next_may_still_help(
+    store: Store, tmp_path: Path
+) -> None:
+    """Seven seconds of twenty-four, which is half of the execution time of a minute."""
+    team = Team({"code": [coded("wrong"), None], "fix": [never, None]})
+    made = await make(store, team, repository(tmp_path / "project"), budget=podium.Budget(seconds=60))
+    assert team.tasks.count("fix") >= 2
+    told = await Told.of(store, made.run_id)
+    assert [one["payload"]["cycle"] for one in told.of_type("message", type="CODE_FIX_REQUEST")][:2] == [1, 2]
+    if made.status == "partial":  # a busy machine had no time left for the rest
+        made = await go_on(store, made.run_id, team, MORE)
+    assert made.status == "completed"
