@@ -13,7 +13,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from podium.engine.codec import decode
 from podium.engine.events import Charge
-from podium.engine.log import Message, Row, RunRow
+from podium.engine.log import Message, Row, RunRow, RunTotal
 from podium.errors import StoreError, UnknownRunError
 from podium.stores.address import shown
 from podium.stores.postgres.database import Db, configure, options
@@ -39,7 +39,7 @@ _NEWEST = 1 << 31
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
     "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, number, "
-    f"d.who, d.host, d.pid, d.began, {FRESH} "
+    f"owner, d.who, d.host, d.pid, d.began, {FRESH} "
     "FROM run LEFT JOIN driver AS d ON d.name = run.driver "
 )
 _DRIVER = (
@@ -94,25 +94,46 @@ class Reader:
             raise unknown(run_id)
         return _summary(found[0])
 
-    async def runs(self, status: Collection[str], workflow: str, limit: int, before: str) -> list[RunRow]:
+    async def runs(
+        self, status: Collection[str], workflow: str, limit: int, before: str, owner: str | None, text: str
+    ) -> list[RunRow]:
         """Newest first. Which ones are really driven is known only after a look at their drivers, so pages
         are read until enough have the right status."""
         stored = {*status, "running"} if "paused" in status else set(status)
         sql = (
             f"{_RUN}WHERE number < %s AND (%s = '' OR workflow = %s) "
-            "AND (%s::text[] IS NULL OR status = ANY(%s::text[])) ORDER BY number DESC LIMIT %s"
+            "AND (%s::text[] IS NULL OR status = ANY(%s::text[])) AND (%s::text IS NULL OR owner = %s) "
+            "AND (%s = '' OR strpos(lower(request), lower(%s)) > 0 OR starts_with(run_id, lower(%s))) "
+            "ORDER BY number DESC LIMIT %s"
         )
         wanted = sorted(stored) or None
+        rest = (workflow, workflow, wanted, wanted, owner, owner, text, text, text)
         runs: list[RunRow] = []
         number = await self.number(before) if before else _NEWEST
         while len(runs) < limit:
-            page = await self.all(sql, (number, workflow, workflow, wanted, wanted, limit))
+            page = await self.all(sql, (number, *rest, limit))
             shown_runs = [_summary(row) for row in page]
             runs += [run for run in shown_runs if not status or run.status in status]
             if len(page) < limit:
                 break
             number = page[-1][16]
         return runs[:limit]
+
+    async def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
+        """Runs that were changed at or after a moment."""
+        sql = f"{_RUN}WHERE updated_us >= %s AND (%s::text IS NULL OR owner = %s) ORDER BY updated_us, number"
+        return [_summary(row) for row in await self.all(sql, (since_us, owner, owner))]
+
+    async def totals(self, owner: str | None) -> list[RunTotal]:
+        """How many runs, and what they spent, by workflow and status."""
+        sql = (
+            "SELECT workflow, status, count(*), sum(usd), sum(input_tokens)::bigint, "
+            "sum(output_tokens)::bigint, sum(calls)::bigint, sum(unpriced_calls)::bigint FROM run "
+            "WHERE %s::text IS NULL OR owner = %s GROUP BY workflow, status"
+        )
+        return [
+            RunTotal(row[0], row[1], row[2], Charge(*row[3:])) for row in await self.all(sql, (owner, owner))
+        ]
 
     async def driver(self, run_id: str) -> tuple[str, str]:
         """The mark of whoever drives a run, and who that is; nobody if they are gone."""
@@ -198,13 +219,13 @@ def _summary(row: Sequence[Any]) -> RunRow:
     run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = row[
         :10
     ]
-    holder = _holder(row[17:])
+    holder = _holder(row[18:])
     if status == "running" and not holder:
         status = "paused"
     return RunRow(
         run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
         created_us=created_us, updated_us=updated_us, model=model, rehearsal=rehearsal,
-        parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder,
+        parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import psycopg
 from podium.engine.codec import encode
 from podium.engine.events import NOTHING, Charge
 from podium.engine.facts import Fact, FactChange, FactUpdate, ProjectShare
-from podium.engine.log import Message, Row, RunRow, RunUpdate
+from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.errors import StoreError
 from podium.stores.address import shown, take_lease
@@ -104,9 +104,22 @@ class PostgresStore(Driving):
         return await self._reader.run(run_id)
 
     async def list_runs(
-        self, *, status: Collection[str] = (), workflow: str = "", limit: int = 50, before: str = ""
+        self,
+        *,
+        status: Collection[str] = (),
+        workflow: str = "",
+        limit: int = 50,
+        before: str = "",
+        owner: str | None = None,
+        text: str = "",
     ) -> list[RunRow]:
-        return await self._reader.runs(status, workflow, limit, before)
+        return await self._reader.runs(status, workflow, limit, before, owner, text)
+
+    async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:
+        return await self._reader.changed(since_us, owner)
+
+    async def run_totals(self, owner: str | None = None) -> list[RunTotal]:
+        return await self._reader.totals(owner)
 
     async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
         number = await self._do(fence_run, run_id, rows, update)

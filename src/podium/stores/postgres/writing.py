@@ -51,14 +51,14 @@ _BLOBS = (
 )
 _RUNS = (
     "INSERT INTO run (run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
-    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request) "
-    "SELECT run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, calls, "
-    "unpriced_calls, model, rehearsal, created_us, parent, workflow, request "
+    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, "
+    "owner) SELECT run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, calls, "
+    "unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner "
     "FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::float8[], %s::float8[], %s::bigint[], "
     "%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[], %s::bigint[], %s::text[], "
-    "%s::text[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, driven_s, usd, "
+    "%s::text[], %s::text[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, driven_s, usd, "
     "input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, "
-    "request, place) ORDER BY place ON CONFLICT (run_id) DO NOTHING RETURNING run_id, number"
+    "request, owner, place) ORDER BY place ON CONFLICT (run_id) DO NOTHING RETURNING run_id, number"
 )
 _LIBERATIONS = (
     "UPDATE run SET driver = '' FROM unnest(%s::bigint[], %s::bigint[]) AS b (number, epoch) "
@@ -178,7 +178,7 @@ async def _create(db: Db, creations: list[Creation]) -> None:
             run.run_id, run.status, _text(run.stop_reason), run.updated_us, run.driven_s,
             usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
             _text(run.model), run.rehearsal, run.created_us, run.parent, _text(run.workflow),
-            _text(run.request),
+            _text(run.request), run.owner,
         ))  # fmt: skip
     made: dict[str, int] = dict(await (await db.execute(_RUNS, _columns(runs))).fetchall())
     rows: list[tuple[Any, ...]] = []
