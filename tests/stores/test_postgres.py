@@ -15,6 +15,7 @@ from podium.engine.log import Lease, Message, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
 from podium.stores import open_store
 from podium.stores.address import shown
+from podium.stores.postgres.patience import Patience
 from tests.stores.children import child
 from tests.stores.postgres import Server, server
 from tests.stores.samples import PATIENCE_S, a_row, a_run, append, commit, driven, run_id, seqs_of
@@ -261,6 +262,17 @@ async def test_nul_in_text_becomes_a_mark(pg_server: Server) -> None:
         found = await store.get(run_id(1))
         assert (found.request, found.workflow, found.stop_reason) == ("a\ufffdb", "w\ufffd", "why\ufffd")
         assert [row.path for row in await store.read(run_id(1))] == ["p\ufffd", "q\ufffd"]
+
+
+def test_patience_counts_from_when_the_database_went() -> None:
+    moments = iter((1000.0, 1030.0, 1060.0, 1061.0, 1062.0, 1200.0, 1250.0, 1270.0))
+    patience = Patience(60, lambda: next(moments))
+    over = [patience.is_over() for _ in range(5)]
+    assert over == [False, False, False, True, True], "whoever comes later does not wait as long again"
+    assert not patience.is_over(), "after a pause it begins anew"
+    assert not patience.is_over()
+    patience.renew()
+    assert not patience.is_over(), "it had answered, 70 seconds after it went"
 
 
 # ── addresses ──

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -18,6 +17,7 @@ from podium.errors import StoreError, UnknownRunError
 from podium.stores.address import shown
 from podium.stores.postgres.database import Db, configure, options
 from podium.stores.postgres.failures import explain, is_lost, unknown
+from podium.stores.postgres.patience import Patience
 from podium.stores.postgres.presence import FRESH, is_gone
 
 Answer = TypeVar("Answer")
@@ -53,6 +53,7 @@ class Reader:
 
     def __init__(self, url: str) -> None:
         self._where = shown(url)
+        self._patience = Patience(_PATIENCE_S)
         self._pool: AsyncConnectionPool[Db] = AsyncConnectionPool(
             url,
             min_size=1,
@@ -202,15 +203,16 @@ class Reader:
 
     async def ask(self, question: Callable[[Db], Awaitable[Answer]]) -> Answer:
         """Ask, and wait for a database that has gone; a failure is told in words."""
-        until = time.monotonic() + _PATIENCE_S
         while True:
             try:
                 async with self._pool.connection() as db:
-                    return await question(db)
+                    answer = await question(db)
+                    self._patience.renew()
+                    return answer
             except PoolClosed as error:
                 raise StoreError("The store is closed.") from error
             except (psycopg.Error, OSError) as error:
-                if not is_lost(error) or time.monotonic() > until:
+                if not is_lost(error) or self._patience.is_over():
                     raise explain(error, self._where) from error
             await asyncio.sleep(_AGAIN_S)
 

@@ -18,6 +18,7 @@ from podium.stores.batch import Batch, Key
 from podium.stores.commits import Report
 from podium.stores.postgres.database import Db, connect, open_database
 from podium.stores.postgres.failures import explain, is_lost, is_undone
+from podium.stores.postgres.patience import Patience
 from podium.stores.postgres.writing import find_fenced, write
 
 PATIENCE_S = 60.0
@@ -38,6 +39,7 @@ class Writer:
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self._fallen: set[Key] = set()
+        self._patience = Patience(PATIENCE_S)
         self._ticket = ""
         """The number of the transaction under way, if it was begun by hand."""
 
@@ -100,7 +102,7 @@ class Writer:
     async def _patiently(self, batch: Batch) -> set[Key]:
         """Write, and wait for a database that has gone. Whether it had done its work before it went is looked
         up before anything is written again."""
-        until, wait, uncertain = time.monotonic() + PATIENCE_S, 0.02, False
+        wait, uncertain = 0.02, False
         while True:
             try:
                 if self._db is None:
@@ -110,19 +112,24 @@ class Writer:
                     if written is None:
                         raise psycopg.OperationalError("the transaction is still under way")
                     if written:
-                        return await find_fenced(self._db, batch)
+                        fenced = await find_fenced(self._db, batch)
+                        self._patience.renew()
+                        return fenced
                 self._ticket = ""
-                return await write(self._db, batch, self._note_ticket)
+                fenced = await write(self._db, batch, self._note_ticket)
             except (psycopg.Error, OSError) as error:
                 doubled = uncertain and isinstance(error, UniqueViolation)
                 undone = is_undone(error)
-                if not (is_lost(error) or doubled or undone) or time.monotonic() > until:
+                if not (is_lost(error) or doubled or undone) or self._patience.is_over():
                     raise
                 if not undone:
                     uncertain = uncertain or self._db is not None
                     await self._drop()
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, _LONGEST_WAIT_S)
+            else:
+                self._patience.renew()
+                return fenced
 
     def _note_ticket(self, ticket: str) -> None:
         self._ticket = ticket
