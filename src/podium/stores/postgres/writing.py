@@ -57,8 +57,9 @@ _RUNS = (
     "FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::float8[], %s::float8[], %s::bigint[], "
     "%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[], %s::bigint[], %s::text[], "
     "%s::text[], %s::text[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, "
-    "driven_s, usd, input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, "
-    "request, owner, place) ORDER BY place ON CONFLICT (run_id) DO NOTHING RETURNING run_id, number"
+    "driven_s, usd, input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, "
+    "parent, workflow, request, owner, place) ORDER BY place "
+    "ON CONFLICT (run_id) DO NOTHING RETURNING run_id, number"
 )
 _LIBERATIONS = (
     "UPDATE run SET driver = '' FROM unnest(%s::bigint[], %s::bigint[]) AS b (number, epoch) "
