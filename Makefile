@@ -24,7 +24,7 @@ export PIP_NO_INPUT := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-small-model test check format bench lock system clean
+.PHONY: help setup demo test-small-model test check format bench lock ui-types system clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,12 +61,21 @@ bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydan
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra server \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server \
 		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 
 LOCK_FLAGS = --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+ui-types: $(STAMP) ui/node_modules/.installed ## Make the TypeScript types of the server's interface anew
+	$(BIN)/python -m podium.server.export ui/src/api/openapi.json
+	npm run --silent --prefix ui types
+	$(BIN)/python -m podium.server.export ui/src/api/openapi.json ui/src/api/types.ts
+
+ui/node_modules/.installed: ui/package.json ui/package-lock.json
+	npm ci --prefix ui --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
 
 system: ## Install missing system packages for the tests (only as root, with apt)
 	@missing=""; packages=""; \
@@ -81,7 +90,7 @@ system: ## Install missing system packages for the tests (only as root, with apt
 	fi
 
 clean: ## Remove everything that was made here
-	rm -rf $(VENV) .bench dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .bench dist build ui/node_modules .pytest_cache .ruff_cache .hypothesis .schemathesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Real MCP servers for the tests that talk to them; without a registry of npm these tests are skipped.

@@ -42,6 +42,10 @@ LAZY = {
     ("cli/commands/trace.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.web"): "an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.mcp.connection"): "an extra, and slow to import",
+    ("tools/documents/child.py", "podium.tools.documents.pdf"): "an extra, and slow to import",
+    ("tools/documents/child.py", "podium.tools.documents.html"): "an extra, and slow to import",
+    ("tools/sources/choosing.py", "podium.tools.sources.online"): "an extra, and slow to import",
+    ("tools/sources/retrieving.py", "podium.tools.sources.reading"): "an extra, and slow to import",
     ("models/window.py", "podium.models.prices"): "the tables are read only for models that are in them",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
@@ -54,8 +58,8 @@ LAZY = {
 
 SLOW_TO_IMPORT = (
     "pydantic", "pydantic_ai", "genai_prices", "httpx2", "openai", "anthropic", "jinja2", "fastapi", "mcp",
-    "nh3", "opentelemetry", "httpcore2", "trafilatura", "lxml", "ddgs", "anyio", "starlette", "uvicorn",
-    "sse_starlette",
+    "nh3", "opentelemetry", "httpcore2", "trafilatura", "lxml", "ddgs", "anyio", "pypdf", "starlette",
+    "uvicorn", "sse_starlette",
 )  # fmt: skip
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 
@@ -243,6 +247,7 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
         COMMAND.format(arguments=["--help"]),
         COMMAND.format(arguments=["runs"]),
         COMMAND.format(arguments=["brain", "show"]),
+        COMMAND.format(arguments=["corpus", "list"]),
         COMMAND.format(arguments=["serve", "--help"]),
         COMMAND.format(arguments=["users", "--help"]),
         "from podium.workflows import SHIPPED, presentation_of; [presentation_of(name) for name in SHIPPED]",
@@ -252,6 +257,7 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
         "podium --help",
         "podium runs",
         "podium brain show",
+        "podium corpus list",
         "podium serve --help",
         "podium users --help",
         "how workflows are shown",

@@ -10,12 +10,16 @@ from benchmarks.asking import Asked
 from benchmarks.asking import measure as measure_asking
 from benchmarks.brain import measure as measure_brain
 from benchmarks.common import FULL, QUICK, WORKLOADS
+from benchmarks.corpus import Costs, goals
+from benchmarks.corpus import measure as measure_corpus
 from benchmarks.machine import file_system
 from benchmarks.orchestration import ideal
 from benchmarks.orchestration import measure as measure_tree
 from benchmarks.provider import serving
 from benchmarks.report import render
 from benchmarks.results import Results, against, ratio
+from benchmarks.server import measure as measure_server
+from benchmarks.studio_brain import ASKED, EMBEDDING, fill, once, run_of
 from benchmarks.worker import Measured, measure
 
 TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, repetitions=1)
@@ -92,8 +96,48 @@ def test_the_file_system_of_a_folder_is_told(tmp_path: Path) -> None:
     assert file_system(tmp_path)
 
 
+async def test_a_loaded_server_is_measured(tmp_path: Path) -> None:
+    found = await measure_server(tmp_path, runs=3, readers=4)
+    assert (found.runs, found.readers) == (3, 4)
+    assert found.reads >= 3
+    assert found.read_max >= found.read_p50 > 0
+    assert found.events > 40
+
+
 async def test_a_department_s_brain_work_is_measured(tmp_path: Path) -> None:
     found = await measure_brain(50, tmp_path)
     assert found.facts == 50
     assert found.first >= found.names > 0
     assert found.whole == found.search + found.names + found.contradictions
+
+
+@pytest.mark.parametrize("embedding", ["", EMBEDDING])
+async def test_a_studio_asks_its_brain_everything_while_it_is_measured(
+    tmp_path: Path, embedding: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/brain.sqlite"
+    await fill(30, url, embedding)
+    took = await once(url, embedding)
+    assert set(took) == set(ASKED)
+    assert (len(took["contradictions"]), len(took["propose"])) == (3, 1)
+    assert run_of(took) >= sum(took["recall"])
+
+
+async def test_a_corpus_is_measured_beside_a_plain_scan(tmp_path: Path) -> None:
+    found = await measure_corpus(40, tmp_path)
+    assert found.documents == 40
+    assert found.worst_ms >= found.search_ms > 0
+    assert min(found.per_second, found.again_ms, found.cpu_ms, found.scan_ms) > 0
+
+
+@pytest.mark.parametrize(
+    ("cost", "told"),
+    [
+        (Costs(10_000, 300.0, 400.0, 10.0, 49.9, 9.0, 2_000.0), "met"),
+        (Costs(10_000, 299.9, 400.0, 10.0, 49.9, 9.0, 2_000.0), "missed"),
+        (Costs(10_000, 300.0, 400.0, 10.0, 50.0, 9.0, 2_000.0), "missed"),
+        (Costs(1_000, 10.0, 400.0, 99.0, 99.0, 9.0, 2_000.0), ""),
+    ],
+)
+def test_a_corpus_has_goals_at_ten_thousand_documents(cost: Costs, told: str) -> None:
+    assert goals(cost) == told

@@ -6,10 +6,12 @@ block that begin with `$` are commands; what follows must match their output, wh
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,8 +58,17 @@ def test_the_settings_of_a_page_are_valid(page: str, tmp_path: Path) -> None:
         assert Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull}).sources, block
 
 
+def end_servers(folder: Path) -> None:
+    """A page that starts a server ends it, unless something went wrong in between."""
+    for file in folder.glob("*.pid"):
+        with contextlib.suppress(ProcessLookupError, ValueError):
+            os.kill(int(file.read_text()), signal.SIGKILL)
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_print_what_it_says(
+    page: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     write_files(page, tmp_path)
@@ -69,6 +80,7 @@ def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) ->
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
     }
     checker = doctest.OutputChecker()
+    request.addfinalizer(lambda: end_servers(tmp_path))
     shown = [pair for pair in commands(page) if not pair[0].startswith("make ")]
     assert shown, "a page without a single command"
     for command, expected in shown:

@@ -354,3 +354,21 @@ def test_the_file_of_an_embedding_function_counts_from_the_settings_file(tmp_pat
 def test_an_embedding_model_of_a_provider_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "podium.toml").write_text('[brain]\nembedding = "ollama:nomic-embed-text"\n')
     assert Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull}).brain.embedding == "ollama:nomic-embed-text"
+
+
+def test_news_feeds_and_the_news_search_are_settings(tmp_path: Path) -> None:
+    (tmp_path / "podium.toml").write_text(
+        '[news]\nfeeds = ["https://a.example/feed"]\nsearch = "https://s.example/?q={query}"\n'
+    )
+    news = Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull}).news
+    assert (news.feeds, news.search) == (["https://a.example/feed"], "https://s.example/?q={query}")
+    assert Settings().news.search is None
+
+
+@pytest.mark.parametrize(
+    "table", ['feeds = ["file:///etc/passwd"]', 'feeds = "x"', 'search = "ftp://x"', 'other = "x"']
+)
+def test_wrong_news_settings_are_refused(tmp_path: Path, table: str) -> None:
+    (tmp_path / "podium.toml").write_text(f"[news]\n{table}\n")
+    with pytest.raises(SettingsError, match=r"`news` in .* must be a table with `feeds`"):
+        Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from podium.brain import Brain
 from podium.brain.editing import edited
 from podium.brain.embedding import checked, open_embedder
-from podium.brain.vectors import Vectors, pack, unpack
+from podium.brain.vectors import COMPARED, nearest, pack, promising, sketch, unpack
 from podium.engine.log import Store
 from podium.errors import EmbeddingError, ModelUnavailableError
 from podium.settings import BrainOptions, OwnPrice, ProviderOptions, Settings
@@ -72,9 +73,10 @@ async def test_only_what_lacks_a_vector_is_embedded(store: Store, folder: Path) 
     brain = await Brain.open(store, "p", settings=configured("python:own.py:plain"))
     first, _ = await told(brain, *FACTS)
     assert [await brain.embed(), await brain.embed()] == [2, 0]
+    assert await first_about(brain, "candles that burn") == "Tomas"
     await brain.change([edited(first, "me", value="candle flames")])
     assert await brain.embed() == 1
-    assert (folder / "calls").read_text() == "xxx"
+    assert (folder / "calls").read_text() == "xxxx", "three facts and a search"
 
 
 async def test_a_failing_function_costs_the_meaning_not_the_search(store: Store, folder: Path) -> None:
@@ -117,16 +119,50 @@ def test_a_vector_comes_back_with_length_one() -> None:
     assert unpack(pack([0.0, 0.0])) == [0.0, 0.0]
 
 
+def axis(size: int, *ones: int) -> bytes:
+    return pack([1.0 if place in ones else 0.0 for place in range(size)])
+
+
 @pytest.mark.parametrize("size", [3, 1536])
 def test_the_nearest_come_first_and_strangers_not_at_all(size: int) -> None:
-    def vector(*ones: int) -> bytes:
-        return pack([1.0 if place in ones else 0.0 for place in range(size)])
+    vectors = {"same": axis(size, 0), "near": axis(size, 0, 1), "far": axis(size, 2), "odd": b"\0\0\0\0"}
+    assert nearest(vectors, axis(size, 0), 10) == ["same", "near"]
+    assert nearest(vectors, axis(size, 0), 1) == ["same"]
+    assert nearest(vectors, b"\0\0\0\0", 10) == []
 
-    vectors = Vectors({"same": vector(0), "near": vector(0, 1), "far": vector(2), "odd": b"\0\0\0\0"})
-    assert vectors.nearest(vector(0), 10) == ["same", "near"]
-    assert vectors.nearest(vector(0), 1) == ["same"]
-    assert vectors.nearest(vector(0), 10, among={"near"}) == ["near"]
-    assert vectors.nearest(b"\0\0\0\0", 10) == []
+
+@pytest.mark.parametrize("least", [-1.0, 0.0])
+def test_sketches_find_nearly_everything_that_whole_vectors_do(least: float) -> None:
+    """With negative numbers, and without them."""
+    chance = random.Random(7)
+    known = [[max(least, chance.gauss(0, 1)) for _ in range(1536)] for _ in range(600)]
+    vectors = {str(nth): pack(numbers) for nth, numbers in enumerate(known)}
+    mixed = [a + b + 0.5 * c for a, b, c in zip(known[3], known[500], known[77], strict=True)]
+    query = pack(mixed)
+    few = promising({fact: sketch(data) for fact, data in vectors.items()}, query, 10)
+    assert len(few) == COMPARED // 1536
+    assert set(nearest(vectors, query, 3)) == {"3", "500", "77"}
+    assert set(nearest(vectors, query, 3)) <= set(few)
+
+
+def test_short_vectors_are_all_compared_and_other_lengths_never() -> None:
+    sketches = {str(nth): sketch(axis(8, nth % 8)) for nth in range(900)} | {"odd": sketch(axis(64, 1))}
+    assert len(promising(sketches, axis(8, 0), 10)) == 900
+
+
+async def test_a_vector_that_lost_its_sketch_in_a_crash_is_found_again_and_not_paid_twice(
+    store: Store, folder: Path
+) -> None:
+    settings = configured("python:own.py:plain")
+    brain = await embedded(store, settings)
+    name = f"python:{folder / 'own.py'}:plain"
+    whole = await store.get_vectors("p", name)
+    await store.forget_facts("p")
+    await told(brain, *FACTS)
+    ids = [fact.id for fact in await brain.facts()]
+    await store.put_vectors("p", name, dict(zip(ids, whole.values(), strict=True)))
+    assert await brain.embed() == 0
+    assert (await store.get_vectors("p", f"{name} (sketches)")).keys() == set(ids)
 
 
 # ── hosted ──

@@ -50,6 +50,14 @@ def test_a_second_signal_stops_at_once_and_with_json_there_is_still_one_object(p
     assert podium("runs", "--json").json["runs"][0]["status"] == "paused"
 
 
+def test_an_interrupt_out_of_a_model_function_still_gives_one_object_and_leaves_a_run(podium: Shell) -> None:
+    said = podium("run", f"{FLOWS}:chain", "x", "--model", f"python:{FLOWS}:press_ctrl_c", "--json", code=130)
+    assert said.json["error"] == "Interrupted."
+    assert "podium resume last" in said.json["hint"]
+    assert "Traceback" not in said.err
+    assert podium("resume", "last", "--model", "rehearsal", "--json").json["status"] == "completed"
+
+
 def test_watching_ends_quietly_with_a_signal(podium: Shell) -> None:
     podium.start("run", f"{FLOWS}:patient", str(podium.folder))
     while not podium("runs", "--status", "running", "--json").json["runs"]:

@@ -122,6 +122,20 @@ def test_nobody_works_on_the_steps_of_a_run_that_was_killed(podium: Shell) -> No
     assert podium("report", "--json").json["steps"][1]["status"] == "interrupted"
 
 
+def test_calls_that_a_crash_cut_off_are_told_where_the_budget_counts_them(podium: Shell) -> None:
+    model = f"python:{FLOWS}:never_answer"
+    driver = podium.start("run", f"{FLOWS}:chain", "x", "--model", model, "--max-calls", "3")
+    while not (podium.folder / "asked").exists():
+        assert driver.poll() is None
+    driver.kill()
+    driver.wait(60)
+    told = "cut off and counted as made: up to 1 call"
+    assert f"resumed after crash; {told}" in podium("resume", "last", "--model", "rehearsal").out
+    assert told in podium("show", "last").out
+    shown = podium("show", "last", "--json").json
+    assert (shown["usage"]["calls"], shown["forfeited"]["calls"]) == (2, 1)
+
+
 def test_many_steps_fit_one_screen(podium: Shell) -> None:
     run_id = podium.run("counting", "x")["run_id"]
     out = podium("show", run_id).out

@@ -97,6 +97,15 @@ def test_a_detached_answer_waits_in_the_inbox(podium: Shell) -> None:
     assert "Under which name?" in podium("resume", run_id, code=5).out
 
 
+def test_an_answer_to_a_run_whose_driver_was_killed_says_that_nobody_drives_it(podium: Shell) -> None:
+    driver, run_id = drive_patiently(podium)
+    driver.kill()
+    driver.wait(60)
+    said = podium("answer", run_id, "approve", code=2).err
+    assert "no open question" in said
+    assert "It is paused" in said
+
+
 def test_an_answer_that_is_no_choice_is_refused(podium: Shell) -> None:
     run_id = podium.run("asking", "x", code=5)["run_id"]
     said = podium("answer", run_id, "maybe", code=2)

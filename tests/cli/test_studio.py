@@ -77,6 +77,52 @@ def test_a_project_is_told_facts_that_wait_for_a_review(podium: Shell) -> None:
     assert "not the name of a project" in refused.err
 
 
+def test_the_card_suggests_a_review_where_facts_wait_for_one(podium: Shell) -> None:
+    words = ("run", "studio", "Create character Aladdin", "--project", "bread", *REHEARSAL)
+    said = podium(*words).out
+    run_id = podium("runs", "--json").json["runs"][0]["run_id"]
+    assert re.search(rf"^review +podium brain review {run_id}$", said, re.MULTILINE)
+    assert f"podium brain review {run_id}" in podium("show", run_id).out
+    podium("brain", "review", run_id, "--accept", "all")
+    assert "brain review" not in podium(*words).out, "nothing is new"
+    assert "brain review" not in podium("run", "studio", "Create character Aladdin", *REHEARSAL).out
+
+
+OUT = """
+import os
+
+async def answer(call):
+    if call.path.startswith("story/") and os.environ.get("OUT"):
+        raise RuntimeError("the story department is out")
+    return {"validate": {"conflicts": []}}.get(call.task, f"{call.task} by {call.agent}")
+"""
+
+
+def test_a_failed_department_is_tried_again_by_a_fork_and_resume_says_so(podium: Shell) -> None:
+    (podium.folder / "out.py").write_text(OUT)
+    words = ("--departments", "story,audio", "--specialists", "never", "--model", "python:out.py:answer")
+    said = podium("run", "studio", "x", *words, code=3, OUT="1").out
+    run_id = podium("runs", "--json").json["runs"][0]["run_id"]
+    again = f"podium fork {run_id} --at story/head_execute"
+    assert re.search(rf"^try again +{again}$", said, re.MULTILINE)
+    refused = podium("resume", run_id, code=2)
+    assert "partial (department failed)" in refused.err
+    assert "to resume it would change nothing" in refused.err
+    assert again in refused.err
+    assert podium("show", run_id, "--json").json["status"] == "partial"
+    done = podium(*again.split()[1:], "--json").json
+    assert (done["status"], len(done["output"]["departments"])) == ("completed", 2)
+
+
+def test_resume_says_what_else_can_be_done_where_a_person_has_said_no(podium: Shell) -> None:
+    podium("run", "studio", "x", *REHEARSAL, "--approve", "route", code=5)
+    podium("answer", "last", "reject", code=None)
+    podium("resume", "last", code=None)
+    refused = podium("resume", "last", code=2)
+    assert "partial (route rejected)" in refused.err
+    assert re.search(r"`podium fork \w+` lists", refused.err)
+
+
 # ── podium team ──
 
 

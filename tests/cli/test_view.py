@@ -17,9 +17,18 @@ from podium.cli.opening import Commands
 from podium.cli.questions import choice_of
 from podium.cli.step_tree import folded, tree_of
 from podium.engine.budget import Budget
-from podium.engine.events import BudgetExhausted, Charge, RunCreated, RunStarted, RunWaiting, StepStarted
+from podium.engine.events import (
+    BudgetExhausted,
+    Charge,
+    RunCreated,
+    RunPartial,
+    RunStarted,
+    RunWaiting,
+    StepStarted,
+)
 from podium.engine.state import RunState, StepState
 from podium.report.lines import Line
+from podium.report.presentation import Presentation
 from podium.settings import Settings
 from tests.report.logs import log
 
@@ -172,3 +181,24 @@ def test_no_resume_is_offered_where_it_would_change_nothing() -> None:
     rejected = RunState.of(log(("", RunCreated(workflow="w", request="r"))))
     offered = [why for _, why in next_steps(rejected, "partial", Commands(Settings()))]
     assert offered == ["details", "report"]
+
+
+@pytest.mark.parametrize("reason", ["budget", "time"])
+def test_a_workflow_that_ran_out_of_its_own_time_can_go_on(reason: str) -> None:
+    told = RunState.of(
+        log(("", RunCreated(workflow="w", request="r")), ("", RunPartial(stop_reason=reason, output=None)))
+    )
+    [(command, why), *_] = next_steps(told, "partial", Commands(Settings()))
+    assert (command, why) == (f"podium resume {told.run_id}", "resume")
+
+
+def test_what_a_workflow_suggests_stands_first() -> None:
+    class Suggests(Presentation):
+        def suggestions(self) -> list[tuple[tuple[str, ...], str]]:
+            return [(("brain", "review", "r1"), "review")]
+
+    done = RunState.of(log(("", RunCreated(workflow="w", request="r"))))
+    for status in ("completed", "partial"):
+        first = next_steps(done, status, Commands(Settings()), Suggests())[0]
+        assert first == ("podium brain review r1", "review")
+    assert "review" not in [why for _, why in next_steps(done, "failed", Commands(Settings()), Suggests())]

@@ -106,6 +106,25 @@ async def test_a_stopped_process_that_was_taken_over_cannot_write(spawn: Spawn, 
         assert (await store.get(run_id)).status == "completed"
 
 
+async def test_a_stopped_process_whose_run_was_cancelled_meanwhile_says_that_it_is_cancelled(
+    spawn: Spawn, tmp_path: Path, settings: Settings
+) -> None:
+    path, gate = tmp_path / "podium.sqlite", tmp_path / "gate"
+    first = spawn(path, "start", GATE=str(gate))
+    run_id = line(first)
+    read_until(first, "step 1")
+    os.kill(first.pid, signal.SIGSTOP)
+    try:
+        gate.touch()
+        async with open_store(str(path)) as store:
+            cancelled = await podium.cancel(run_id, reason="enough", store=store, wait=0.2, settings=settings)
+        assert cancelled.status == "cancelled"
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
+    assert line(first).startswith("cancelled "), "nobody took the run over"
+    assert first.wait(10) == 0
+
+
 async def test_a_killed_driver_leaves_a_run_that_shows_as_paused_and_resumes(
     spawn: Spawn, tmp_path: Path
 ) -> None:

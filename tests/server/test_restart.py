@@ -100,12 +100,30 @@ def test_a_run_that_a_terminal_drives_is_watched_but_left_to_it(processes: Proce
     assert terminal.wait(30) == 130
 
 
+def test_a_run_can_be_taken_from_a_process_that_hangs(processes: Processes, tmp_path: Path) -> None:
+    terminal = processes.shell.start("run", flow("waits"), str(tmp_path / "0"), "--json")
+    _, client = processes.serve()
+    with client:
+        runs: list[dict[str, str]] = []
+        while not runs:
+            runs = client.get("/api/runs").json()["runs"]
+        run_id = runs[0]["run_id"]
+        until(client, run_id, "running")
+        terminal.send_signal(signal.SIGSTOP)
+        assert client.post(f"/api/runs/{run_id}/resume", json={"take_over": True}).status_code == 202
+        (tmp_path / "0").touch()
+        assert until(client, run_id, "completed")["output"] == "firstsecond"
+        terminal.send_signal(signal.SIGCONT)
+        assert terminal.wait(30) == 1, "it finds that the run is not its own any more"
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("--host", "0.0.0.0"), "can be reached from other machines, so users are needed"),
         (("--host", "0.0.0.0", "--users", "none.toml"), "cannot be read"),
         (("--max-runs", "0"), "--max-runs"),
+        (("--store", "/proc/nothing/podium.sqlite"), "/proc/nothing"),
         (("--port", "70000"), "--port"),
     ],
 )

@@ -29,6 +29,7 @@ def test_a_run_is_durable_when_it_is_accepted_and_then_driven_to_its_end(client:
     [
         ({"workflow": "tre", "request": "x"}, "There is no workflow tre."),
         ({"workflow": "tree", "request": "  "}, "The request is empty."),
+        ({"workflow": "tree"}, "The request is empty."),
         ({"workflow": "tree", "request": "x", "options": {"max_depht": 2}}, "has no option max_depht."),
         ({"workflow": "tree", "request": "x", "options": {"max_depth": "deep"}}, "cannot be 'deep'"),
         ({"workflow": "tree", "request": "x", "approve": ["nothing"]}, "has no gate nothing."),
@@ -46,10 +47,10 @@ def test_what_is_wrong_is_told_in_a_sentence_and_starts_nothing(
 
 
 def test_every_flaw_of_a_request_is_told_with_its_place(client: httpx2.Client) -> None:
-    answer = client.post("/api/runs", json={"workflow": "tree", "budget": {"usd": -1}, "cahce": True})
+    answer = client.post("/api/runs", json={"options": [], "budget": {"usd": -1}, "cahce": True})
     assert answer.status_code == 422
     places = [flaw.split(":")[0] for flaw in answer.json()["problems"]]
-    assert sorted(places) == ["budget.usd", "cahce", "request"]
+    assert sorted(places) == ["budget.usd", "cahce", "options", "workflow"]
 
 
 def test_a_budget_of_a_run_is_a_ceiling_and_a_resume_raises_it(client: httpx2.Client) -> None:

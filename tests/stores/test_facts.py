@@ -157,6 +157,8 @@ async def test_vectors_are_kept_by_model_until_their_fact_changes(store: Store) 
     await store.put_vectors("p", "m", {"f1": b"one", "f2": b"two"}, Charge(0.25, 10, 0, 1))
     await store.put_vectors("p", "other", {"f1": b"else"}, Charge(0.25, 5, 0, 1, 1))
     assert await store.get_vectors("p", "m") == {"f1": b"one", "f2": b"two"}
+    assert await store.get_vectors("p", "m", ids=["f2", "f9"]) == {"f2": b"two"}
+    assert await store.get_vectors("p", "m", ids=[]) == {}
     await store.change_facts([FactUpdate(msgspec.structs.replace(a_fact(1), value="blue"), EDITED)], "u1")
     assert await store.get_vectors("p", "m") == {"f2": b"two"}
     (share,) = await store.list_projects()

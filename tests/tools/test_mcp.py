@@ -52,8 +52,10 @@ async def test_only_allowed_tools_are_told_and_can_be_called() -> None:
 
 async def test_a_tool_that_fails_is_told() -> None:
     async with Toolbox(mcp={"small": small()}) as tools:
-        assert (await tools.call("small.refuse", {})).error == "small.refuse failed: ValueError: not today"
-        assert (await tools.call("small.echo", {})).error == "small.echo failed: KeyError: 'text'"
+        refused = (await tools.call("small.refuse", {})).error
+        assert refused.startswith("BEGIN UNTRUSTED"), "a server's words may hold orders, also when it fails"
+        assert body(refused) == "small.refuse failed: ValueError: not today"
+        assert body((await tools.call("small.echo", {})).error) == "small.echo failed: KeyError: 'text'"
         assert (await tools.call("small.ecco", {})).error.endswith("Did you mean 'small.echo'?")
         assert (await tools.call("other.echo", {})).error.startswith("There is no tool 'other.echo'.")
 
@@ -258,7 +260,7 @@ async def test_the_filesystem_server_reads_inside_its_folder_only(tmp_path: Path
         read = await tools.call("files.read_text_file", {"path": str(tmp_path / "note.txt")})
         assert body(read.text) == "a quiet harbour"
         outside = await tools.call("files.read_text_file", {"path": "/etc/passwd"})
-        assert outside.error.startswith("files.read_text_file failed: Access denied")
+        assert body(outside.error).startswith("files.read_text_file failed: Access denied")
 
 
 async def test_the_everything_server_gives_all_kinds_of_content() -> None:

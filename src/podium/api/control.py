@@ -10,11 +10,11 @@ from typing import Any
 from podium.api.context import context
 from podium.engine.codec import decode, encode
 from podium.engine.events import TERMINAL, RunCancelled
+from podium.engine.history import history_of
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Row, RunRow, RunUpdate, Store
 from podium.engine.replay import replay as replay_run
 from podium.engine.result import RunResult
-from podium.engine.runner import history_of
 from podium.engine.state import RunState
 from podium.engine.workflow import Workflow
 from podium.errors import NotResumableError, RunLockedError, UsageError
@@ -97,7 +97,7 @@ async def answer(
         row = await ctx.store.get(run_id)
         rows = await ctx.store.read(row.run_id)
         state = RunState.of(found.to_event(row.run_id) for found in rows)
-        path = _which_question(state, question)
+        path = _which_question(state, question, row.status)
         choices = state.questions[path].choices
         if choices and answer not in choices:
             raise UsageError(
@@ -120,9 +120,9 @@ async def _check_unanswered(store: Store, run_id: str, asked: int) -> None:
             )
 
 
-def _which_question(state: RunState, wanted: str | None) -> str:
+def _which_question(state: RunState, wanted: str | None, status: str) -> str:
     if state.status in OVER or not state.questions:
-        raise NotResumableError(f"Run {state.run_id} has no open question.", hint=f"It is {state.status}.")
+        raise NotResumableError(f"Run {state.run_id} has no open question.", hint=f"It is {status}.")
     if wanted in state.questions:
         return wanted
     meant = [path for path in state.questions if path.startswith(wanted or "")]

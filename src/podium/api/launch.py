@@ -19,9 +19,10 @@ from podium.engine.budget import Budget
 from podium.engine.codec import decode, encode
 from podium.engine.events import RunCreated
 from podium.engine.fork import Fork, forked_rows
+from podium.engine.history import check_resumable, history_of, shown_model
 from podium.engine.log import Lease, Row, RunRow, Store
 from podium.engine.result import RunResult
-from podium.engine.runner import Driver, check_resumable, history_of, shown_model
+from podium.engine.runner import Driver
 from podium.engine.workflow import Workflow
 from podium.errors import RunLockedError, UsageError
 from podium.settings import Settings

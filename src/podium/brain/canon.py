@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from podium.brain.claims import Claim, claims_of
-from podium.brain.life import DeadNames, tells_death, tells_life
+from podium.brain.life import DeadNames, speaks_of_life, tells_death, tells_life
 from podium.brain.predicates import ALIAS, predicate_key
 from podium.brain.words import name_key, word_set, words_of
 from podium.engine.facts import Fact
@@ -31,7 +31,8 @@ class Canon:
         """The fact that tells of a death, by the key of who died."""
         self._dead_names: DeadNames | None = None
         self._by_subject: dict[str, list[Fact]] = defaultdict(list)
-        self._claims: dict[tuple[str, str], list[tuple[Fact, Claim]]] = defaultdict(list)
+        self._claims: dict[str, dict[str, list[tuple[Fact, Claim]]]] = {}
+        """By subject and predicate; made when somebody asks about the subject."""
         self._aliases: dict[str, str] = {}
         self._partial: dict[str, set[str]] = defaultdict(set)
         for fact in self.facts:  # other names have to be known before anything is filed under one of them
@@ -57,8 +58,9 @@ class Canon:
     def _file(self, fact: Fact) -> None:
         key = self.resolve(fact.subject)
         self._by_subject[key].append(fact)
-        for claim in claims_of(fact):
-            self._claims[key, claim.predicate].append((fact, claim))
+        self._claims.pop(key, None)
+        if not speaks_of_life(fact):
+            return
         if tells_death(fact):
             self.dead.setdefault(key, fact)
         elif tells_life(fact):  # the last word on somebody counts: canon may also tell of a return
@@ -124,7 +126,13 @@ class Canon:
         return self._by_subject.get(key, [])
 
     def claims(self, key: str, predicate: str) -> list[tuple[Fact, Claim]]:
-        return self._claims.get((key, predicate), [])
+        if key not in self._claims:
+            made: dict[str, list[tuple[Fact, Claim]]] = defaultdict(list)
+            for fact in self.about(key):
+                for claim in claims_of(fact):
+                    made[claim.predicate].append((fact, claim))
+            self._claims[key] = made
+        return self._claims[key].get(predicate, [])
 
     def mentioned(self, text: str) -> list[str]:
         """The keys of the subjects that a text names."""

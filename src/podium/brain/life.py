@@ -60,6 +60,25 @@ _APART = re.compile(
 _ADVERBS = word_set("then now still slowly quietly softly suddenly also again finally calmly angrily")
 
 
+_LIFE = re.compile(
+    "|".join(
+        rf"\b{word}\b"
+        for word in sorted(
+            {*_DEATHS, *_ALIVE, "dead", "alive"}
+            | {word for word, same in SPELLINGS.items() if same in ("dead", "alive")}
+        )
+    ),
+    re.IGNORECASE,
+)
+
+
+def speaks_of_life(fact: Fact) -> bool:
+    """Whether one of the next two can be true; far quicker than they are, and most facts have nothing to do
+    with life and death."""
+    text = f"{fact.predicate} {fact.value}"
+    return not text.isascii() or _LIFE.search(text) is not None
+
+
 def tells_death(fact: Fact) -> bool:
     """Whether a fact says for certain that its subject is dead."""
     words = set(words_of(f"{fact.predicate} {fact.value}"))

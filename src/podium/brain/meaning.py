@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from podium.brain.embedding import Embedder, checked
-from podium.brain.vectors import Vectors, pack
+from podium.brain.vectors import nearest, pack, promising, sketch
 from podium.engine.events import Charge
 from podium.engine.facts import Fact
 from podium.engine.log import Store
@@ -25,14 +25,17 @@ class Meaning:
         self._store = store
         self._project = project
         self._embedder = embedder
-        self._vectors = Vectors({})
+        self._sketched = f"{embedder.name} (sketches)"
+        """Sketches lie beside the vectors that they are of, and go with them when a fact changes."""
+        self._sketches: dict[str, bytes] = {}
+        self._read: dict[str, bytes] = {}
+        """Vectors that a search has read already."""
         self._revision = -1
         self.warning = ""
         """Why the last search went by words and names alone; empty: it did not."""
 
     async def nearest(self, text: str, canon: Sequence[Fact], limit: int) -> list[Fact]:
         """The facts nearest in meaning. A model that fails costs the search its meaning, not its result."""
-        vectors = await self._current()
         facts = {fact.id: fact for fact in canon}
         try:
             (query,) = await self._embedded([text[:LONGEST]])
@@ -40,20 +43,29 @@ class Meaning:
             self.warning = str(error)
             return []
         self.warning = ""
-        return [facts[fact] for fact in vectors.nearest(query, limit, facts.keys())]
+        sketches = {fact: own for fact, own in (await self._current()).items() if fact in facts}
+        vectors = await self._vectors(promising(sketches, query, limit))
+        return [facts[fact] for fact in nearest(vectors, query, limit)]
 
     async def embed(self, canon: Sequence[Fact]) -> int:
         """Embed the facts that have no vector of this model yet; returns how many."""
-        known = await self._store.get_vectors(self._project, self._embedder.name)
-        missing = [fact for fact in canon if fact.id not in known]
+        done = await self._current()
+        left = [fact for fact in canon if fact.id not in done]
+        paid = await self._vectors([fact.id for fact in left])  # a crash came between vector and sketch
+        await self._sketch(paid)
+        missing = [fact for fact in left if fact.id not in paid]
         for start in range(0, len(missing), AT_ONCE):
             some = missing[start : start + AT_ONCE]
             vectors = await self._embedded([text_of(fact) for fact in some])
             packed = {fact.id: vector for fact, vector in zip(some, vectors, strict=True)}
             await self._store.put_vectors(self._project, self._embedder.name, packed)
-        if missing:
-            self._revision = -1
+            await self._sketch(packed)
         return len(missing)
+
+    async def _sketch(self, vectors: Mapping[str, bytes]) -> None:
+        if vectors:
+            made = {fact: sketch(data) for fact, data in vectors.items()}
+            await self._store.put_vectors(self._project, self._sketched, made)
 
     def worst_case(self, text: str) -> Charge | None:
         """The most that a search can cost; `None`: nothing."""
@@ -71,12 +83,20 @@ class Meaning:
             await self._store.put_vectors(self._project, self._embedder.name, {}, done.charge)
         return [pack(vector) for vector in checked(done.vectors, len(texts), self._embedder.name)]
 
-    async def _current(self) -> Vectors:
+    async def _current(self) -> dict[str, bytes]:
+        """The sketches of all facts that have a vector."""
         revision = await self._store.project_revision(self._project)
         if revision != self._revision:
-            self._vectors = Vectors(await self._store.get_vectors(self._project, self._embedder.name))
+            self._sketches = await self._store.get_vectors(self._project, self._sketched)
+            self._read.clear()
             self._revision = revision
-        return self._vectors
+        return self._sketches
+
+    async def _vectors(self, ids: Sequence[str]) -> dict[str, bytes]:
+        new = [fact for fact in ids if fact not in self._read]
+        if new:
+            self._read |= await self._store.get_vectors(self._project, self._embedder.name, ids=new)
+        return {fact: self._read[fact] for fact in ids if fact in self._read}
 
 
 def text_of(fact: Fact) -> str:

@@ -1,7 +1,7 @@
-"""Comparing vectors: with NumPy where it is installed anyway, in plain Python otherwise.
+"""Comparing vectors in plain Python, quickly enough for thousands of facts.
 
-Plain Python is slow over long vectors, so it looks at their beginnings first and compares only the most
-promising ones in full. Models that order their numbers by weight (OpenAI's do) lose nothing by that.
+A whole vector of 1,536 numbers is 6 KB to read and a tenth of a millisecond to compare. So each has a sketch
+of one bit a number, and only the vectors with the most promising sketches are read and compared in full.
 """
 
 from __future__ import annotations
@@ -9,18 +9,13 @@ from __future__ import annotations
 import math
 import sys
 from array import array
-from collections.abc import Collection, Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
 from operator import mul
-from typing import Any
 
 LEAST = 0.2
 """Cosine similarity below which two texts have nothing to do with each other."""
-_SHORT = 192
-"""Numbers of a vector that plain Python looks at first."""
-_PROMISING = 2
-"""So many times the wanted number is compared in full."""
+COMPARED = 100_000
+"""Numbers that one search compares in full: 65 vectors of 1,536 numbers, or 1,000 of 100."""
 
 
 def pack(vector: Sequence[float]) -> bytes:
@@ -39,41 +34,36 @@ def unpack(data: bytes) -> list[float]:
     return found.tolist()
 
 
-class Vectors:
-    """The embeddings of a project's facts, ready to be compared."""
+def sketch(data: bytes) -> bytes:
+    """One bit for each number of a packed vector: whether it lies above the mean of them. The sign alone
+    would say nothing about vectors that have no negative numbers."""
+    numbers = unpack(data)
+    mean = sum(numbers) / len(numbers)
+    bits = "".join("1" if number > mean else "0" for number in numbers)
+    return int(bits, 2).to_bytes((len(bits) + 7) // 8, "big")
 
-    def __init__(self, packed: Mapping[str, bytes]) -> None:
-        sizes = [len(data) for data in packed.values()]
-        size = max(set(sizes), key=sizes.count) if sizes else 0
-        self._ids = [fact for fact, data in packed.items() if len(data) == size]
-        self._numpy: Any = import_module("numpy") if find_spec("numpy") else None
-        self._rows: Any
-        if self._numpy is not None:
-            joined = b"".join(packed[fact] for fact in self._ids)
-            self._rows = self._numpy.frombuffer(joined, dtype="<f4").reshape(len(self._ids), -1)
-        else:
-            self._rows = [packed[fact] for fact in self._ids]
-            self._short = [unpack(row[: _SHORT * 4]) for row in self._rows]
-        self._width = size // 4
 
-    def nearest(self, query: bytes, limit: int, among: Collection[str] | None = None) -> list[str]:
-        """The ids of the facts that mean most nearly the same, the nearest first."""
-        if not self._ids or len(query) != self._width * 4:
-            return []
-        scored = self._exact(query) if self._numpy is not None else self._plain(unpack(query), limit)
-        close = [
-            (score, fact) for score, fact in scored if score >= LEAST and (among is None or fact in among)
-        ]
-        return [fact for _, fact in sorted(close, key=lambda pair: -pair[0])[:limit]]
+def promising(sketches: Mapping[str, bytes], query: bytes, limit: int) -> list[str]:
+    """The facts whose sketches differ least from the query's: as many as may be compared in full, and never
+    fewer than are wanted. Sketches of another length are of another model under the same name."""
+    sought = sketch(query)
+    wanted, size = int.from_bytes(sought, "big"), len(sought)
+    apart = {
+        fact: (int.from_bytes(own, "big") ^ wanted).bit_count()
+        for fact, own in sketches.items()
+        if len(own) == size
+    }
+    most = max(limit, COMPARED // (len(query) // 4))
+    return sorted(apart, key=apart.__getitem__)[:most] if len(apart) > most else list(apart)
 
-    def _exact(self, query: bytes) -> list[tuple[float, str]]:
-        scores = self._rows @ self._numpy.frombuffer(query, dtype="<f4")
-        return list(zip(scores.tolist(), self._ids, strict=True))
 
-    def _plain(self, query: list[float], limit: int) -> list[tuple[float, str]]:
-        """`map` ends with the shorter one, so the beginnings are compared with the beginning."""
-        guesses = [sum(map(mul, query, row)) for row in self._short]
-        if self._width <= _SHORT:
-            return list(zip(guesses, self._ids, strict=True))
-        places = sorted(range(len(guesses)), key=lambda place: -guesses[place])[: limit * _PROMISING]
-        return [(sum(map(mul, query, unpack(self._rows[place]))), self._ids[place]) for place in places]
+def nearest(vectors: Mapping[str, bytes], query: bytes, limit: int) -> list[str]:
+    """The facts that mean most nearly the same, the nearest first."""
+    sought = unpack(query)
+    scored = [
+        (sum(map(mul, sought, unpack(data))), fact)
+        for fact, data in vectors.items()
+        if len(data) == len(query)
+    ]
+    close = sorted((pair for pair in scored if pair[0] >= LEAST), key=lambda pair: -pair[0])
+    return [fact for _, fact in close[:limit]]

@@ -47,6 +47,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
     ("Look", "serve", "serve:serve", "", "Everything over HTTP, live in a browser; drives runs too."),
     ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
+    ("Look", "corpus", "", "COMMAND", "Folders of documents that research can read: index, search."),
     ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
     ("Steer", "cancel", "cancel:cancel", "RUN", "Stop a run for good."),
     (
@@ -104,6 +105,16 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
         (
             ("add", "users:add", "NAME", "Add a user; prints their key, which is kept nowhere."),
             ("list", "users:list_", "", "The users of a file, and what they may do."),
+        ),
+    ),
+    "corpus": (
+        "Folders of documents that research can read, without any network.\n\n"
+        "Markdown, text, HTML and PDF are indexed by their words. The documents stay where they are.",
+        (
+            ("add", "corpus:add", "FOLDER", "Index a folder, or bring its index up to date."),
+            ("list", "corpus:list_", "", "The folders that have an index."),
+            ("search", "corpus:search", "QUERY", "The passages that say most about something."),
+            ("remove", "corpus:remove", "CORPUS", "Forget an index; the documents stay."),
         ),
     ),
 }

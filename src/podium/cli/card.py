@@ -63,7 +63,7 @@ def print_card(result: RunResult, state: RunState, shown: Presentation, commands
     print_problems(console, result)
     print_result(console, result.output, shown, commands("show", result.run_id, "--output"))
     print_questions(console, result.questions)
-    print_pairs(console, made_of(result, shown, commands), next_steps(state, result.status, commands))
+    print_pairs(console, made_of(result, shown, commands), next_steps(state, result.status, commands, shown))
 
 
 def print_status(console: Console, result: RunResult) -> None:
@@ -88,7 +88,7 @@ def print_quietly(result: RunResult, state: RunState, shown: Presentation, comma
     say_line(err(), badge(result.status, err()), _reason(result), error)
     for question in result.questions.values():
         say_line(err(), ("? ", "bold yellow"), one_line(question.question))
-    for command, why in next_steps(state, result.status, commands)[:1]:
+    for command, why in next_steps(state, result.status, commands, shown)[:1]:
         say_line(err(), (f"{why}  ", "dim"), command)
 
 

@@ -57,7 +57,9 @@ def _spend(state: RunState, width: int) -> str:
     if budget.usd is not None:
         bar = meter(usage.usd, budget.usd, 6 if width < NARROW else 10)
         spent = f"{money(usage.usd)} of {money(budget.usd)} {bar}"
-    calls = count(usage.calls, "call") if budget.calls is None else f"{usage.calls} of {budget.calls} calls"
+    calls = count(usage.calls, "call")
+    if budget.calls is not None:  # what a crash cut off counts as made
+        calls = f"{usage.calls + state.forfeited.calls} of {budget.calls} calls"
     parts = [spent, calls, f"{len(state.in_flight)} in flight"]
     if budget.tokens is not None:
         parts.insert(2, f"{amount(usage.tokens)} of {amount(budget.tokens)} tokens")

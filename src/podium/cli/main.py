@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PodiumError as error:
         return tell_error(error, as_json=as_json)
     except KeyboardInterrupt:
+        if as_json:
+            tell("Interrupted.", "A run that was under way goes on with `podium resume last`.", as_json=True)
         return INTERRUPTED
     except BrokenPipeError:
         abandon_stdout()

@@ -7,27 +7,35 @@ from math import ceil
 
 from podium.cli.opening import Commands
 from podium.engine.state import RunState
+from podium.report.presentation import GENERIC, Presentation
 
 _FLAGS = {"usd": "--max-usd", "tokens": "--max-tokens", "calls": "--max-calls", "seconds": "--time-limit"}
 
 
-def next_steps(state: RunState, status: str, commands: Commands) -> list[tuple[str, str]]:
+def can_go_on(state: RunState) -> bool:
+    """Whether a run that ended as `partial` comes further when it is resumed: only what ran out does. Where
+    the workflow itself ended so, what failed and what was rejected is part of its result."""
+    return state.exhausted is not None or state.stop_reason in ("budget", "time")
+
+
+def next_steps(
+    state: RunState, status: str, commands: Commands, shown: Presentation = GENERIC
+) -> list[tuple[str, str]]:
     """Pairs of a command and why one would use it, the most useful first."""
     run_id = state.run_id
+    own = [(commands(*words), why) for words, why in shown.suggestions()]
     show = (commands("show", run_id), "details")
     report = (commands("report", run_id, "-o", "report.html"), "report")
     if status == "waiting":
         return [(command, "answer") for command in answers(state, commands)] + [show]
     if status in ("paused", "queued", "failed"):
         return [(commands("resume", run_id), "resume"), show]
-    if status == "partial" and state.exhausted is None:
-        return [show, report]  # the workflow itself ended so: to resume would change nothing
     if status == "partial":
-        larger = _larger_budget(state)
-        return [(commands("resume", run_id, *larger), "resume"), show, report]
+        goes_on = [(commands("resume", run_id, *_larger_budget(state)), "resume")]
+        return [*(goes_on if can_go_on(state) else own), show, report]
     if status == "running":
         return [(commands("events", run_id, "--follow"), "watch")]
-    return [show, report] if status == "completed" else [show]
+    return [*own, show, report] if status == "completed" else [show]
 
 
 def answers(state: RunState, commands: Commands) -> list[str]:

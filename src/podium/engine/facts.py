@@ -131,6 +131,9 @@ class Facts(Protocol):
         """Keep the embeddings of facts, by fact id, and count what they cost."""
         ...
 
-    async def get_vectors(self, project: str, model: str) -> dict[str, bytes]:
-        """The embeddings of a project's facts by one model. Those of facts that were changed are gone."""
+    async def get_vectors(
+        self, project: str, model: str, *, ids: Collection[str] | None = None
+    ) -> dict[str, bytes]:
+        """The embeddings of a project's facts by one model, or those of some facts. Those of facts that were
+        changed are gone."""
         ...

@@ -8,11 +8,12 @@ from typing import Any
 from podium.engine.branch import CURRENT
 from podium.engine.core import Core
 from podium.engine.ending import ending_of
+from podium.engine.history import history_of, shown_model
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Store
 from podium.engine.memo import Memo
 from podium.engine.result import RunResult
-from podium.engine.runner import MakeRun, history_of, shown_model
+from podium.engine.runner import MakeRun
 from podium.engine.workflow import Workflow
 from podium.errors import ReplayDivergedError
 

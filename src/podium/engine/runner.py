@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -21,15 +21,16 @@ from podium.engine.budget import Budget
 from podium.engine.core import Answer, Core
 from podium.engine.ending import Ending, ending_of, ending_of_broken
 from podium.engine.events import RunCreated, RunResumed, RunStarted
+from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
 from podium.engine.journal import Journal, Redact
-from podium.engine.log import Lease, Message, Row, Store
+from podium.engine.log import Lease, Message, Store
 from podium.engine.memo import MAX_RECOVERIES, Memo
 from podium.engine.result import RunResult
 from podium.engine.run import Run
 from podium.engine.workflow import Workflow
 from podium.errors import (
     ExitError,
-    NotResumableError,
+    FencedError,
     PodiumError,
     RunCancelledError,
     RunInterrupted,
@@ -154,6 +155,11 @@ class Driver:
             lease = await self._store.acquire(self.run_id)
         try:
             return await self._drive(lease)
+        except FencedError:
+            row = await self._store.get(self.run_id)
+            if row.status != "cancelled":
+                raise
+            return cancelled_elsewhere(row, self.workflow.name)
         finally:
             await self._store.release(lease)
 
@@ -358,37 +364,6 @@ async def _end_task(task: asyncio.Task[Any], limit: float) -> None:
     while not task.done() and time.monotonic() < limit:
         task.cancel()
         await asyncio.wait([task], timeout=min(0.2, max(0.0, limit - time.monotonic())))
-
-
-def shown_model(config: Mapping[str, Any]) -> str:
-    """How lists and results name the model of a run."""
-    return str(config.get("model") or ", ".join(config.get("models", ())))
-
-
-def history_of(rows: Sequence[Row]) -> tuple[RunCreated, dict[str, Any], Budget]:
-    """How a run was created, and its settings and ceilings with all later changes."""
-    if not rows or rows[0].type != "run.created":
-        raise StoreError("The log of this run does not begin with its creation; it is damaged.")
-    created = _CREATED.decode(rows[0].data)
-    config, budget = dict(created.config), msgspec.convert(created.budget, Budget)
-    for row in rows:
-        if row.type == "run.resumed":
-            resumed = _RESUMED.decode(row.data)
-            config |= resumed.config
-            budget = budget.merged(msgspec.convert(resumed.budget, Budget))
-    return created, config, budget
-
-
-_CREATED = msgspec.json.Decoder(RunCreated)
-_RESUMED = msgspec.json.Decoder(RunResumed)
-
-
-def check_resumable(run_id: str, status: str) -> None:
-    if status in {"completed", "cancelled"}:
-        raise NotResumableError(
-            f"Run {run_id} is {status}; there is nothing to resume.",
-            hint=f"Run it again from any step with `podium fork {run_id} --at STEP`.",
-        )
 
 
 def too_many_recoveries() -> Ending:

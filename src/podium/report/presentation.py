@@ -70,6 +70,11 @@ class Presentation:
         """Ids of the artifacts that matter most; the others are only counted where there are many."""
         return []
 
+    def suggestions(self) -> list[tuple[tuple[str, ...], str]]:
+        """What only this workflow's runs are good for when they are done: the words of a command after
+        `podium`, and in a word or two why one would use it."""
+        return []
+
     def sections(self, *, alive: bool) -> list[Section]:
         """What a report tells besides what it tells of every run."""
         return []

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from podium.engine.codec import decode, encode
 from podium.engine.events import (
+    NOTHING,
     ArtifactCreated,
     BudgetExhausted,
     Event,
@@ -39,7 +40,17 @@ from podium.models.events import (
 )
 from podium.report.lines import TELLERS, Line, Weight, tells
 from podium.report.presentation import GENERIC, Presentation
-from podium.report.words import amount, brief, duration, model_name, money, one_line, outline, size
+from podium.report.words import (
+    amount,
+    brief,
+    cut_off_calls,
+    duration,
+    model_name,
+    money,
+    one_line,
+    outline,
+    size,
+)
 
 
 def line_of(event: Event, state: RunState, shown: Presentation = GENERIC) -> Line:
@@ -87,7 +98,8 @@ def _resumed(event: Event, state: RunState) -> Line | None:
         return None
     after = f" after {event.data.after}" if event.data.after else ""
     weight: Weight = "trace" if event.data.after == "waiting" else "result"  # the answer is told already
-    return Line(f"resumed{after}", weight, mark="▸")
+    cut_off = cut_off_calls(event.data.forfeited.get("", NOTHING))
+    return Line(f"resumed{after}{f'; {cut_off}' if cut_off else ''}", weight, mark="▸")
 
 
 @tells("run.waiting")

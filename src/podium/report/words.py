@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from podium.engine.codec import encode
+from podium.engine.events import Charge
 
 _ESCAPES = re.compile(
     r"(?:\x1b\]|\x9d).*?(?:\x07|\x1b\\|\x9c|$)"  # OSC: titles, links, clipboard
@@ -26,6 +27,11 @@ def safe(text: str) -> str:
     text = text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     return _CONTROLS.sub("", _ESCAPES.sub("", text))
+
+
+def cut_off_calls(forfeited: Charge) -> str:
+    """What a budget counts beyond what was spent: a process died, and its calls may have been billed."""
+    return f"cut off and counted as made: up to {count(forfeited.calls, 'call')}" if forfeited.calls else ""
 
 
 def one_line(text: str, width: int = 0) -> str:

@@ -53,8 +53,12 @@ class Doorkeeper(Protocol):
     """Whether a key may stand in the address of the front page: one that lives as long as the server, not one
     that a person keeps."""
 
+    def remembered(self, key: str) -> Caller | None:
+        """The caller whose key this is, if that can be told at once."""
+        ...
+
     async def by_key(self, key: str) -> Caller | None:
-        """The caller whose key this is."""
+        """The caller whose key this is; it may take a while to tell."""
         ...
 
     def by_cookie(self, cookie: str) -> Caller | None: ...
@@ -71,6 +75,9 @@ class LocalDoor:
         self.token = token or secrets.token_urlsafe(32)
 
     async def by_key(self, key: str) -> Caller | None:
+        return self.remembered(key)
+
+    def remembered(self, key: str) -> Caller | None:
         return Caller() if hmac.compare_digest(key.encode(), self.token.encode()) else None
 
     def by_cookie(self, cookie: str) -> Caller | None:
@@ -95,18 +102,20 @@ class UsersDoor:
         """Keys that fitted, as digests: hashing one takes too long to be done for every request."""
         self._slow = asyncio.Semaphore(2)
 
+    def remembered(self, key: str) -> Caller | None:
+        seen = self._seen.get(_digest(key))
+        if seen is None or self._users.get(seen.name) != seen:
+            return None
+        return Caller(name=seen.name, user=seen)
+
     async def by_key(self, key: str) -> Caller | None:
-        digest = hashlib.sha256(key.encode("utf-8", "replace")).digest()
-        seen = self._seen.get(digest)
-        if seen is not None and self._users.get(seen.name) == seen:
-            return Caller(name=seen.name, user=seen)
         async with self._slow:
             user = await asyncio.to_thread(self._users.matching, key)
         if user is None:
             return None
         if len(self._seen) >= REMEMBERED:
             self._seen.clear()
-        self._seen[digest] = user
+        self._seen[_digest(key)] = user
         return Caller(name=user.name, user=user)
 
     def by_cookie(self, cookie: str) -> Caller | None:
@@ -120,6 +129,10 @@ class UsersDoor:
     def _secret(self, name: str) -> str:
         user = self._users.get(name)
         return user.key if user else ""
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "replace")).digest()
 
 
 class _Secret(Protocol):

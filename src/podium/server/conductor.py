@@ -154,12 +154,12 @@ class Conductor:
         self._waiting[owner] -= 1
         return owner
 
-    async def go_on(self, row: RunRow, change: Change | None = None) -> None:
+    async def go_on(self, row: RunRow, change: Change | None = None, *, take_over: bool = False) -> None:
         """Let a run go on as soon as there is a place for it. Durable when this returns; a run that somebody
         drives hears of it through its inbox."""
         if row.run_id in self._driven or row.run_id in self._queue:
             return
-        lease = await self._store.acquire(row.run_id)
+        lease = await self._store.acquire(row.run_id, take_over=take_over)
         try:
             await self._store.post(row.run_id, RESUME, msgspec.to_builtins(change or Change()))
             journal = Journal(self._store, lease, Redactor(self._settings.secrets()))

@@ -23,6 +23,7 @@ from podium.server.rates import Rates
 MOST_BODY = 4_000_000
 """Bytes of a request."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+LONGEST_KEY = 500
 TRIES = 30
 """Keys that one address may try in a minute."""
 LOGINS = ("/api/session", "/session")
@@ -88,10 +89,12 @@ class Guard:
         address = f"address {(scope.get('client') or ('',))[0]}"
         if scope["path"] in LOGINS and scope["method"] == "POST":
             return self._limited(address, TRIES, TRIES)
-        caller, tried = await self._caller(scope, headers)
+        found = await self._caller(scope, headers, address)
+        if isinstance(found, Response):
+            return found
+        caller = found
         if caller is None:
-            limited = self._limited(address, TRIES, TRIES) if tried else None
-            return limited or _unknown(scope, headers)
+            return _unknown(scope, headers)
         if caller.by_cookie and (refused := _refused_page(scope, headers)):
             return refused
         scope.setdefault("state", {})["caller"] = caller
@@ -104,18 +107,26 @@ class Guard:
         after = {"Retry-After": str(math.ceil(wait))}
         return problem(429, "Too many requests.", f"Wait {math.ceil(wait)} s.", headers=after)
 
-    async def _caller(self, scope: Scope, headers: Headers) -> tuple[Caller | None, bool]:
-        """Who it is, and whether a key was tried at all."""
-        token = _token_in(scope) if self._door.token_in_address else ""
-        if token:
-            return await self._door.by_key(token), True
+    async def _caller(self, scope: Scope, headers: Headers, address: str) -> Caller | Response | None:
+        """Who it is; or why that is not looked at."""
+        key = _token_in(scope) if self._door.token_in_address else ""
         given = headers.get("authorization")
-        if given is not None:
-            kind, _, key = given.partition(" ")
-            usable = kind.lower() == "bearer" and len(key) < 500
-            return (await self._door.by_key(key.strip()) if usable else None), True
-        cookie = _cookie_of(headers, self._cookie)
-        return (self._door.by_cookie(cookie) if cookie else None), False
+        if not key and given is None:
+            cookie = _cookie_of(headers, self._cookie)
+            return self._door.by_cookie(cookie) if cookie else None
+        kind, _, rest = (given or "").partition(" ")
+        key = key or (rest.strip() if kind.lower() == "bearer" else "")
+        return self._door.remembered(key) or await self._tried(key, address)
+
+    async def _tried(self, key: str, address: str) -> Caller | Response | None:
+        """Look at a key that is not known yet. That takes a while, so nobody may have it done too often."""
+        limited = self._limited(address, TRIES, TRIES)
+        if limited is not None or len(key) > LONGEST_KEY:
+            return limited
+        caller = await self._door.by_key(key)
+        if caller is not None:
+            self._rates.give_back(address, TRIES)
+        return caller
 
 
 def _unknown(scope: Scope, headers: Headers) -> Response:

@@ -13,7 +13,8 @@ import msgspec
 import uvicorn
 from starlette.types import ASGIApp
 
-from podium.errors import UsageError
+from podium.engine.log import Store
+from podium.errors import PodiumError, StoreError, UsageError
 from podium.server.app import build_app
 from podium.server.callers import LocalDoor, UsersDoor
 from podium.server.hall import UI, Hall
@@ -22,6 +23,7 @@ from podium.server.users import Users
 from podium.settings import Settings
 from podium.stores import open_store
 
+BACKLOG = 2048
 DRAIN_S = 5
 """How long open requests may take when the server stops."""
 
@@ -109,7 +111,8 @@ async def serve(
     listening = _listen(serving.host, serving.port)
     port = int(listening.getsockname()[1])
     door = UsersDoor(users) if users else LocalDoor(serving.token)
-    async with open_store(serving.settings.store) as store:
+    store = await _opened(serving.settings)
+    try:
         hall = Hall(
             serving.settings, store, door=door, cookie=f"podium-{port}", max_runs=serving.max_runs,
             users=users, ui=serving.ui,
@@ -126,6 +129,18 @@ async def serve(
         server.stopping = hall.end_streams
         made(server)
         await server.serve(sockets=[listening])
+        if not server.started:
+            raise PodiumError("The server could not start.", hint="Its log tells why.")
+    finally:
+        await store.close()
+
+
+async def _opened(settings: Settings) -> Store:
+    """A store that does not open is wrong input."""
+    try:
+        return await open_store(settings.store)
+    except StoreError as error:
+        raise UsageError(str(error), hint=error.hint or "Choose another with --store.") from error
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:
@@ -148,5 +163,6 @@ def _listen(host: str, port: int) -> socket.socket:
         raise UsageError(
             f"Nothing can be served at {host}:{port}: {reason}.", hint="Choose another port with --port."
         ) from error
+    found.listen(BACKLOG)  # from here on nobody is turned away, although nobody answers yet
     found.setblocking(False)
     return found

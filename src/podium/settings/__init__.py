@@ -23,9 +23,9 @@ from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duratio
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
-    "BrainOptions", "McpServer", "OtelOptions", "OwnPrice", "ProviderOptions", "Settings", "debug_wanted",
-    "default_store", "nearest", "parse_duration", "parse_size", "provider_keys", "settings_files",
-    "store_url", "user_file", "variable",
+    "BrainOptions", "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions", "Settings",
+    "debug_wanted", "default_store", "nearest", "parse_duration", "parse_size", "provider_keys",
+    "settings_files", "store_url", "user_file", "variable",
 ]  # fmt: skip
 
 FILE_NAME = "podium.toml"
@@ -92,6 +92,19 @@ class BrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `python:FILE.py:function`; empty: facts are found by their words and names."""
 
 
+WebAddress = Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$", max_length=2_000)]
+
+
+class NewsOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where news are looked for: `[news]`."""
+
+    feeds: list[WebAddress] = []
+    """RSS or Atom feeds that are read besides; what speaks of the question is taken from them."""
+    search: WebAddress | Literal[""] | None = None
+    """A search that answers with a feed, with `{query}` where the words go; `""` asks none. Not given:
+    Bing News."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is started with when its own flags do not say otherwise."""
 
@@ -129,6 +142,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
     brain: BrainOptions = BrainOptions()
     """How the facts of projects are found."""
+    news: NewsOptions = NewsOptions()
+    """Feeds for research, and where news are searched."""
     files: tuple[str, ...] = ()
     """The settings files that were read, the strongest first. Not a key."""
     sources: dict[str, str] = {}
@@ -200,6 +215,7 @@ _EXPECTED = {
     "retry_wait": "a duration such as 500ms or 2s",
     "otel": "true, false, or a table with `endpoint` and `content`",
     "brain": "a table with `embedding`",
+    "news": "a table with `feeds`, a list of http(s) addresses, and `search`, one with {query} in it",
 }
 
 
@@ -353,6 +369,7 @@ def _hint(key: str) -> str:
         "otel": '[otel]\nendpoint = "http://localhost:4318"',
         "mcp": EXAMPLE,
         "brain": '[brain]\nembedding = "openai:text-embedding-3-small"',
+        "news": '[news]\nfeeds = ["https://example.org/feed.xml"]',
         "providers": "[providers.openai]\nrequests_per_minute = 500",
     }
     return "" if key not in examples else f"For example: {examples[key]}"

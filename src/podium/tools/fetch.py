@@ -14,6 +14,7 @@ from msgspec import Meta
 from podium.tools.addresses import Policy, Resolve, Target, parse_url, public_only, resolve_name
 from podium.tools.arguments import Arguments, read_arguments, spec_of
 from podium.tools.aside import aside
+from podium.tools.documents.encoding import charset_inside
 from podium.tools.http import Reply, request
 from podium.tools.page import Page, read_page
 from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, bounded, succeeded
@@ -44,7 +45,7 @@ class Fetched(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The body as text, in the encoding that it names."""
-        told = self.charset or _charset_inside(self.body) or "utf-8"
+        told = self.charset or charset_inside(self.body) or "utf-8"
         try:
             return self.body.decode(told, "replace")
         except (LookupError, UnicodeError):  # an encoding that does not exist
@@ -126,13 +127,6 @@ def _checked(target: Target, reply: Reply, types: re.Pattern[str]) -> Fetched:
         raise ToolError(f"{target.url} is {kind[:80] or 'binary'}, which cannot be read as text.")
     charset = re.search(r"charset=\"?([\w.:-]{1,40})", parameters, re.IGNORECASE)
     return Fetched(target.url, kind, charset[1] if charset else "", reply.body, reply.cut)
-
-
-def _charset_inside(body: bytes) -> str:
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    found = re.search(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{1,40})", body[:2048], re.IGNORECASE)
-    return found[1].decode("ascii", "replace") if found else ""
 
 
 def _shown(page: Page, offset: int, fetched: Fetched) -> str:

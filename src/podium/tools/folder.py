@@ -41,6 +41,10 @@ class Entry(msgspec.Struct, frozen=True):
     """From the root, with `/`."""
     is_folder: bool
     size: int = 0
+    mtime_ns: int = 0
+    """When it was last changed, as the file system tells it."""
+    is_link: bool = False
+    """Told only where it is asked for, never followed."""
 
 
 class Folder:
@@ -57,11 +61,14 @@ class Folder:
         with self._inside(folders, path) as handle:
             return _read(handle, name, path)
 
-    def walk(self, path: str = "", *, deep: bool = True) -> Iterator[Entry]:
+    def walk(
+        self, path: str = "", *, deep: bool = True, most: int = MAX_SEEN, tell_links: bool = False
+    ) -> Iterator[Entry]:
         """What lies below `path`, by name; refused names, links and special files are left out."""
         parts = self._parts(path)
         with self._inside(parts, path) as handle:
-            yield from _below(handle, "/".join(parts), MAX_DEPTH if deep else 1, [MAX_SEEN])
+            depth = MAX_DEPTH if deep else 1
+            yield from _below(handle, "/".join(parts), depth, [most], tell_links=tell_links)
 
     def _parts(self, path: str) -> list[str]:
         if "\0" in path or "\\" in path or len(path) > MAX_PATH:
@@ -132,7 +139,7 @@ def _read(handle: int, name: str, told: str) -> bytes:
     return data
 
 
-def _below(handle: int, prefix: str, depth: int, left: list[int]) -> Iterator[Entry]:
+def _below(handle: int, prefix: str, depth: int, left: list[int], *, tell_links: bool) -> Iterator[Entry]:
     with os.scandir(handle) as scan:
         names = sorted(entry.name for entry in scan if not is_refused(entry.name))
     for name in names:
@@ -143,13 +150,15 @@ def _below(handle: int, prefix: str, depth: int, left: list[int]) -> Iterator[En
         try:
             found = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if stat.S_ISREG(found.st_mode):
-                yield Entry(path, is_folder=False, size=found.st_size)
+                yield Entry(path, is_folder=False, size=found.st_size, mtime_ns=found.st_mtime_ns)
+            elif tell_links and stat.S_ISLNK(found.st_mode):
+                yield Entry(path, is_folder=False, is_link=True)
             elif stat.S_ISDIR(found.st_mode):
                 yield Entry(path, is_folder=True)
                 if depth > 1:
                     deeper = os.open(name, _DIR, dir_fd=handle)
                     try:
-                        yield from _below(deeper, path, depth - 1, left)
+                        yield from _below(deeper, path, depth - 1, left, tell_links=tell_links)
                     finally:
                         os.close(deeper)
         except OSError:  # gone, swapped or closed to us since it was listed: as if it were not there

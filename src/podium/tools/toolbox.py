@@ -70,7 +70,10 @@ class Toolbox:
                 return failed(str(error))
             except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not fatal
                 return failed(f"{name} failed: {type(error).__name__}: {error}")
-        return ToolResult(ok=result.ok, text=_fenced(result, name), error=bounded(result.error, 1_000))
+        error = bounded(result.error, 1_000)
+        if error and "." in name:  # a server's own words; ours need no fence
+            error = untrusted(error, name)
+        return ToolResult(ok=result.ok, text=_fenced(result, name), error=error)
 
     async def close(self) -> None:
         """Disconnect everything; no process is left behind. Calls after it are refused."""

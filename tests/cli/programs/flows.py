@@ -136,6 +136,17 @@ async def shared_names(
     return [concurrency, max_depth]
 
 
+async def press_ctrl_c(call: podium.Call) -> str:
+    raise KeyboardInterrupt
+
+
+async def never_answer(call: podium.Call) -> str:
+    """Asked once, it says so in a file and never comes back."""
+    Path("asked").touch()  # noqa: ASYNC240 - for another process to see
+    await asyncio.Event().wait()
+    return ""
+
+
 async def reply(call: object) -> str:
     """A model of one's own."""
     return "from python"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import podium
-from podium.engine.codec import decode
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.workflows.council.discussion import CRITERIA
-
-Answer = Any | Callable[[podium.Call], Any]
+from tests.workflows import scripted
+from tests.workflows.scripted import Scripted
 
 
 def idea(title: str, description: str = "", **more: Any) -> dict[str, Any]:
@@ -47,34 +45,12 @@ def _is_idea(line: str) -> bool:
     return line[:1].isdigit() and ". [I" in line
 
 
-class Team:
-    """A model that answers by task: `{"ideate": ideas("a", "b"), "validate": [first, second]}`.
+class Team(Scripted):
+    """`{"ideate": ideas("a", "b"), "validate": [first, second]}`; what is not scripted gets what fits."""
 
-    A path is stronger than its task. A list is given one by one, its last entry for ever; an exception is
-    raised; what is not scripted gets a plain answer that fits.
-    """
+    anywhere = "{task}"
 
-    def __init__(self, script: Mapping[str, Answer] | None = None) -> None:
-        self.script = dict(script or {})
-        self.calls: list[podium.Call] = []
-        self._given: Counter[str] = Counter()
-
-    async def __call__(self, call: podium.Call) -> Any:
-        self.calls.append(call)
-        key = call.path if call.path in self.script else call.task
-        answer: Any = self.script.get(key)
-        if isinstance(answer, list):
-            answers = cast("list[Any]", answer)
-            nth = min(self._given[key], len(answers) - 1)
-            self._given[key] += 1
-            answer = answers[nth]
-        if callable(answer):
-            answer = answer(call)
-        if isinstance(answer, Exception):
-            raise answer
-        return self._plain(call) if answer is None else answer
-
-    def _plain(self, call: podium.Call) -> Any:
+    def plain(self, call: podium.Call) -> Any:
         known = known_ids(call)
         match call.task:
             case "ideate":
@@ -94,17 +70,6 @@ class Team:
             case _:
                 return f"{call.agent} on {call.task}."
 
-    @property
-    def tasks(self) -> list[str]:
-        return [call.task for call in self.calls]
-
-    @property
-    def paths(self) -> list[str]:
-        return [call.path for call in self.calls]
-
-    def asked(self, task: str) -> list[podium.Call]:
-        return [call for call in self.calls if call.task == task]
-
 
 async def hold(store: Store, team: Team, topic: str = "the topic", **options: Any) -> RunResult:
     budget = options.pop("budget", None)
@@ -116,5 +81,4 @@ async def hold(store: Store, team: Team, topic: str = "the topic", **options: An
 
 async def told(store: Store, run_id: str) -> list[tuple[str, dict[str, Any]]]:
     """The council's own events of a run, in order."""
-    rows = await store.read(run_id)
-    return [(row.type[8:], decode(row.data)) for row in rows if row.type.startswith("council.")]
+    return await scripted.told(store, run_id, "council")

@@ -137,9 +137,9 @@ async def test_three_rounds_of_40_000_token_contributions_stay_within_32k_and_na
 async def test_a_repaired_ask_stays_within_the_window_too(store: Store) -> None:
     team = Team({"kickoff": long_text, "ideate": ["no JSON here " * 4000, "again none " * 4000, None]})
     await hold(store, team, context_window=8_000)
-    for call in team.asked("ideate"):
+    for call in team.asked_to("ideate"):
         assert -(-input_bytes(call) // 3) + call.max_tokens <= 8_000
-    assert [call.attempt for call in team.asked("ideate")] == [1, 2, 3]
+    assert [call.attempt for call in team.asked_to("ideate")] == [1, 2, 3]
 
 
 async def test_a_wide_window_condenses_nothing(store: Store) -> None:

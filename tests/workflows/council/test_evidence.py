@@ -29,7 +29,7 @@ async def test_the_researcher_reads_a_folder_and_its_cards_are_checked(
     team = Team({"research": [wanted, {"text": "The facts.", "evidence": cards}]})
     found = await hold(store, team, preset="extended", rounds=1, files=str(folder))
     assert found.status == "completed"
-    second = team.asked("research")[1].prompt
+    second = team.asked_to("research")[1].prompt
     assert "traffic.txt" in second.split("# What your tools found")[1]
     details = [
         data["details"] for _, data in await told(store, found.run_id) if data.get("type") == "researcher"
@@ -79,7 +79,7 @@ async def test_a_search_that_fails_leaves_a_brief_from_the_model_alone(
         run = await podium.run("council", "x", model=team, store=store, settings=settings, options=options)
     brief = next(m for m in run.output["messages"] if m["type"] == "researcher")
     assert "from the model alone" in brief["content"]
-    assert "was asked too often" in team.asked("research")[1].prompt
+    assert "was asked too often" in team.asked_to("research")[1].prompt
 
 
 async def test_a_researcher_that_never_stops_searching_is_stopped(
@@ -90,8 +90,8 @@ async def test_a_researcher_that_never_stops_searching_is_stopped(
     team = Team({"research": {"text": "More!", "tool_calls": more}})
     run = await hold(store, team, preset="extended", rounds=1, files=str(folder))
     assert run.status == "completed"
-    assert len(team.asked("research")) == 4, "six calls, two at a time, and the last answer counts"
-    assert "No more tool calls are possible" in team.asked("research")[-1].prompt
+    assert len(team.asked_to("research")) == 4, "six calls, two at a time, and the last answer counts"
+    assert "No more tool calls are possible" in team.asked_to("research")[-1].prompt
 
 
 async def test_without_tools_the_brief_says_that_it_comes_from_the_model_alone(store: Store) -> None:
@@ -168,5 +168,5 @@ async def test_what_a_file_says_is_fenced_for_the_researcher_too(store: Store, t
     look = {"text": "", "evidence": [], "tool_calls": [{"tool": "read_file", "args": {"path": "evil.txt"}}]}
     team = Team({"research": [look, {"text": "What is known.", "evidence": []}]})
     await hold(store, team, preset="extended", rounds=1, files=str(folder))
-    prompt = team.asked("research")[1].prompt
+    prompt = team.asked_to("research")[1].prompt
     assert prompt.index("BEGIN UNTRUSTED") < prompt.index("praise tea") < prompt.rindex("END UNTRUSTED")

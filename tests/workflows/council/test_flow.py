@@ -74,7 +74,7 @@ async def test_deep_dive_is_answered_idea_by_idea_and_the_critic_replies(store: 
         ("ideation", "critic", "ideation"),
         ("critic", "ideation", "critic"),
     ]
-    assert "The ideas were defended" in team.asked("critique")[1].prompt
+    assert "The ideas were defended" in team.asked_to("critique")[1].prompt
 
 
 async def test_a_deep_dive_with_nobody_to_answer_is_left_out_and_says_so(store: Store) -> None:
@@ -89,9 +89,9 @@ async def test_passes_ask_for_ideas_more_than_once_in_a_round(store: Store) -> N
     found = await hold(store, team, passes=3)
     assert team.tasks == ["kickoff", *3 * ["ideate"], "synthesize", "validate", "select", "visualize"]
     assert len(found.output["ideas"]) == 15
-    assert "Generate creative ideas based on the discussion so far" in team.asked("ideate")[0].prompt
+    assert "Generate creative ideas based on the discussion so far" in team.asked_to("ideate")[0].prompt
     again = "Building on previous ideas and feedback, generate refined or new creative ideas"
-    assert again in team.asked("ideate")[1].prompt
+    assert again in team.asked_to("ideate")[1].prompt
 
 
 async def test_the_prompts_are_those_of_the_seed(store: Store) -> None:
@@ -135,19 +135,19 @@ async def test_every_ask_carries_topic_discussion_and_ideas_in_the_shape_of_the_
     )  # fmt: skip
     await hold(store, team, "Get about")
     assert team.calls[0].prompt.startswith("Topic: Get about\n\nPrevious Discussion:\n")
-    chosen = team.asked("select")[0].prompt
+    chosen = team.asked_to("select")[0].prompt
     assert "[team_leader -> team]: Team Leader on kickoff." in chosen
     assert "[ideation -> team]: - **I1. Bikes**: Many bikes." in chosen
     assert (
         "Current Ideas:\n1. [I1] Bikes - Many bikes.\n   Score: 7/10\n2. [I2] Buses - More.\n   Score: 8/10"
     ) in chosen
-    assert "   Score: not scored" in team.asked("validate")[0].prompt
+    assert "   Score: not scored" in team.asked_to("validate")[0].prompt
 
 
 async def test_a_later_speaker_reads_everything_that_was_said_before(store: Store) -> None:
     team = Team()
     found = await hold(store, team, preset="full")
-    last = team.asked("implement")[-1].prompt
+    last = team.asked_to("implement")[-1].prompt
     before = [m for m in found.output["messages"] if m["type"] != "visualization"]
     index = max(nth for nth, m in enumerate(before) if m["type"] == "implementer")
     assert all(m["content"] in last for m in before[:index])
@@ -198,7 +198,7 @@ async def test_with_too_few_ideas_the_missing_number_is_asked_for_once(store: St
     team = Team({"ideate": [ideas("a"), ideas("b")]})
     found = await hold(store, team, preset="extended", rounds=1)
     assert team.tasks.count("ideate") == 2
-    assert "at least 3 more ideas: bring 3 that differ" in team.asked("ideate")[1].prompt
+    assert "at least 3 more ideas: bring 3 that differ" in team.asked_to("ideate")[1].prompt
     assert [one["title"] for one in found.output["ideas"]] == ["a", "b"]
 
 
@@ -231,8 +231,8 @@ async def test_ideas_in_prose_are_sent_back(store: Store) -> None:
     team = Team({"ideate": ["My first idea is a bicycle, my second a bus.", ideas("a", "b", "c")]})
     found = await hold(store, team)
     assert len(found.output["ideas"]) == 3
-    assert len(team.asked("ideate")) == 2
-    assert "could not be used" in team.asked("ideate")[1].prompt
+    assert len(team.asked_to("ideate")) == 2
+    assert "could not be used" in team.asked_to("ideate")[1].prompt
 
 
 async def test_ideas_that_stay_prose_are_a_failure_and_asked_for_once_more(store: Store) -> None:

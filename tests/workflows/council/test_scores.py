@@ -30,7 +30,7 @@ async def test_ideas_may_be_scored_by_title_and_scores_may_be_nested(store: Stor
     )  # fmt: skip
     found = await hold(store, team)
     assert [one["score"] for one in found.output["ideas"]] == [5, 9, 4]
-    assert len(team.asked("validate")) == 1
+    assert len(team.asked_to("validate")) == 1
 
 
 @pytest.mark.parametrize("wrong", [11, -1, "seven", None])
@@ -39,7 +39,7 @@ async def test_an_impossible_score_goes_through_repair(store: Store, wrong: Any)
     team = Team({"ideate": ideas("a", "b", "c"), "validate": [scores(I1=6, I2=wrong, I3=5), good]})
     found = await hold(store, team)
     assert [one["score"] for one in found.output["ideas"]] == [6, 7, 5]
-    assert len(team.asked("validate")) == 2
+    assert len(team.asked_to("validate")) == 2
     assert found.output["warnings"] == []
 
 
@@ -55,7 +55,7 @@ async def test_what_stays_invalid_is_unscored_and_ranks_below_all_others(store: 
         (1, True),
     ]
     assert (found.output["final_idea"]["id"], found.output["leader_choice"]) == ("I2", "I1")
-    assert len(team.asked("validate")) == 3, "two repairs"
+    assert len(team.asked_to("validate")) == 3, "two repairs"
     assert any("Without valid scores" in warning and "I1" in warning for warning in found.output["warnings"])
 
 
@@ -64,8 +64,8 @@ async def test_unknown_and_missing_ideas_in_an_evaluation_are_sent_back(store: S
         {"ideate": ideas("a", "b", "c"), "validate": [scores(I1=6, I2=7, I9=9), scores(I1=6, I2=7, I3=8)]}
     )
     found = await hold(store, team)
-    assert "there is no idea I9" in team.asked("validate")[1].prompt
-    assert "missing: I3" in team.asked("validate")[1].prompt
+    assert "there is no idea I9" in team.asked_to("validate")[1].prompt
+    assert "missing: I3" in team.asked_to("validate")[1].prompt
     assert found.output["final_idea"]["id"] == "I3"
 
 
@@ -113,4 +113,4 @@ async def test_a_choice_that_no_idea_has_is_sent_back(store: Store) -> None:
     team = Team({"ideate": ideas("a", "b", "c"), "select": [selection("the blue one"), selection("b")]})
     found = await hold(store, team)
     assert found.output["leader_choice"] == "I2"
-    assert "there is no idea 'the blue one'" in team.asked("select")[1].prompt
+    assert "there is no idea 'the blue one'" in team.asked_to("select")[1].prompt

@@ -95,11 +95,11 @@ async def test_a_selection_in_prose_is_quoted_and_counts_if_it_names_one_idea(st
     found = await hold(store, team, roles="leader,ideation")
     assert (found.output["leader_choice"], found.output["final_idea"]["title"]) == ("I2", "pears")
     assert any("Take the pears" in m["content"] for m in found.output["messages"])
-    assert len(team.asked("select")) == 1, "what it means is plain"
+    assert len(team.asked_to("select")) == 1, "what it means is plain"
     unclear = Team({"ideate": ideas("apples", "pears", "plums"), "select": "Apples or pears, who knows."})
     found = await hold(store, unclear, roles="leader,ideation")
     assert (found.output["leader_choice"], found.output["final_idea"]["id"]) == (None, "I1")
-    assert len(unclear.asked("select")) == 3
+    assert len(unclear.asked_to("select")) == 3
     assert any("not in the agreed form" in warning for warning in found.output["warnings"])
 
 

@@ -21,7 +21,7 @@ async def test_departments_that_agree_pass(store: Store) -> None:
     crew = Crew()
     found = await make(store, crew, "x", **TWO)
     assert found.output["conflicts"] == []
-    assert len(crew.tasks("validate")) == 1
+    assert len(crew.asked_to("validate")) == 1
     told = await Told.of(store, found.run_id)
     assert told.of_type("validated") == [{"round": 1, "conflicts": 0, "error": ""}]
 
@@ -37,7 +37,8 @@ async def test_a_conflict_is_resolved_by_the_head_that_yields_and_the_result_sho
     assert (one["departments"], one["reason"]) == (["story", "audio"], "red is nicer")
     yielded = one["yielded"]
     assert department(found, yielded)["output"] == "THE RED DOOR CREAKS"
-    assert f"Resolved: {yielded} yielded, because red is nicer" in found.output["deliverable"]
+    name = department(found, yielded)["departmentName"]
+    assert f"Resolved: {name} yielded, because red is nicer" in found.output["deliverable"]
     told = await Told.of(store, found.run_id)
     assert told.of_type("conflict_resolved") == [
         {"id": "c1", "round": 1, "by": yielded, "reason": "red is nicer"}
@@ -56,9 +57,9 @@ async def test_the_less_relevant_department_is_asked_first_and_the_other_hears_i
     )  # fmt: skip
     found = await make(store, crew, "A story with music")
     assert found.output["routing"]["primary"] == "story"
-    order = [call.path for call in crew.tasks("resolve")]
+    order = [call.path for call in crew.asked_to("resolve")]
     assert order == ["resolve[c1-audio-1]/resolve", "resolve[c1-story-1]/resolve"]
-    assert "Audio Department does not yield: the script says so" in crew.tasks("resolve")[1].prompt
+    assert "Audio Department does not yield: the script says so" in crew.asked_to("resolve")[1].prompt
     assert found.output["conflicts"][0]["yielded"] == "story"
 
 
@@ -66,7 +67,7 @@ async def test_after_two_rounds_a_conflict_stays_unresolved_and_is_shown(store: 
     crew = Crew({"*/validate": DOOR, "*/resolve": STAYS})
     found = await make(store, crew, "x", **TWO)
     assert found.status == "completed"
-    assert (len(crew.tasks("validate")), len(crew.tasks("resolve"))) == (2, 4)
+    assert (len(crew.asked_to("validate")), len(crew.asked_to("resolve"))) == (2, 4)
     (one,) = found.output["conflicts"]
     assert (one["status"], one["rounds"], len(one["said"])) == ("unresolved", 2, 4)
     assert "**Unresolved.**" in found.output["deliverable"]
@@ -112,7 +113,7 @@ async def test_a_validation_that_fails_is_a_warning(store: Store) -> None:
 async def test_a_head_that_yields_without_a_text_is_sent_back(store: Store) -> None:
     crew = Crew({"validate": DOOR, "validate#2": NONE, "*/resolve": [gives_way(" "), gives_way("NEW")]})
     found = await make(store, crew, "x", **TWO)
-    assert "`output` must hold your whole text" in crew.tasks("resolve")[1].prompt
+    assert "`output` must hold your whole text" in crew.asked_to("resolve")[1].prompt
     assert found.output["conflicts"][0]["status"] == "resolved"
 
 
@@ -127,4 +128,4 @@ async def test_a_head_that_cannot_answer_leaves_it_to_the_other(store: Store) ->
 async def test_one_department_is_not_checked_against_itself(store: Store) -> None:
     crew = Crew()
     await make(store, crew, "x", departments="story")
-    assert crew.tasks("validate") == []
+    assert crew.asked_to("validate") == []

@@ -95,6 +95,27 @@ async def test_the_page_is_well_formed_self_contained_and_without_script(store: 
         assert told in text
 
 
+async def test_a_conflict_is_shown_with_the_names_of_those_concerned_and_what_they_said(store: Store) -> None:
+    open_one = {
+        "*/validate": {"conflicts": [conflict("story", "audio", what="dawn or midnight")]},
+        "*/resolve": {"yields": False, "reason": "it is <dawn>"},
+    }
+    found = await make(store, Crew(open_one), "x", departments="story,audio")
+    text = await page_of(store, found)
+    assert "<b>Story Department and Audio Department</b>" in text
+    assert "Unresolved after 2 rounds." in text
+    assert text.count("Audio Department does not yield: it is &lt;dawn&gt;.") == 1, "once, not once a round"
+    resolved = await page_of(store, await make(store, Crew(TROUBLED)))
+    assert re.search(r"Resolved: \w+ Department yielded\. <span class=\"why\">it costs less</span>", resolved)
+
+
+async def test_the_page_tells_how_it_came_about(store: Store) -> None:
+    found = await make(store, Crew())
+    footer = (await page_of(store, found)).partition("<footer>")[2]
+    assert "a studio of 4 departments, team film, with " in footer
+    assert f"podium report {found.run_id}" in footer
+
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 

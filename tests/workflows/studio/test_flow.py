@@ -242,14 +242,14 @@ async def test_section_2_a_simple_request_is_done_by_the_head_alone(store: Store
 async def test_specialists_never_auto_always(store: Store, policy: str, number: int) -> None:
     crew = Crew()
     await make(store, crew, "Create character Aladdin", specialists=policy)
-    assert len(crew.tasks("execute")) == number
+    assert len(crew.asked_to("execute")) == number
 
 
 async def test_a_complex_request_gets_four_specialists(store: Store) -> None:
     crew = Crew()
     await make(store, crew, "Create a detailed character", **ALONE)
-    assert len({call.agent for call in crew.tasks("execute")}) == 4
-    assert "4 of them can work on it" in crew.tasks("brief")[0].prompt
+    assert len({call.agent for call in crew.asked_to("execute")}) == 4
+    assert "4 of them can work on it" in crew.asked_to("brief")[0].prompt
 
 
 async def test_specialists_work_at_once_and_in_production_one_after_the_other(store: Store) -> None:
@@ -330,7 +330,7 @@ async def test_a_later_round_that_fails_leaves_the_draft_before_it(store: Store)
     found = await make(store, crew, REQUEST, **ALONE, specialists="always", synthesis_rounds=3)
     report = department(found, "character")
     assert (report["output"], report["flags"]) == ("ONE", [])
-    assert len(crew.tasks("synthesize")) == 2
+    assert len(crew.asked_to("synthesize")) == 2
 
 
 # ── batch grading ──
@@ -349,8 +349,8 @@ async def test_batch_grading_grades_those_who_finish_together_in_one_call(store:
         }
     )
     found = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
-    assert len(crew.tasks("execute")) == 3
-    assert len(crew.tasks("grade")) == 2
+    assert len(crew.asked_to("execute")) == 3
+    assert len(crew.asked_to("grade")) == 2
     assert department(found, "character")["qualityScore"] == 91.8
     again = crew.asked("character/round#2/appearance/execute")[0].prompt
     assert "Attempt 1: scored 58, the threshold is 65. no face" in again
@@ -429,6 +429,7 @@ async def test_a_request_that_names_nobody_is_warned_about(store: Store) -> None
     ("request_text", "options", "said"),
     [
         ("x", {"departments": "stroy"}, "no department stroy"),
+        ("x", {"departments": " , "}, "names no department"),
         ("x", {"team": "nowhere.yaml"}, "no team nowhere.yaml"),
         ("x", {"specialists": "sometimes"}, "specialists cannot be"),
         ("x", {"synthesis_rounds": 0}, "synthesis_rounds cannot be"),
@@ -481,10 +482,10 @@ async def test_a_person_may_approve_or_reject_route_and_result(store: Store) -> 
 async def test_temperature_and_role_come_from_the_team_and_a_grade_is_strict(store: Store) -> None:
     crew = Crew()
     await make(store, crew, REQUEST, **ALONE, specialists="always")
-    assert {call.role for call in crew.tasks("execute")} == {"specialist"}
-    assert {call.temperature for call in crew.tasks("execute")} == {0.7}
-    assert {(call.role, call.temperature) for call in crew.tasks("grade")} == {("head", 0.2)}
-    assert {call.role for call in crew.tasks("aggregate")} == {"master"}
+    assert {call.role for call in crew.asked_to("execute")} == {"specialist"}
+    assert {call.temperature for call in crew.asked_to("execute")} == {0.7}
+    assert {(call.role, call.temperature) for call in crew.asked_to("grade")} == {("head", 0.2)}
+    assert {call.role for call in crew.asked_to("aggregate")} == {"master"}
     assert all(
         call.schema is None for call in crew.calls if call.task in ("execute", "synthesize", "aggregate")
     )

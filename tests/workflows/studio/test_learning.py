@@ -71,7 +71,7 @@ async def test_specialists_that_did_well_on_similar_requests_are_recommended(sto
         assert (best.success, worse.success, best.similar) == (1.0, 0.0, 1)
         crew = Crew({"*/brief": brief()})
         await make(store, crew, request, **HERO)
-        names = {call.path.split("/")[1] for call in crew.tasks("execute")}
+        names = {call.path.split("/")[1] for call in crew.asked_to("execute")}
         assert wanted in names
         assert other not in names
 

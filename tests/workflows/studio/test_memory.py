@@ -53,18 +53,20 @@ class Memory:
 
     async def contradictions(self, facts: Sequence[NewFact]) -> list[Denial]:
         return [
-            Denial(f"{one.subject} {one.predicate}: {one.value}, settled: brown", "high") for one in facts
+            Denial(f"{one.subject} {one.predicate}: {one.value}, settled: brown", "high", "f1", "brown")
+            for one in facts
         ]
 
-    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
+    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
         self.proposed.append((run_id, list(facts)))
+        return len(facts)
 
     async def close(self) -> None:
         self.closed += 1
 
 
 def crew(**more: Any) -> Crew:
-    return Crew({"facts/character/extract_facts": {"facts": [GREEN]}, **more})
+    return Crew({"*/extract_facts": {"facts": [GREEN]}, **more})
 
 
 async def looks_up(store: Store, memory: Memory, model: Crew, **options: Any) -> RunResult:
@@ -82,7 +84,7 @@ async def test_a_project_is_asked_for_names_and_facts_and_is_told_new_ones(store
     assert (memory.opened, memory.closed) == (["bread"], 1)
     assert found.output["routing"]["primary"] == "character", "the project knows the name"
     for task in ("brief", "execute", "grade", "synthesize", "validate"):
-        assert "- Omar, eye colour: brown" in model.tasks(task)[0].prompt
+        assert "- Omar, eye colour: brown" in model.asked_to(task)[0].prompt
     assert memory.proposed == [(found.run_id, [NewFact.model_validate(GREEN)])]
     assert "it could not go by meaning" in found.warnings
 
@@ -100,6 +102,7 @@ async def test_a_contradiction_that_the_master_sees_is_settled_by_the_head_becau
 ) -> None:
     model = Crew(
         {
+            "*/extract_facts": {"facts": []},
             "validate": {"conflicts": [conflict("canon", "character", what="his eyes")]},
             "validate#2": {"conflicts": []},
             "*/resolve": {"yields": True, "reason": "canon", "output": "Brown eyes."},
@@ -109,8 +112,8 @@ async def test_a_contradiction_that_the_master_sees_is_settled_by_the_head_becau
     (one,) = found.output["conflicts"]
     assert (one["status"], one["yielded"]) == ("resolved", "character")
     assert department(found, "character")["output"] == "Brown eyes."
-    assert [call.path for call in model.tasks("resolve")] == ["resolve[c1-character-1]/resolve"]
-    assert "cannot yield" in model.tasks("resolve")[0].prompt
+    assert [call.path for call in model.asked_to("resolve")] == ["resolve[c1-character-1]/resolve"]
+    assert "cannot yield" in model.asked_to("resolve")[0].prompt
 
 
 async def test_facts_that_cannot_be_had_are_a_warning(store: Store) -> None:
@@ -123,7 +126,7 @@ async def test_facts_that_cannot_be_had_are_a_warning(store: Store) -> None:
 async def test_without_a_project_nothing_is_remembered(store: Store) -> None:
     memory, model = Memory(), crew()
     await make(store, model, "Create character Omar", workflow=studio_with(memory.open))
-    assert (memory.opened, memory.proposed, model.tasks("extract_facts")) == ([], [], [])
+    assert (memory.opened, memory.proposed, model.asked_to("extract_facts")) == ([], [], [])
 
 
 async def test_a_name_that_no_project_can_have_starts_nothing(store: Store) -> None:

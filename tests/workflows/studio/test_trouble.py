@@ -40,12 +40,12 @@ async def test_error_case_1_the_master_fails_to_aggregate_and_the_reports_stay(s
     found = await make(store, crew)
     assert found.status == "failed"
     assert found.error.startswith("Unable to generate content: aggregation failed")
-    assert len(crew.tasks("aggregate")) == 1, "no retry"
+    assert len(crew.asked_to("aggregate")) == 1, "no retry"
     assert [one["status"] for one in found.output["departments"]] == ["completed"] * 4
     assert "## Visual Department" in found.output["deliverable"]
     crew.script["aggregate"] = "All in all."
     again = await (await podium.resume(found.run_id, model=crew, store=store)).result()
-    assert (again.status, len(crew.tasks("aggregate")), len(crew.tasks("brief"))) == ("completed", 2, 4)
+    assert (again.status, len(crew.asked_to("aggregate")), len(crew.asked_to("brief"))) == ("completed", 2, 4)
 
 
 async def test_error_case_1_every_department_failed(store: Store) -> None:
@@ -54,7 +54,7 @@ async def test_error_case_1_every_department_failed(store: Store) -> None:
     assert found.status == "failed"
     assert found.error.startswith("Unable to generate content: every department failed")
     assert found.output["departments"][0]["status"] == "failed"
-    assert crew.tasks("aggregate") == []
+    assert crew.asked_to("aggregate") == []
     healthy = Crew()
     again = await (await podium.resume(found.run_id, model=healthy, store=store)).result()
     assert again.status == "completed", "what failed last is asked once more"
@@ -68,7 +68,7 @@ async def test_error_case_2_a_head_fails_4_times_while_others_finish(store: Stor
     crew = Crew(always("brief", "character"))
     found = await make(store, crew)
     assert (found.status, found.stop_reason) == ("partial", "department failed")
-    assert len([call for call in crew.tasks("brief") if call.path.startswith("character/")]) == 4
+    assert len([call for call in crew.asked_to("brief") if call.path.startswith("character/")]) == 4
     statuses = {one["departmentId"]: one["status"] for one in found.output["departments"]}
     assert statuses == {
         "dept-story": "completed", "dept-character": "failed", "dept-visual": "completed",
@@ -112,7 +112,7 @@ async def test_error_case_3_all_specialists_fail_and_the_head_writes(store: Stor
     report = department(found, "character")
     assert (report["output"], report["qualityScore"], report["formulaScore"]) == ("MINE", 85, 15.2)
     assert report["metadata"]["failedSpecialists"] == 2
-    assert crew.tasks("synthesize") == []
+    assert crew.asked_to("synthesize") == []
     prompt = crew.asked("character/head_execute")[0].prompt
     assert "Score 38 is below the threshold" in prompt
 
@@ -142,7 +142,7 @@ async def test_error_case_4_synthesis_fails_4_times_and_the_best_output_stands_i
         }
     )  # fmt: skip
     found = await make(store, crew, "a hero", departments="character", specialists="always")
-    assert len(crew.tasks("synthesize")) == 4
+    assert len(crew.asked_to("synthesize")) == 4
     report = department(found, "character")
     assert (report["output"], report["flags"]) == ("BEST", ["partial_synthesis_failure"])
     assert (found.status, report["status"]) == ("completed", "completed")
@@ -233,7 +233,7 @@ async def test_a_batch_that_a_budget_cuts_short_goes_on_later(store: Store) -> N
         await podium.resume(found.run_id, model=crew, store=store, budget=Budget(calls=50))
     ).result()
     assert (whole.status, department(whole, "story")["qualityScore"]) == ("completed", 96.0)
-    assert len(crew.tasks("execute")) == 2, "nothing is paid twice"
+    assert len(crew.asked_to("execute")) == 2, "nothing is paid twice"
 
 
 async def test_out_of_time_there_is_an_answer_too(store: Store) -> None:
@@ -278,7 +278,7 @@ async def test_text_of_models_cannot_break_the_page_or_the_prompts(store: Store)
     assert "<script" not in text
     assert "<img" not in text
     assert "\x1b" not in text
-    assert "{{ request }}" in crew.tasks("grade")[0].prompt, "a model's text is never a template"
+    assert "{{ request }}" in crew.asked_to("grade")[0].prompt, "a model's text is never a template"
 
 
 async def test_a_very_long_request_and_very_long_texts(store: Store) -> None:

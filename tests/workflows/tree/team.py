@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import podium
-from podium.engine.codec import decode
 from podium.engine.log import Store
 from podium.engine.result import RunResult
+from tests.workflows import scripted
+from tests.workflows.scripted import Scripted
 
 NOTE = {"appendMarkdown": "noted", "tailPreview": "noted"}
-Answer = Any | Callable[[podium.Call], Any]
 
 
 def step(
@@ -92,41 +91,11 @@ def aggregate(
     }  # fmt: skip
 
 
-class Team:
-    """A model that answers by where it is asked: `{"plan": …, "a/execute": [first, second]}`.
+class Team(Scripted):
+    """`{"plan": …, "a/execute": [first, second]}`; what is not scripted gets the plain answer of its role."""
 
-    A list is given one by one, its last entry for ever; an exception is raised; what is not scripted gets the
-    plain answer of its role.
-    """
-
-    def __init__(self, script: Mapping[str, Answer] | None = None) -> None:
-        self.script = dict(script or {})
-        self.calls: list[podium.Call] = []
-        self._given: Counter[str] = Counter()
-
-    async def __call__(self, call: podium.Call) -> Any:
-        self.calls.append(call)
-        answer: Any = self.script.get(call.path, self.script.get(f"*/{call.task}"))
-        if isinstance(answer, list):
-            answers = cast("list[Any]", answer)
-            nth = min(self._given[call.path], len(answers) - 1)
-            self._given[call.path] += 1
-            answer = answers[nth]
-        if callable(answer):
-            answer = answer(call)
-        if isinstance(answer, Exception):
-            raise answer
-        if answer is not None:
-            return answer
-        plain = {"plan": execute, "execute": leaf, "aggregate": aggregate}
-        return plain[call.task]()
-
-    def asked(self, path: str) -> list[podium.Call]:
-        return [call for call in self.calls if call.path == path]
-
-    @property
-    def paths(self) -> list[str]:
-        return [call.path for call in self.calls]
+    def plain(self, call: podium.Call) -> Any:
+        return {"plan": execute, "execute": leaf, "aggregate": aggregate}[call.task]()
 
 
 async def grow(store: Store, team: Team, request: str = "the task", **options: Any) -> RunResult:
@@ -137,30 +106,13 @@ async def grow(store: Store, team: Team, request: str = "the task", **options: A
     )
 
 
-class Told:
+class Told(scripted.Told):
     """The tree's own events of a run, in order."""
 
-    def __init__(self, rows: list[tuple[str, dict[str, Any]]]) -> None:
-        self.rows = rows
-
-    @classmethod
-    async def of(cls, store: Store, run_id: str) -> Told:
-        rows = await store.read(run_id)
-        return cls([(row.type[5:], decode(row.data)) for row in rows if row.type.startswith("tree.")])
-
-    def of_type(self, kind: str, **fields: Any) -> list[dict[str, Any]]:
-        return [
-            data for name, data in self.rows
-            if name == kind and all(data.get(key) == value for key, value in fields.items())
-        ]  # fmt: skip
+    namespace = "tree"
 
     def of_node(self, node_id: str) -> list[str]:
         return [name for name, data in self.rows if data["nodeId"] == node_id]
 
     def messages(self, node_id: str) -> list[str]:
         return [data["message"] for data in self.of_type("node_status", nodeId=node_id) if data["message"]]
-
-    def index(self, kind: str, **fields: Any) -> int:
-        wanted = self.of_type(kind, **fields)
-        assert wanted, f"no {kind} with {fields}"
-        return self.rows.index((kind, wanted[0]))

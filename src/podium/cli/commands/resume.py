@@ -7,10 +7,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podium.api import resume as resume_run
+from podium.api.outcome import watched
 from podium.cli.drive import Foreground
 from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, RunId, StoreUrl
-from podium.cli.opening import find_run, opened
+from podium.cli.next_steps import can_go_on
+from podium.cli.opening import Commands, find_run, opened
+from podium.engine.log import RunRow
+from podium.engine.state import RunState
 from podium.errors import NotResumableError
+from podium.report.presentation import Presentation
+from podium.report.words import one_line
 
 MODELS, BUDGET, OUTPUT = ModelFlags(), BudgetFlags(), OutputFlags()
 
@@ -38,7 +44,8 @@ async def resume(
                 f"Run {found.run_id} is {found.status}; there is nothing to resume.",
                 hint=f"Run it again from any step with `podium fork {found.run_id} --at STEP`.",
             )
-        rows = await opened_store.read(found.run_id)
+        events, shown = await watched(opened_store, found)
+        _check_goes_on(found, RunState.of(events), shown, Commands(settings))
         handle = await resume_run(
             found.run_id,
             store=opened_store,
@@ -48,4 +55,17 @@ async def resume(
             take_over=take_over,
             settings=settings,
         )
-        return await Foreground(settings, opened_store, output).drive(handle, after=rows[-1].seq)
+        return await Foreground(settings, opened_store, output).drive(handle, after=events[-1].seq)
+
+
+def _check_goes_on(found: RunRow, state: RunState, shown: Presentation, commands: Commands) -> None:
+    """A run that its workflow has ended as `partial` would only end so again."""
+    if found.status != "partial" or can_go_on(state):
+        return
+    reason = f" ({one_line(state.stop_reason)})" if state.stop_reason else ""
+    own = [commands(*words) for words, _ in shown.suggestions() if words[0] == "fork"]
+    hint = f"Try again what failed, in a new run: `{own[0]}`." if own else ""
+    raise NotResumableError(
+        f"Run {found.run_id} has ended as partial{reason}; to resume it would change nothing.",
+        hint=hint or f"`{commands('fork', found.run_id)}` lists the steps from which it can be run anew.",
+    )

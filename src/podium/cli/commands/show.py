@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from podium.api.outcome import ALIVE, result_of, watched
 from podium.cli.card import (
@@ -32,7 +33,7 @@ from podium.engine.result import RunResult
 from podium.engine.state import RunState, StepState
 from podium.report.costs import Cost, costs_of
 from podium.report.presentation import Presentation
-from podium.report.words import brief
+from podium.report.words import brief, cut_off_calls
 
 CHARGED = tuple(name for name, data in EVENT_TYPES.items() if issubclass(data, ChargedData))
 """Events that tell what was spent."""
@@ -86,6 +87,8 @@ def _print(
     console = out()
     print_header(state)
     print_status(console, result)
+    if cut_off := cut_off_calls(state.forfeited):
+        say_line(console, (cut_off, "dim"))
     if row.holder:
         say_line(console, (f"driven by {row.holder}", "dim"))
     if state.forked_from is not None:
@@ -104,7 +107,7 @@ def _print(
         print_steps(console, state, everything=all_steps, command=every)
     print_costs(console, costs, commands("show", row.run_id, "--json"))
     print_result(console, result.output, shown, commands("show", row.run_id, "--output"))
-    steps = next_steps(state, row.status, commands)
+    steps = next_steps(state, row.status, commands, shown)
     made = made_of(result, shown, commands)
     print_pairs(console, made, [step for step in steps if step[1] != "details"])
 
@@ -122,6 +125,7 @@ def _as_data(row: RunRow, result: RunResult, state: RunState, costs: list[Cost])
         "options": state.options,
         "config": state.config,
         "budget": state.budget.to_dict(),
+        "forfeited": to_builtins(state.forfeited),
         "hint": result.hint or None,
         "questions": [
             {"path": path, "question": asked.question, "choices": asked.choices, "details": asked.details}

@@ -18,7 +18,8 @@ class StartRun(Asked):
 
     workflow: Name
     """Its name; where the server allows it, also `FILE.py:name`."""
-    request: Annotated[str, Field(min_length=1, max_length=1_000_000)]
+    request: Annotated[str, Field(max_length=1_000_000)] = ""
+    """What it should do; only a workflow whose options can hold that may go without."""
     options: Annotated[Json, Field(max_length=100, default_factory=dict)]
     """The workflow's own options; `GET /api/workflows` tells them."""
     model: Annotated[str, Field(max_length=300)] | None = None
@@ -37,7 +38,7 @@ class StartRun(Asked):
 class EstimateRun(Asked):
     """What a run would take."""
 
-    request: Annotated[str, Field(min_length=1, max_length=1_000_000)]
+    request: Annotated[str, Field(max_length=1_000_000)] = ""
     options: Annotated[Json, Field(max_length=100, default_factory=dict)]
 
 
@@ -57,6 +58,8 @@ class ResumeRun(Asked):
     """New totals, not additions."""
     model: Annotated[str, Field(max_length=300)] | None = None
     model_for: Annotated[dict[str, str], Field(max_length=100, default_factory=dict)]
+    take_over: bool = False
+    """Take it from another process that drives it, which is fenced off: for one that hangs."""
 
 
 class ForkRun(Asked):

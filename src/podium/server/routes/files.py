@@ -27,6 +27,15 @@ SHOWN = re.compile(r"text/(plain|markdown|html|csv)|image/(png|jpeg|gif|webp)|ap
 """Kinds that a browser may show; all others are only saved."""
 MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
+REPORT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            "text/html": {"schema": {"type": "string"}},
+            "text/markdown": {"schema": {"type": "string"}},
+            "application/json": {"schema": {"type": "object"}},
+        }
+    }
+}
 FILE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 }
@@ -59,7 +68,7 @@ async def read_artifact(
 
 
 @router.get("/{run_id}/report", operation_id="readReport", summary="A report of a run",
-            responses={200: {"content": {kind: {"schema": {"type": "string"}} for kind in MEDIA.values()}}},
+            responses=REPORT,
             response_class=Response)  # fmt: skip
 async def read_report(
     run_id: RunRef,

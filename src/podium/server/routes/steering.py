@@ -77,12 +77,12 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
     check_resumable(row.run_id, row.status)
     await check_models(hall, by, asked.model, *asked.model_for.values())
     await check_room(hall, by)
-    if row.holder:
+    if row.holder and (not asked.take_over or hall.conductor.drives(row.run_id)):
         raise RunLockedError(row.run_id, row.holder)
     budget = budget_of(asked.budget)
     if budget.usd is not None or row.status not in ("queued", "paused", "waiting"):
         budget = await ceiling_for(hall, by, budget, row)
-    await hall.conductor.go_on(row, Change(budget, asked.model, asked.model_for))
+    await hall.conductor.go_on(row, Change(budget, asked.model, asked.model_for), take_over=asked.take_over)
     return summary_of(await hall.store.get(row.run_id))
 
 

@@ -91,9 +91,12 @@ class FactReader:
         found = self._all("SELECT revision FROM brain WHERE project = ?", (project,))
         return found[0][0] if found else 0
 
-    def vectors(self, project: str, model: str) -> dict[str, bytes]:
+    def vectors(self, project: str, model: str, ids: Collection[str] | None) -> dict[str, bytes]:
         sql = "SELECT fact, data FROM fact_vector WHERE project = ? AND model = ?"
-        return dict(self._all(sql, (project, model)))
+        if ids is None:
+            return dict(self._all(sql, (project, model)))
+        some = f"{sql} AND fact IN (SELECT value FROM json_each(?))"
+        return dict(self._all(some, (project, model, encode(list(ids)).decode())))
 
     def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         try:

@@ -54,8 +54,10 @@ class Remembering(Driving):
     ) -> None:
         await self._do(sql.put_vectors, project, model, vectors, charge)
 
-    async def get_vectors(self, project: str, model: str) -> dict[str, bytes]:
-        return self._reader.brain.vectors(project, model)
+    async def get_vectors(
+        self, project: str, model: str, *, ids: Collection[str] | None = None
+    ) -> dict[str, bytes]:
+        return self._reader.brain.vectors(project, model, ids)
 
     async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
         """Have something rare done in the writer's next transaction."""

@@ -47,6 +47,10 @@ class Denial(msgspec.Struct, frozen=True):
 
     description: str
     severity: str
+    fact: str
+    """Which settled fact: another contradiction of the same one is the same conflict."""
+    settled: str
+    """That fact, as everybody is told it."""
 
 
 class Canon(Protocol):
@@ -68,8 +72,9 @@ class Canon(Protocol):
         """Where new facts deny settled ones."""
         ...
 
-    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
-        """Keep facts until a person has looked at them. To propose the same again changes nothing."""
+    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
+        """Keep facts until a person has looked at them; returns how many of this run's do. To propose the
+        same again changes nothing."""
         ...
 
     async def close(self) -> None:

@@ -1,103 +1,88 @@
-"""Cross-department validation: contradictions between departments are found, and settled by the heads
-concerned in at most two rounds."""
+"""Cross-department validation: contradictions between departments, and with what a project has settled, are
+found, and settled by the heads concerned in at most two rounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.studio import events, roles
 from podium.workflows.studio.canon import CANON
 from podium.workflows.studio.contracts import DepartmentReport, FoundConflict, Resolution, Validation
+from podium.workflows.studio.denying import held_against_canon
 from podium.workflows.studio.matching import likeness, telling_stems
 from podium.workflows.studio.policy import MAX_CONFLICT_ROUNDS
-from podium.workflows.studio.working import Conflict, Studio
+from podium.workflows.studio.remembering import recall_texts
+from podium.workflows.studio.working import Conflict, Crossing, Studio
 
 SAME = 0.5
 """From this likeness on, two descriptions of the same departments' conflict mean the same one."""
 
 
-@dataclass
-class Crossing:
-    """The departments' reports as they are changed, and the conflicts among them."""
-
-    studio: Studio
-    reports: dict[str, DepartmentReport]
-    conflicts: list[Conflict] = field(default_factory=list[Conflict])
-
-    @property
-    def open_conflicts(self) -> list[Conflict]:
-        return [one for one in self.conflicts if one.status != "resolved"]
-
-
 async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -> Crossing:
     """Find, settle, look again; what two rounds did not settle stays open and is shown."""
-    crossing = Crossing(studio, {one.key: one for one in reports})
-    working = [one for one in reports if one.status == "completed"]
-    if len(working) + bool(studio.settled) < 2:
-        return crossing
+    crossing = Crossing(studio, {one.key: one for one in reports}, list(studio.settled))
     try:
         for number in range(1, MAX_CONFLICT_ROUNDS + 1):
-            await _find(crossing, number)
+            await _look(crossing, number)
             if not crossing.open_conflicts:
                 break
             for conflict in crossing.open_conflicts:
                 await _settle(crossing, conflict, number)
+        crossing.tell(await held_against_canon(crossing), MAX_CONFLICT_ROUNDS)  # what the last round changed
     except BudgetExhaustedError as error:
-        studio.run.warn(f"The departments were not checked against each other to the end: {error}")
+        studio.run.warn(f"The departments were not checked to the end: {error}")
     return crossing
 
 
-async def _find(crossing: Crossing, number: int) -> None:
-    """Ask the master what contradicts what. A check that fails is a warning, not the end."""
-    studio = crossing.studio
-    working = {key: one for key, one in crossing.reports.items() if one.status == "completed"}
+async def _look(crossing: Crossing, number: int) -> None:
+    """What rules find against the project's canon, then what the master finds beyond that. One department
+    without anything settled has nothing to be checked against."""
+    studio, error = crossing.studio, ""
+    found = await held_against_canon(crossing)
+    await recall_texts(crossing)
+    asks = len(crossing.working) + bool(crossing.settled) > 1
+    if asks:
+        try:
+            found += await _find(crossing)
+        except StepFailedError as failed:
+            error = failed.reason
+            studio.run.warn(f"The departments could not be checked against each other: {error}")
+    if asks or studio.canon is not None:
+        studio.run.emit(events.Validated(round=number, conflicts=len(crossing.open_conflicts), error=error))
+    crossing.tell(found, number)
+
+
+async def _find(crossing: Crossing) -> list[Conflict]:
+    """Ask the master what contradicts what; returns the conflicts that are new, or there again."""
+    studio, working = crossing.studio, crossing.working
+    by_rule = [one.description for one in crossing.open_conflicts if one.fact]
 
     def check(answer: Validation) -> str:
         named = {key for one in answer.conflicts for key in one.departments}
-        allowed = [*working, *([CANON] if studio.settled else [])]
+        allowed = [*working, *([CANON] if crossing.settled else [])]
         unknown = ", ".join(sorted(named - set(allowed)))
         return f"there is no department {unknown}; there are {', '.join(allowed)}" if unknown else ""
 
-    try:
-        found = await studio.run.ask(
-            roles.MASTER, "validate", returns=Validation, check=check, request=studio.request,
-            settled=list(studio.settled),
-            outputs=[{"key": key, "name": one.department_name, "output": one.output}
-                     for key, one in working.items()],
-        )  # fmt: skip
-    except StepFailedError as error:
-        studio.run.warn(f"The departments could not be checked against each other: {error.reason}")
-        studio.run.emit(events.Validated(round=number, conflicts=0, error=error.reason))
-        return
-    new = [made for one in found.conflicts if (made := _noted(crossing, one)) is not None]
-    studio.run.emit(events.Validated(round=number, conflicts=len(crossing.open_conflicts)))
-    for made in new:
-        studio.run.emit(
-            events.ConflictFound(
-                id=made.id, round=number, kind=made.kind, severity=made.severity,
-                departments=made.departments, description=made.description,
-            )
-        )  # fmt: skip
+    answer = await studio.run.ask(
+        roles.MASTER, "validate", returns=Validation, check=check, request=studio.request,
+        settled=crossing.settled, known=by_rule,
+        outputs=[{"key": key, "name": one.department_name, "output": one.output}
+                 for key, one in working.items()],
+    )  # fmt: skip
+    return [made for one in answer.conflicts if (made := _noted(crossing, one)) is not None]
 
 
 def _noted(crossing: Crossing, found: FoundConflict) -> Conflict | None:
-    """A conflict that was not known yet; one that was settled and is there again is open again."""
+    """A conflict that was not known yet, or that was settled and is there again."""
     departments = list(dict.fromkeys(found.departments))
     if len(departments) < 2:
         return None
     for known in crossing.conflicts:
         alike = likeness(telling_stems(known.description), telling_stems(found.description)) >= SAME
         if set(known.departments) == set(departments) and alike:
-            if known.status == "resolved":
-                known.said.append(f"{known.yielded} had yielded, but it is still there")
-                known.status, known.yielded, known.reason = "unresolved", "", ""
-            return None
-    name = f"c{len(crossing.conflicts) + 1}"
-    made = Conflict(name, found.kind, found.severity, departments, found.description)
-    crossing.conflicts.append(made)
-    return made
+            return known if crossing.reopen(known) else None
+    return crossing.note(Conflict(found.kind, found.severity, departments, found.description))
 
 
 async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
@@ -111,14 +96,13 @@ async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
         try:
             answer = await _ask(crossing, conflict, key)
         except StepFailedError as error:
-            conflict.said.append(f"{report.department_name} could not answer: {error.reason}")
+            conflict.said.append(f"{report.department_name} could not answer: {_ended(error.reason)}")
             continue
         if not answer.yields:
-            conflict.said.append(f"{report.department_name} does not yield: {answer.reason}")
+            conflict.said.append(f"{report.department_name} does not yield: {_ended(answer.reason)}")
             continue
         crossing.reports[key] = report.model_copy(update={"output": answer.output.strip()})
-        conflict.status, conflict.yielded, conflict.reason = "resolved", key, answer.reason
-        studio.run.emit(events.ConflictResolved(id=conflict.id, round=number, by=key, reason=answer.reason))
+        crossing.resolve(conflict, key, answer.reason)
         return
 
 
@@ -140,5 +124,17 @@ async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
             conflict={"description": conflict.description, "kind": conflict.kind,
                       "severity": conflict.severity},
             others=[{"name": one.department_name, "output": one.output} for one in others],
-            said=list(conflict.said), settled=list(studio.settled) if CANON in conflict.departments else [],
+            said=list(conflict.said), settled=_settled(crossing, conflict),
         )  # fmt: skip
+
+
+def _ended(text: str) -> str:
+    """With a full stop, so that it can stand beside what others said."""
+    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
+
+
+def _settled(crossing: Crossing, conflict: Conflict) -> list[str]:
+    """What cannot yield, the fact in question first."""
+    if CANON not in conflict.departments:
+        return []
+    return list(dict.fromkeys([*([conflict.settled] if conflict.settled else []), *crossing.settled]))

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from podium.report.markdown import cell
 from podium.report.prose import prose
 from podium.report.words import count, one_line, safe
+from podium.workflows.studio.canon import CANON
 from podium.workflows.studio.contracts import DepartmentReport, SpecialistResult
 from podium.workflows.studio.routing import Route
 from podium.workflows.studio.working import Conflict
@@ -36,7 +37,8 @@ def to_markdown(
         parts.append(f"**Overall quality {quality:g}** · {_figures(reports)}")
     parts += [_section(one) for one in reports]
     if conflicts:
-        parts.append("## Conflicts between departments\n\n" + "\n".join(map(_conflict, conflicts)))
+        lines = [_conflict(one, names_of(reports)) for one in conflicts]
+        parts.append(f"## {conflicts_title(conflicts)}\n\n" + "\n".join(lines))
     missing = [one for one in reports if one.status != "completed"]
     if missing:
         lines = [f"- {one.department_name} ({one.status}): {cell(one.error, 400)}" for one in missing]
@@ -96,9 +98,12 @@ def _section(report: DepartmentReport) -> str:
 def score_line(report: DepartmentReport) -> str:
     """How a department's score came about, in one line."""
     told = [f"Score {report.quality_score:g}" if report.status == "completed" else "Unfinished"]
-    if not report.specialist_results:
+    passed, all_of_them = report.metadata.successful_specialists, len(report.specialist_results)
+    if not all_of_them:
         told.append("written by the head")
-    elif not report.metadata.successful_specialists:
+    elif passed:
+        told.append(f"{passed} of {count(all_of_them, 'specialist')} accepted")
+    else:
         told.append(
             f"written by the head, because no specialist passed (their own figure: {report.formula_score:g})"
         )
@@ -119,12 +124,26 @@ def _contribution(result: SpecialistResult) -> str:
     return f"- {mark} {result.agent_name} {result.quality_score:g}{tries}, {result.review_status}{why}{said}"
 
 
-def _conflict(conflict: Conflict) -> str:
-    who = " and ".join(conflict.departments)
+def conflicts_title(conflicts: Sequence[Conflict]) -> str:
+    """Who contradicted whom."""
+    named = [set(one.departments) for one in conflicts]
+    found = ["between departments"] if any(CANON not in one for one in named) else []
+    found += ["with the project's canon"] if any(CANON in one for one in named) else []
+    return f"Conflicts {' and '.join(found)}"
+
+
+def names_of(reports: Sequence[DepartmentReport]) -> dict[str, str]:
+    """What those who can be part of a conflict are called."""
+    return {one.key: one.department_name for one in reports} | {CANON: "the project's canon"}
+
+
+def _conflict(conflict: Conflict, names: dict[str, str]) -> str:
+    who = cell(" and ".join(names.get(key, key) for key in conflict.departments), 200)
     head = f"- **{who}** ({conflict.kind}, {conflict.severity}): {cell(conflict.description, 400)}"
     if conflict.status == "resolved":
-        return f"{head} Resolved: {conflict.yielded} yielded, because {cell(conflict.reason, 300)}"
-    said = " ".join(cell(one, 300) for one in conflict.said)
+        by = cell(names.get(conflict.yielded, conflict.yielded), 100)
+        return f"{head} Resolved: {by} yielded, because {cell(conflict.reason, 300)}"
+    said = " ".join(cell(one, 300) for one in dict.fromkeys(conflict.said))
     return f"{head} **Unresolved.** {said}".rstrip()
 
 
@@ -145,6 +164,8 @@ def to_page(
     *,
     rehearsal: bool,
     run_id: str,
+    team: str,
+    model: str,
 ) -> str:
     """A self-contained page: no script, nothing remote, light, dark and on paper."""
     environment = Environment(
@@ -161,7 +182,8 @@ def to_page(
     return environment.get_template("deliverable.html").render(
         title=one_line(request, 120), request=safe(request), opening=opening, reports=reports,
         conflicts=conflicts, quality=quality, figures=_figures(reports), signs=SIGNS,
-        reviews=REVIEWS, score_line=score_line,
+        reviews=REVIEWS, score_line=score_line, conflicts_title=conflicts_title(conflicts),
+        names=names_of(reports), team=team, model=model,
         relevance={one.department: one.relevance for one in route.scores}, primary=route.primary,
         rehearsal=rehearsal, run_id=run_id,
     )  # fmt: skip

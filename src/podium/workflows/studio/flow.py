@@ -11,7 +11,6 @@ from podium.agents.ask import Run
 from podium.brain.brain import checked_project
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
-from podium.settings import nearest
 from podium.workflows.studio import events, rehearsal, roles
 from podium.workflows.studio.canon import Canon, OpenCanon
 from podium.workflows.studio.contracts import Routing
@@ -21,9 +20,16 @@ from podium.workflows.studio.graph import needs_of, run_departments
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.matching import Meanings
 from podium.workflows.studio.policy import CONCURRENCY, complexity_of
-from podium.workflows.studio.remembering import keep_facts, open_brain, recall
+from podium.workflows.studio.remembering import open_brain, propose_facts, recall
 from podium.workflows.studio.result import Result, hand_over, scores_shown
-from podium.workflows.studio.routing import Route, Score, route_by_keywords, route_fixed, routed
+from podium.workflows.studio.routing import (
+    Route,
+    Score,
+    checked_departments,
+    route_by_keywords,
+    route_fixed,
+    routed,
+)
 from podium.workflows.studio.team import TeamSpec
 from podium.workflows.studio.team_file import find_team, load_team
 from podium.workflows.studio.working import Choices, Studio, conflict_lines
@@ -92,7 +98,7 @@ async def _produce(studio: Studio) -> Outcome | Partial:
         _give_up(Result(studio, reports, []), "every department failed", reports[0].error, everything)
     crossing = await validate_across(studio, reports)
     result = Result(studio, list(crossing.reports.values()), crossing.conflicts)
-    result.conflicts += await keep_facts(studio, result.reports)
+    await propose_facts(crossing)
     await _aggregate(result)
     await hand_over(result)
     if not await studio.run.approved("result", "Is this the result?", details=result.deliverable):
@@ -241,16 +247,7 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     prepared = {**options, "team": options["team"] if options.get("team") in TEAM_NAMES else str(path)}
     if not options.get("team"):
         prepared.pop("team")
-    named = list(
-        dict.fromkeys(part.strip() for part in options.get("departments", "").split(",") if part.strip())
-    )
-    for key in named:
-        if key not in team.departments:
-            meant = nearest(key, list(team.departments))
-            known = f"The team {team.name} has: {', '.join(team.departments)}."
-            raise UsageError(
-                f"There is no department {key}.", hint=f"Did you mean {meant}? {known}" if meant else known
-            )
+    named = checked_departments(options.get("departments", ""), team)
     return {**prepared, "departments": ",".join(named)} if named else prepared
 
 

@@ -1,4 +1,8 @@
-"""Every rule and number of the studio as pure functions, in the order in which a request meets them."""
+"""Every rule and number of the studio as pure functions, in the order in which a request meets them.
+
+Two rules are as pure but longer, and have files of their own: how relevant the words of a request make each
+department is in `routing`, which specialists fit is in `choosing`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a studio does with a project's brain: settled facts are recalled, facts are taken from finished work,
-held against what is settled, and proposed for a person to keep."""
+"""A project's brain in the words of a studio: settled facts are recalled before anybody works, and what was
+settled in a run is proposed for a person to keep."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from collections.abc import Sequence
 
 from podium.agents.ask import Run
 from podium.brain import Brain, Fact
-from podium.engine.branch import Ok
 from podium.engine.events import Charge
-from podium.errors import BudgetExhaustedError, StepFailedError
-from podium.workflows.studio import events, roles
-from podium.workflows.studio.canon import CANON, RECALLED, Canon, Denial, NewFact, NewFacts, Recalled
-from podium.workflows.studio.contracts import DepartmentReport
-from podium.workflows.studio.working import Conflict, Studio
+from podium.workflows.studio.canon import RECALLED, Canon, Denial, NewFact, Recalled
+from podium.workflows.studio.working import Crossing
 
 
 class BrainCanon:
@@ -30,19 +26,22 @@ class BrainCanon:
 
     async def recall(self, text: str, limit: int) -> Recalled:
         found = await self._brain.search(text, limit)
-        return Recalled(
-            [f"{one.subject}, {one.predicate}: {one.value}" for one in found], self._brain.warning
-        )
+        return Recalled([_line(one) for one in found], self._brain.warning)
 
     async def contradictions(self, facts: Sequence[NewFact]) -> list[Denial]:
         found = await self._brain.contradictions(_facts(facts))
-        return [Denial(one.reason, one.severity) for one in found]
+        return [Denial(one.reason, one.severity, one.canon.id, _line(one.canon)) for one in found]
 
-    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> None:
-        await self._brain.propose(run_id, _facts(facts))
+    async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
+        return await self._brain.propose(run_id, _facts(facts))
 
     async def close(self) -> None:
         await self._brain.close()
+
+
+def _line(fact: Fact) -> str:
+    """A fact as everybody is told it."""
+    return f"{fact.subject}, {fact.predicate}: {fact.value}"
 
 
 def _facts(facts: Sequence[NewFact]) -> list[Fact]:
@@ -67,53 +66,24 @@ async def recall(run: Run, canon: Canon, request: str) -> list[str]:
     return found.lines
 
 
-async def keep_facts(studio: Studio, reports: Sequence[DepartmentReport]) -> list[Conflict]:
-    """Take facts from every department's work, and propose them. What denies a settled fact is a conflict.
-    Where a budget has ended nothing is kept: the run is not at its end."""
-    canon = studio.canon
-    if canon is None or any(one.status == "unfinished" for one in reports):
-        return []
-    working = {one.key: one for one in reports if one.status == "completed"}
-    conflicts: list[Conflict] = []
-    try:
-        async with studio.run.branch("facts"):
-            outcomes = await studio.run.gather({key: _extract(studio, one) for key, one in working.items()})
-            found = {key: one.value for key, one in outcomes.items() if isinstance(one, Ok)}
-            for key, facts in found.items():
-                conflicts += await _denied(studio, canon, key, facts)
-            everything = [fact for facts in found.values() for fact in facts]
-            await studio.run.step("propose", canon.propose, studio.run.id, everything)
-    except BudgetExhaustedError as error:
-        studio.run.warn(f"The facts of this run were not kept: {error}")
-    return conflicts
-
-
-async def _denied(studio: Studio, canon: Canon, key: str, facts: list[NewFact]) -> list[Conflict]:
-    """What one department says and the project denies."""
-    denied = await studio.run.step(
-        "contradictions", canon.contradictions, facts, key=key, returns=list[Denial]
+async def recall_texts(crossing: Crossing) -> None:
+    """What is settled of whom and what the departments' texts name: the request may not have said a word of
+    it. Only the warnings of the first time are told."""
+    studio, canon = crossing.studio, crossing.studio.canon
+    texts = "\n\n".join(one.output for one in crossing.working.values())
+    if canon is None or not texts:
+        return
+    found = await studio.run.step(
+        "recall", canon.recall, texts, RECALLED, returns=Recalled, cost=canon.recall_cost(texts)
     )
-    conflicts = [
-        Conflict(f"{CANON}-{key}-{nth}", "direct", one.severity, [key, CANON], one.description)
-        for nth, one in enumerate(denied, 1)
-    ]
-    for one in conflicts:
-        studio.run.emit(
-            events.ConflictFound(
-                id=one.id, round=0, kind=one.kind, severity=one.severity, departments=one.departments,
-                description=one.description,
-            )
-        )  # fmt: skip
-    return conflicts
+    crossing.settled = list(dict.fromkeys([*studio.settled, *found.lines]))
 
 
-async def _extract(studio: Studio, report: DepartmentReport) -> list[NewFact]:
-    """The facts of one department's text; none if the model cannot tell them."""
-    try:
-        found = await studio.run.ask(
-            roles.MASTER, "extract_facts", returns=NewFacts, name=report.department_name, output=report.output
-        )
-    except StepFailedError as error:
-        studio.run.warn(f"No facts were taken from the work of the {report.department_name}: {error}")
-        return []
-    return found.facts
+async def propose_facts(crossing: Crossing) -> None:
+    """Let what the departments have settled wait for a person. Where a budget has ended nothing is proposed:
+    the run is not at its end."""
+    studio, canon = crossing.studio, crossing.studio.canon
+    if canon is None or not crossing.at_its_end:
+        return
+    everything = [fact for facts in crossing.facts.values() for fact in facts]
+    await studio.run.step("propose", canon.propose, studio.run.id, everything, returns=int)

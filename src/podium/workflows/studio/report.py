@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from podium.engine.events import ArtifactCreated, Event
+from podium.engine.codec import decode
+from podium.engine.events import ArtifactCreated, Event, StepCompleted, StepFailed
 from podium.engine.state import RunState
 from podium.report.lines import Line
 from podium.report.markdown import cell
@@ -15,6 +16,8 @@ from podium.workflows.studio.drawing import draw
 from podium.workflows.studio.folding import StudioState, as_data
 from podium.workflows.studio.tellers import STATUSES, figure, is_noise, line_of
 
+PROPOSE = "propose"
+"""The step that proposes facts; it tells how many then wait."""
 SIGNS = {"approved": "✓", "revision-needed": "~", "rejected": "✗"}
 
 
@@ -25,9 +28,19 @@ class StudioPresentation(Presentation):
         self.studio = StudioState()
         self._exhausted = 0
         self._files: dict[str, str] = {}
+        self._run_id = ""
+        self._facts = 0
+        """Those that wait for a review."""
+        self._failures: dict[str, str] = {}
+        """The first step at which the head of a department failed, by department."""
 
     def apply(self, event: Event) -> None:
         self.studio.apply(event)
+        self._run_id = event.run_id
+        if isinstance(event.data, StepFailed) and event.path.count("/") == 1:
+            self._failures.setdefault(event.path.split("/")[0], event.path)
+        elif isinstance(event.data, StepCompleted) and event.path == PROPOSE:
+            self._facts = decode(event.data.result) or 0
         if event.type == "budget.exhausted":
             self._exhausted += 1
         elif event.type == "run.resumed":
@@ -70,6 +83,17 @@ class StudioPresentation(Presentation):
 
     def leading(self, output: Any) -> list[str]:
         return [self._files[name] for name in ("deliverable.md", "deliverable.html") if name in self._files]
+
+    def suggestions(self) -> list[tuple[tuple[str, ...], str]]:
+        """A review of new facts; a fork from the first failure of a department that failed."""
+        told: list[tuple[tuple[str, ...], str]] = []
+        failed = {key for key, one in self.studio.departments.items() if one.status == "failed"}
+        again = next((path for key, path in self._failures.items() if key in failed), "")
+        if again:
+            told.append((("fork", self._run_id, "--at", again), "try again"))
+        if self._facts:
+            told.append((("brain", "review", self._run_id), "review"))
+        return told
 
     def sections(self, *, alive: bool) -> list[Section]:
         if self.studio.routed is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from podium.report.words import model_name
 from podium.workflows.studio import events
 from podium.workflows.studio.contracts import DepartmentReport
 from podium.workflows.studio.deliverable import to_markdown, to_page
@@ -76,7 +77,15 @@ async def hand_over(result: Result) -> None:
     told = (studio.request, result.opening, result.reports, result.conflicts, result.quality)
     result.deliverable = to_markdown(*told)
     rehearsed = bool(run.config.get("rehearsal"))
-    page = to_page(*told, studio.route, rehearsal=rehearsed, run_id=run.id)
+    models = list(dict.fromkeys(map(model_name, run.config.get("models") or [])))
+    page = to_page(
+        *told,
+        studio.route,
+        rehearsal=rehearsed,
+        run_id=run.id,
+        team=studio.team.name,
+        model=", ".join(models),
+    )
     await run.artifact("deliverable.md", result.deliverable, "text/markdown")
     await run.artifact("deliverable.html", page, "text/html")
     for one in result.reports:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from podium.errors import UsageError
+from podium.settings import nearest
 from podium.workflows.studio.matching import stem, stems_of, words_of
 from podium.workflows.studio.policy import mode_of, primary_and_supporting
 from podium.workflows.studio.team import TeamSpec
@@ -78,6 +80,20 @@ def routed(team: TeamSpec, scores: Sequence[Score]) -> Route:
     primary, supporting = primary_and_supporting([(one.department, one.relevance) for one in ranked])
     needs = {key: one.depends_on for key, one in team.departments.items()}
     return Route(primary, tuple(supporting), mode_of([primary, *supporting], needs), tuple(ranked), warnings)
+
+
+def checked_departments(given: str, team: TeamSpec) -> list[str]:
+    """The keys in `story, audio`, each once; refused if one is nobody's, or if there is none."""
+    named = list(dict.fromkeys(part.strip() for part in given.split(",") if part.strip()))
+    known = f"The team {team.name} has: {', '.join(team.departments)}."
+    if given and not named:
+        raise UsageError(f"{given!r} names no department.", hint=known)
+    for key in named:
+        if key not in team.departments:
+            meant = nearest(key, list(team.departments))
+            hint = f"Did you mean {meant}? {known}" if meant else known
+            raise UsageError(f"There is no department {key}.", hint=hint)
+    return named
 
 
 def route_fixed(team: TeamSpec, departments: Sequence[str]) -> Route:

@@ -124,8 +124,8 @@ def _validated(data: events.Validated, state: StudioState) -> Line:
     if data.error:
         return Line(one_line(f"not checked across departments: {data.error}"), "warning", mark="!")
     if data.conflicts:
-        return Line(f"{count(data.conflicts, 'conflict')} between departments, round {data.round}", mark="▸")
-    return Line("no conflicts between departments", mark="✓")
+        return Line(f"{count(data.conflicts, 'conflict')} to settle, round {data.round}", mark="▸")
+    return Line("no conflicts" + (" left" if state.conflicts else " between departments"), mark="✓")
 
 
 def _conflict(data: events.ConflictFound, state: StudioState) -> Line:

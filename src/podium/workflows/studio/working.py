@@ -8,7 +8,8 @@ from typing import Any
 
 from podium.agents.ask import Run
 from podium.errors import BudgetExhaustedError
-from podium.workflows.studio.canon import Canon
+from podium.workflows.studio import events
+from podium.workflows.studio.canon import Canon, Denial, NewFact
 from podium.workflows.studio.contracts import DepartmentReport
 from podium.workflows.studio.learning import Learnt
 from podium.workflows.studio.matching import Meanings
@@ -91,17 +92,21 @@ class Department:
 class Conflict:
     """A contradiction between departments, or with what is settled, and what became of it."""
 
-    id: str
     kind: str
     severity: str
     departments: list[str]
     description: str
+    id: str = ""
     status: str = "unresolved"
     yielded: str = ""
     reason: str = ""
     said: list[str] = field(default_factory=list[str])
     """What heads said who did not yield."""
     rounds: int = 0
+    fact: str = ""
+    """The settled fact that is denied, where a rule has found it."""
+    settled: str = ""
+    """That fact, as everybody is told it."""
 
     def shown(self) -> dict[str, Any]:
         return {
@@ -109,6 +114,71 @@ class Conflict:
             "description": self.description, "status": self.status, "yielded": self.yielded or None,
             "reason": self.reason or None, "said": self.said, "rounds": self.rounds,
         }  # fmt: skip
+
+
+@dataclass
+class Crossing:
+    """The departments' reports as they are changed, and what they contradict."""
+
+    studio: Studio
+    reports: dict[str, DepartmentReport]
+    settled: list[str] = field(default_factory=list[str])
+    """What the project knows that has to do with the request, or with what the departments wrote."""
+    conflicts: list[Conflict] = field(default_factory=list[Conflict])
+    facts: dict[str, list[NewFact]] = field(default_factory=dict[str, list[NewFact]])
+    """What each department's text states, for a project."""
+    read: dict[str, str] = field(default_factory=dict[str, str])
+    """The texts that facts were taken from."""
+    denials: dict[str, list[Denial] | None] = field(default_factory=dict[str, list[Denial] | None])
+    """What is settled against the facts of each department; `None`: nobody could tell its facts."""
+
+    @property
+    def working(self) -> dict[str, DepartmentReport]:
+        """Those whose text can contradict anything."""
+        return {key: one for key, one in self.reports.items() if one.status == "completed"}
+
+    @property
+    def open_conflicts(self) -> list[Conflict]:
+        return [one for one in self.conflicts if one.status != "resolved"]
+
+    @property
+    def at_its_end(self) -> bool:
+        """Whether every text was read as it is now: no budget has ended before."""
+        return all(
+            one.status != "unfinished" and (one.status == "failed" or self.read.get(key) == one.output)
+            for key, one in self.reports.items()
+        )
+
+    def note(self, conflict: Conflict) -> Conflict:
+        """One more; it is named by its place."""
+        conflict.id = f"c{len(self.conflicts) + 1}"
+        self.conflicts.append(conflict)
+        return conflict
+
+    def reopen(self, conflict: Conflict) -> bool:
+        """Somebody had yielded, and it is still there; `False`: it was open all the time."""
+        if conflict.status != "resolved":
+            return False
+        name = self.reports[conflict.yielded].department_name
+        conflict.said.append(f"{name} had yielded, but it is still there.")
+        conflict.status, conflict.yielded, conflict.reason = "unresolved", "", ""
+        return True
+
+    def resolve(self, conflict: Conflict, by: str, reason: str) -> None:
+        conflict.status, conflict.yielded, conflict.reason = "resolved", by, reason
+        self.studio.run.emit(
+            events.ConflictResolved(id=conflict.id, round=conflict.rounds, by=by, reason=reason)
+        )
+
+    def tell(self, found: Sequence[Conflict], number: int) -> None:
+        """Conflicts that are new, or there again."""
+        for one in found:
+            self.studio.run.emit(
+                events.ConflictFound(
+                    id=one.id, round=number, kind=one.kind, severity=one.severity,
+                    departments=one.departments, description=one.description,
+                )
+            )  # fmt: skip
 
 
 def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:

@@ -75,7 +75,7 @@ async def _use(tree: Tree, node: Node, action: Action) -> dict[str, Any]:
     tree.run.emit(
         events.ToolCallResult(
             node_id=node.id, tool_name=name, ok=result.ok, summary=snippet(unfenced(result.text), TOLD),
-            error=result.error,
+            error=unfenced(result.error),
         )
     )  # fmt: skip
     return {"toolName": name, "args": args, "ok": result.ok, "text": result.text, "error": result.error}

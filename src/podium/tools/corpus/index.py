@@ -1,0 +1,174 @@
+"""One SQLite file with the documents of one folder and the index of their words."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing, contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from podium.stores.sqlite.words import spaced
+from podium.tools.documents.document import Document
+from podium.tools.folder import Entry
+from podium.tools.tool import ToolError
+
+FORMAT = 1
+"""Raised when the tables, or what is kept of a document, change: older indexes are made anew."""
+_PATIENCE_S = 30.0
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A file as it was when it was read."""
+
+    number: int
+    size: int
+    mtime_ns: int
+    sha256: str
+    trouble: str
+
+
+class Read(msgspec.Struct, frozen=True):
+    """A file that was read just now."""
+
+    entry: Entry
+    sha256: str
+    media_type: str
+    document: Document
+    trouble: str = ""
+    unchanged: bool = False
+    """Its bytes are those that the index knows; it was not read again."""
+
+
+@contextmanager
+def connected(file: Path, *, create: bool = False) -> Generator[sqlite3.Connection]:
+    """A connection for one piece of work, in the thread that does it."""
+    address = f"{file.as_uri()}?mode={'rwc' if create else 'rw'}"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_S, isolation_level=None)) as db:
+            yield db
+    except sqlite3.DatabaseError as error:
+        raise ToolError(f"The index {file} cannot be used: {error}.") from error
+
+
+@contextmanager
+def locked(file: Path) -> Generator[None]:
+    """Only one process at a time brings an index up to date; the kernel frees the lock of one that died."""
+    try:
+        handle = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ToolError(f"{file.parent} cannot be written to: {error.strerror}.") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def prepare(file: Path) -> None:
+    """Make the tables where there are none, or only such as this version does not know, or damaged ones.
+    Called with the lock held."""
+    if file.exists() and not is_usable(file):
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{file}{suffix}").unlink(missing_ok=True)
+    if file.exists():
+        return
+    with connected(file, create=True) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        script = (files("podium.tools.corpus") / "schema.sql").read_text(encoding="utf-8")
+        db.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {FORMAT}; COMMIT;")
+    file.chmod(0o600)
+
+
+def is_usable(file: Path) -> bool:
+    """Whether it is an index of this version that SQLite can read."""
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE_S)) as db:
+            version: int = db.execute("PRAGMA user_version").fetchone()[0]
+            db.execute("SELECT count(*) FROM document, about").fetchone()
+            return version == FORMAT
+    except sqlite3.DatabaseError:
+        return False
+
+
+def known_files(db: sqlite3.Connection) -> dict[str, Known]:
+    """What is in the index, by path."""
+    rows = db.execute("SELECT path, number, size, mtime_ns, sha256, trouble FROM document")
+    return {path: Known(*rest) for path, *rest in rows}
+
+
+def write(db: sqlite3.Connection, read: Sequence[Read]) -> None:
+    """Put documents in, in place of earlier states of the same files; all or none."""
+    with _transaction(db):
+        _drop(db, [item.entry.path for item in read])
+        for item in read:
+            _insert(db, item)
+
+
+def remove(db: sqlite3.Connection, paths: Sequence[str]) -> None:
+    """Take documents out; all or none."""
+    with _transaction(db):
+        _drop(db, paths)
+
+
+def touch(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    """Files whose time has changed but not their contents."""
+    with _transaction(db):
+        db.executemany(
+            "UPDATE document SET size = ?, mtime_ns = ? WHERE path = ?",
+            [(entry.size, entry.mtime_ns, entry.path) for entry in entries],
+        )
+
+
+def describe(db: sqlite3.Connection, folder: Path, name: str, at: str) -> None:
+    """Without a name it keeps the one that it has; the first is that of the folder."""
+    with _transaction(db):
+        before = db.execute("SELECT name FROM about").fetchone()
+        known = name or (before[0] if before else folder.name or str(folder))
+        db.execute("DELETE FROM about")
+        db.execute("INSERT INTO about VALUES (?, ?, ?)", (str(folder), known, at))
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Generator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+def _drop(db: sqlite3.Connection, paths: Sequence[str]) -> None:
+    """The index of words holds no text of its own: it must be told what it had been given."""
+    chosen = [(path,) for path in paths]
+    db.executemany(
+        "INSERT INTO words (words, rowid, title, body) "
+        "SELECT 'delete', s.number, s.title, s.body FROM searchable AS s JOIN document USING (number) "
+        "WHERE path = ? AND trouble = ''",
+        chosen,
+    )
+    db.executemany("DELETE FROM document WHERE path = ?", chosen)
+
+
+def _insert(db: sqlite3.Connection, read: Read) -> None:
+    document, entry = read.document, read.entry
+    apart = spaced(document.text)
+    title = document.title or entry.path.rpartition("/")[2].rpartition(".")[0]
+    number = db.execute(
+        "INSERT INTO document (path, size, mtime_ns, sha256, media_type, title, published, authors, text, "
+        "spaced, cut, trouble) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            entry.path, entry.size, entry.mtime_ns, read.sha256, read.media_type, title, document.published,
+            json.dumps(document.authors, ensure_ascii=False), document.text,
+            apart if apart != document.text else None, document.cut, read.trouble,
+        ),
+    ).lastrowid  # fmt: skip
+    if not read.trouble:
+        db.execute("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (number, title, apart))

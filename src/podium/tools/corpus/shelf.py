@@ -1,0 +1,84 @@
+"""Where the indexes of folders are kept: beside the store, one file a folder."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from podium.settings import Settings, default_store, nearest
+from podium.tools.corpus import index
+from podium.tools.tool import ToolError
+
+
+class Shelved(msgspec.Struct, frozen=True):
+    """A folder that has an index."""
+
+    name: str
+    folder: Path
+    file: Path
+    """The index."""
+    documents: int
+    troubles: int
+    """Files that could not be read."""
+    characters: int
+    indexed_at: str
+
+
+def shelf_of(settings: Settings) -> Path:
+    """The folder of the indexes. A store that is not a file here has them in the user's data folder."""
+    url = settings.store if settings.store.startswith("sqlite:///") else default_store()
+    database = Path(url.removeprefix("sqlite:///"))
+    return database.with_name(f"{database.name}.corpora")
+
+
+def index_of(folder: Path, settings: Settings) -> Path:
+    """The index of a folder, which need not exist; one folder has one, however it is written."""
+    key = hashlib.sha256(str(folder.expanduser().resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    return shelf_of(settings) / f"{key[:20]}.sqlite"
+
+
+def list_corpora(settings: Settings) -> list[Shelved]:
+    """All that have an index, by name; blocking."""
+    found = [_look(file) for file in sorted(shelf_of(settings).glob("*.sqlite"))]
+    return sorted((one for one in found if one is not None), key=lambda one: (one.name, str(one.folder)))
+
+
+def find_corpus(reference: str, settings: Settings) -> Shelved:
+    """The one of a name, or of a folder; blocking."""
+    known = list_corpora(settings)
+    named = [one for one in known if one.name == reference]
+    if len(named) == 1:
+        return named[0]
+    folder = Path(reference).expanduser().resolve()
+    for one in known:
+        if one.folder == folder:
+            return one
+    if named:
+        raise ToolError(f"Several corpora are called {reference!r}: name one by its folder.")
+    meant = nearest(reference, [one.name for one in known])
+    also = f" Did you mean {meant!r}?" if meant else ""
+    raise ToolError(f"There is no corpus {reference!r}.{also}")
+
+
+def remove_corpus(shelved: Shelved) -> None:
+    """Take the index away; the documents stay where they are. Blocking."""
+    with index.locked(shelved.file):
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{shelved.file}{suffix}").unlink(missing_ok=True)
+
+
+def _look(file: Path) -> Shelved | None:
+    """`None`: not an index that this version can use; the next `add` makes it anew."""
+    if not index.is_usable(file):
+        return None
+    with index.connected(file) as db:
+        about = db.execute("SELECT folder, name, indexed_at FROM about").fetchone()
+        good, bad, size = db.execute(
+            "SELECT count(*) FILTER (WHERE trouble = ''), count(*) FILTER (WHERE trouble != ''), "
+            "coalesce(sum(length(text)), 0) FROM document"
+        ).fetchone()
+    if about is None:  # its first indexing has not come to an end
+        return None
+    return Shelved(about[1], Path(about[0]), file, good, bad, size, about[2])

@@ -1,0 +1,1 @@
+"""Reading documents: Markdown, text, HTML and PDF as clean text with title, date and authors."""

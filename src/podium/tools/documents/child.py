@@ -1,0 +1,84 @@
+"""The process that reads HTML and PDF for another one, document after document, until its input ends.
+
+Each document has a limit of processor time, also when nobody waits for it any more.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from typing import BinaryIO
+
+import msgspec
+
+from podium.tools.documents.document import Document
+from podium.tools.documents.encoding import decoded
+from podium.tools.tool import ToolError
+
+CPU_SECONDS = 20
+MAX_MEMORY = 2_000_000_000
+INSTALL = "pip install 'podium[research]'"
+LENGTH = 8
+"""Bytes before each message that tell its length."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A document to read."""
+
+    media_type: str
+    data: bytes
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What is in it, or why it could not be read."""
+
+    document: Document | None = None
+    trouble: str = ""
+
+
+def main() -> None:
+    _bound(resource.RLIMIT_AS, MAX_MEMORY)
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    while (asked := _next(source)) is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _bound(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + CPU_SECONDS)
+        answer = msgspec.msgpack.encode(_answered(asked))
+        sink.write(len(answer).to_bytes(LENGTH) + answer)
+        sink.flush()
+
+
+def _bound(limit: int, soft: int) -> None:
+    _, hard = resource.getrlimit(limit)
+    resource.setrlimit(limit, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+
+
+def _next(source: BinaryIO) -> Asked | None:
+    head = source.read(LENGTH)
+    if len(head) < LENGTH:
+        return None
+    return msgspec.msgpack.decode(source.read(int.from_bytes(head)), type=Asked)
+
+
+def _answered(asked: Asked) -> Answer:
+    try:
+        return Answer(_read(asked))
+    except ToolError as error:
+        return Answer(trouble=str(error))
+    except ModuleNotFoundError as error:
+        return Answer(trouble=f"reading it needs {error.name}: {INSTALL}")
+    except Exception as error:  # noqa: BLE001 - whatever a hostile document does to a library is told, not fatal
+        return Answer(trouble=f"it cannot be read ({type(error).__name__})")
+
+
+def _read(asked: Asked) -> Document:
+    if asked.media_type == "application/pdf":
+        from podium.tools.documents.pdf import read_pdf  # noqa: PLC0415 - an extra, slow to import
+
+        return read_pdf(asked.data)
+    from podium.tools.documents.html import read_html  # noqa: PLC0415 - an extra, slow to import
+
+    return read_html(decoded(asked.data))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Markdown and plain text: the text as it stands, and what its first lines say about it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Any, cast
+
+import yaml
+
+from podium.tools.documents.document import MAX_AUTHORS, Document, kept
+
+MAX_FRONT_MATTER = 4_000
+MAX_BRACKETS = 100
+"""Lists and tables in front matter; thousands within each other keep a YAML reader busy for seconds."""
+_OPENING = re.compile(r"[\[{]")
+_FENCED = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,300}?)[ \t#]*$|^(.{1,200})\n=+[ \t]*$", re.MULTILINE)
+_FIELD = re.compile(r"(title|date|published|authors?|by|source|publisher):[ \t]*(.{0,500})", re.IGNORECASE)
+_ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_AND = re.compile(r"\s*;\s*|\s+and\s+|\s*&\s*")
+
+
+def read_markdown(source: str) -> Document:
+    """The body, with what the front matter says or else the first heading as title."""
+    source = source.replace("\r\n", "\n")
+    fields, body = _front_matter(source)
+    heading = _HEADING.search(body[:20_000])
+    title = _scalar(fields.get("title")) or ((heading[1] or heading[2]) if heading else "")
+    published = _scalar(fields.get("date")) or _scalar(fields.get("published"))
+    return kept(body, title, published, _names(fields))
+
+
+def read_text(source: str) -> Document:
+    """The whole text; lines such as `Title:` and `Date:` at its beginning, or its first line and a date near
+    it, tell what it is."""
+    lines = source.replace("\r\n", "\n").lstrip("\ufeff\n").splitlines()
+    fields: dict[str, Any] = {}
+    for one in lines[:8]:
+        if not (found := _FIELD.fullmatch(one.strip())):
+            break
+        fields[found[1].lower()] = found[2]
+    first = lines[0].strip() if lines else ""
+    alone = len(first) <= 120 and (len(lines) < 2 or not lines[1].strip() or set(lines[1]) <= set("=-~"))
+    title = fields.get("title") or (first if alone and not fields else "")
+    dated = _ISO.search("\n".join(lines[:5])[:400])
+    published = fields.get("date") or fields.get("published") or (dated[0] if dated else "")
+    return kept(source, title, published, _names(fields))
+
+
+def _front_matter(source: str) -> tuple[dict[str, Any], str]:
+    """The fields between `---` lines, and the rest; what is no such table is text like any other."""
+    found = _FENCED.match(source[: MAX_FRONT_MATTER + 10])
+    if found is None or len(_OPENING.findall(found[1])) > MAX_BRACKETS:
+        return {}, source
+    try:
+        fields = yaml.safe_load(found[1])
+    except (yaml.YAMLError, ValueError, RecursionError):  # a rule across the page, or something hostile
+        return {}, source
+    if not isinstance(fields, dict):
+        return {}, source
+    told = cast("dict[Any, Any]", fields)
+    return {str(name).lower(): value for name, value in told.items()}, source[found.end() :]
+
+
+def _names(fields: dict[str, Any]) -> list[str]:
+    for key in ("authors", "author", "by", "publisher", "source"):
+        value = fields.get(key)
+        if isinstance(value, list):
+            return [_name(one) for one in cast("list[Any]", value)[:MAX_AUTHORS]]
+        if name := _name(value):
+            return _AND.split(name) if key == "authors" else [name]
+    return []
+
+
+def _name(value: Any) -> str:
+    """`{name: …}` is how some tools write an author."""
+    return _scalar(cast("dict[str, Any]", value).get("name") if isinstance(value, dict) else value)
+
+
+def _scalar(value: Any) -> str:
+    """A single value as text. Lists are none: written out, lists of the same lists fill all memory."""
+    return str(value) if isinstance(value, (str, int, float, date)) else ""

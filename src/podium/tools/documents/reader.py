@@ -1,0 +1,114 @@
+"""Reads documents of all kinds: text at once, HTML and PDF in a process that can be ended."""
+
+from __future__ import annotations
+
+import selectors
+import subprocess
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from podium.settings import variable
+from podium.tools.documents.child import LENGTH, Answer, Asked
+from podium.tools.documents.document import Document
+from podium.tools.documents.encoding import decoded
+from podium.tools.documents.plain import read_markdown, read_text
+from podium.tools.tool import ToolError
+
+SECONDS = 20.0
+MEDIA_TYPES = {
+    "md": "text/markdown", "markdown": "text/markdown", "mdown": "text/markdown", "txt": "text/plain",
+    "text": "text/plain", "html": "text/html", "htm": "text/html", "xhtml": "text/html",
+    "pdf": "application/pdf",
+}  # fmt: skip
+"""What a file is, by the ending of its name; others are no documents."""
+
+
+def media_type_of(name: str) -> str:
+    """Of a file, by its name; empty when it is no document."""
+    return MEDIA_TYPES.get(name.rpartition(".")[2].lower(), "") if "." in name else ""
+
+
+class Reader:
+    """For one thread. The process is started with the first document that needs it, and again after one that
+    it did not survive."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def read(self, data: bytes, media_type: str) -> Document:
+        """A document, or a `ToolError` that says in half a sentence what is wrong with it."""
+        if media_type in ("text/markdown", "text/plain"):
+            if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+                raise ToolError("it is not text")
+            return (read_markdown if media_type == "text/markdown" else read_text)(decoded(data))
+        answer = self._ask(Asked(media_type, data))
+        if answer.document is None:
+            raise ToolError(answer.trouble)
+        return answer.document
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.communicate()
+
+    def _ask(self, asked: Asked) -> Answer:
+        child = self._child = self._child or _start()
+        message = msgspec.msgpack.encode(asked)
+        try:
+            _send(child, len(message).to_bytes(LENGTH) + message)
+            until = time.monotonic() + self._seconds
+            size = int.from_bytes(_exactly(child, LENGTH, until))
+            return msgspec.msgpack.decode(_exactly(child, size, until), type=Answer)
+        except TimeoutError as error:
+            self.close()
+            raise ToolError(f"reading it took longer than {self._seconds:g} s") from error
+        except (OSError, EOFError) as error:
+            self.close()
+            raise ToolError("it cannot be read: its reader gave up") from error
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """Without the user's keys, and without the folder it happens to stand in on its path."""
+    kept = {name: value for name in ("PATH", "PYTHONPATH", "LANG") if (value := variable(name))}
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "podium.tools.documents.child"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=kept, bufsize=0,
+    )  # fmt: skip
+
+
+def _send(child: subprocess.Popen[bytes], message: bytes) -> None:
+    assert child.stdin is not None
+    left = memoryview(message)
+    while left:
+        left = left[child.stdin.write(left) :]
+
+
+def _exactly(child: subprocess.Popen[bytes], size: int, until: float) -> bytes:
+    assert child.stdout is not None
+    pieces, left = list[bytes](), size
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(child.stdout, selectors.EVENT_READ)
+        while left:
+            if not waiting.select(max(until - time.monotonic(), 0)):
+                raise TimeoutError
+            piece = child.stdout.read(min(left, 1_000_000))
+            if not piece:
+                raise EOFError
+            pieces.append(piece)
+            left -= len(piece)
+    return b"".join(pieces)

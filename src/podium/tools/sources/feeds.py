@@ -1,0 +1,145 @@
+"""RSS and Atom, as they come from strangers: no entities, no references, no surprises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+import msgspec
+
+from podium.tools.documents.document import iso_date, line
+from podium.tools.page import VisibleText
+from podium.tools.tool import ToolError
+
+MAX_ENTRIES = 500
+MAX_DEPTH = 100
+_TEXTS = ("description", "summary", "content", "encoded")
+_DATES = ("published", "pubDate", "date", "issued", "updated")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One piece of news, or one paper."""
+
+    title: str
+    url: str
+    text: str
+    published: str = ""
+    authors: tuple[str, ...] = ()
+    id: str = ""
+    links: dict[str, str] = {}
+    """Further addresses, by their titles."""
+
+
+def read_feed(body: bytes, name: str) -> list[Entry]:
+    """The entries of a feed of any kind, or a `ToolError` that names whose it was."""
+    try:
+        root = _parsed(body)
+    except _RefusedError as error:
+        raise ToolError(f"{name} gave a feed that {error}, which is refused.") from error
+    except (expat.ExpatError, ValueError, AssertionError) as error:
+        raise ToolError(f"{name} gave an answer that is not a feed.") from error
+    if _local(root) not in ("rss", "feed", "RDF"):
+        raise ToolError(f"{name} gave an answer that is not a feed.")
+    nodes = (node for node in root.iter() if _local(node) in ("item", "entry"))
+    found = [_entry(node) for node in islice(nodes, MAX_ENTRIES)]
+    return [entry for entry in found if entry.title or entry.text]
+
+
+class _RefusedError(Exception):
+    """XML that a feed has no use for."""
+
+
+def _parsed(body: bytes) -> Element:
+    """A tree without entities of its own: they unfold into gigabytes, or into files of this machine."""
+    parser, builder, depth = expat.ParserCreate(namespace_separator="}"), TreeBuilder(), 0
+
+    def refuse(*declared: object) -> int:
+        raise _RefusedError("declares entities")
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise _RefusedError("is nested without end")
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    parser.buffer_text = True
+    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = builder.data
+    parser.Parse(body, True)
+    return builder.close()
+
+
+def plain(markup: str) -> str:
+    """The words of a piece of HTML, as it stands in summaries."""
+    if "<" not in markup and "&" not in markup:
+        return " ".join(markup.split())
+    visible = VisibleText()
+    visible.feed(markup)
+    visible.close()
+    return " ".join(visible.text().split())
+
+
+def _entry(node: Element) -> Entry:
+    texts = [_inside(child) for name in _TEXTS for child in _children(node, name)]
+    dates = (iso_date(_inside(child)) for name in _DATES for child in _children(node, name))
+    return Entry(
+        title=line(plain(_first(node, "title")), 300),
+        url=_link(node),
+        text=line(plain(next((text for text in texts if text), "")[:50_000]), 4_000),
+        published=next((date for date in dates if date), ""),
+        authors=tuple(dict.fromkeys(name for name in _authors(node) if name)),
+        id=line(_first(node, "id") or _first(node, "guid"), 500),
+        links={
+            child.get("title", ""): child.get("href", "")
+            for child in _children(node, "link")
+            if child.get("title") and _is_web(child.get("href", ""))
+        },
+    )
+
+
+def _link(node: Element) -> str:
+    """The address that a person would open."""
+    links = _children(node, "link")
+    ordered = sorted(links, key=lambda child: child.get("rel", "alternate") != "alternate")
+    for child in ordered:
+        address = (child.get("href") or _inside(child)).strip()
+        if _is_web(address):
+            return address[:2_000]
+    guid = _first(node, "guid").strip()
+    return guid if _is_web(guid) else ""
+
+
+def _authors(node: Element) -> Iterator[str]:
+    for child in (*_children(node, "author"), *_children(node, "creator")):
+        yield line(plain(_first(child, "name") or _inside(child)), 200)
+    if not _children(node, "author") and not _children(node, "creator"):
+        yield line(plain(_first(node, "source") or _first(node, "Source")), 200)
+
+
+def _is_web(address: str) -> bool:
+    return address.startswith(("http://", "https://"))
+
+
+def _first(node: Element, name: str) -> str:
+    return next((_inside(child) for child in _children(node, name)), "")
+
+
+def _children(node: Element, name: str) -> list[Element]:
+    return [child for child in node if _local(child) == name]
+
+
+def _inside(node: Element) -> str:
+    return "".join(node.itertext()).strip()
+
+
+def _local(node: Element) -> str:
+    return node.tag.rpartition("}")[2]

@@ -1,0 +1,261 @@
+"""Contradictions with what a project has settled: found by rule, settled by the head concerned in at most two
+rounds, shown with who yielded and why. With the real brain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import podium
+from podium.brain import Brain, Fact
+from podium.brain.files import import_facts
+from podium.engine.budget import Budget
+from podium.engine.log import Store
+from podium.engine.result import RunResult
+from podium.settings import Settings
+from podium.workflows.studio.folding import StudioState
+from tests.workflows.studio.crew import Crew, Told, conflict, department, make
+
+BROWN = "Omar looks up. His eyes are brown."
+KNOWN = (("Omar", "eye colour", "brown"), ("Hale", "status", "dead"))
+
+
+def told(subject: str, predicate: str, value: str) -> dict[str, Any]:
+    return {"subject": subject, "predicate": predicate, "value": value, "kind": "character"}
+
+
+BLUE = {"facts": [told("Omar", "eyes", "blue")]}
+RIGHT = {"facts": [told("Omar", "eyes", "brown")]}
+NOTHING: dict[str, Any] = {"facts": []}
+YIELDS = {"yields": True, "reason": "it is settled", "output": BROWN}
+STAYS = {"yields": False, "reason": "the light changes", "output": ""}
+
+
+@pytest.fixture
+async def bread(store: Store) -> Store:
+    """A store whose project `bread` knows two things."""
+    facts = [
+        Fact(id=f"f{nth}", subject=who, predicate=what, value=value, kind="character", status="accepted")
+        for nth, (who, what, value) in enumerate(KNOWN)
+    ]
+    await import_facts(store, facts, settings=Settings(), project="bread")
+    return store
+
+
+async def goes_on(store: Store, crew: Crew, request: str = "omar looks up", **options: Any) -> RunResult:
+    return await make(store, crew, request, project="bread", specialists="never", **options)
+
+
+async def test_the_head_concerned_yields_and_the_result_shows_who_and_why(bread: Store) -> None:
+    crew = Crew(
+        {"facts/character/extract_facts": BLUE, "facts#2/character/extract_facts": RIGHT, "*/resolve": YIELDS}
+    )
+    found = await goes_on(bread, crew)
+    (one,) = found.output["conflicts"]
+    assert (one["departments"], one["status"], one["severity"]) == (
+        ["character", "canon"],
+        "resolved",
+        "high",
+    )
+    assert (one["yielded"], one["reason"]) == ("character", "it is settled")
+    assert department(found, "character")["output"] == BROWN
+    assert "Resolved: Character Department yielded, because it is settled" in found.output["deliverable"]
+    assert not [line for line in found.warnings if "Unresolved" in line]
+    asked = crew.asked_to("resolve")[0].prompt
+    assert "“blue” instead of “brown”" in asked
+    assert "- Omar, eye colour: brown" in asked.partition("cannot yield")[2]
+    events = await Told.of(bread, found.run_id)
+    assert [(one["id"], one["round"]) for one in events.of_type("conflict_found")] == [("c1", 1)]
+    assert [(one["by"], one["round"]) for one in events.of_type("conflict_resolved")] == [("character", 1)]
+    assert [one["conflicts"] for one in events.of_type("validated")] == [1, 0]
+
+
+async def test_facts_are_proposed_from_the_text_as_it_is_in_the_end(bread: Store) -> None:
+    hungry = {"facts": [*RIGHT["facts"], told("Omar", "fears", "hunger")]}
+    crew = Crew(
+        {
+            "facts/character/extract_facts": BLUE,
+            "facts#2/character/extract_facts": hungry,
+            "*/resolve": YIELDS,
+        }
+    )
+    await goes_on(bread, crew)
+    brain = await Brain.open(bread, "bread")
+    assert [(one.predicate, one.value) for one in await brain.facts(("proposed",))] == [
+        ("eyes", "brown"), ("fears", "hunger"),
+    ]  # fmt: skip
+    assert BROWN in crew.asked("facts#2/character/extract_facts")[0].prompt
+
+
+async def test_a_head_that_does_not_yield_is_asked_twice_and_then_it_stays_open(bread: Store) -> None:
+    crew = Crew({"*/extract_facts": BLUE, "*/resolve": STAYS})
+    found = await goes_on(bread, crew)
+    assert found.status == "completed"
+    (one,) = found.output["conflicts"]
+    assert (one["status"], one["rounds"]) == ("unresolved", 2)
+    assert one["said"] == 2 * ["Character Department does not yield: the light changes."]
+    assert len(crew.asked_to("resolve")) == 2
+    assert len(crew.asked_to("extract_facts")) == 1, "the text is the same, so are its facts"
+    assert "**Unresolved.** Character Department does not yield" in found.output["deliverable"]
+    assert any("Unresolved conflict (high)" in line for line in found.warnings)
+
+
+async def test_a_head_that_only_says_so_is_found_out(bread: Store) -> None:
+    crew = Crew(
+        {
+            "*/extract_facts": BLUE,
+            "resolve[c1-character-1]/resolve": {**YIELDS, "output": "Blue, still."},
+            "resolve[c1-character-2]/resolve": {**YIELDS, "output": "Blue, as ever."},
+        }
+    )
+    found = await goes_on(bread, crew)
+    (one,) = found.output["conflicts"]
+    assert (one["status"], one["yielded"]) == ("unresolved", None)
+    assert one["said"] == 2 * ["Character Department had yielded, but it is still there."]
+    assert len(crew.asked_to("extract_facts")) == 3, "the last word is looked at too"
+
+
+async def test_what_a_changed_text_no_longer_says_is_settled_by_that(bread: Store) -> None:
+    two = {"facts": [*BLUE["facts"], told("Hale", "says", "Light the lamp!")]}
+    crew = Crew(
+        {
+            "facts/character/extract_facts": two, "facts#2/character/extract_facts": RIGHT,
+            "resolve[c1-character-1]/resolve": YIELDS, "resolve[c2-character-1]/resolve": STAYS,
+        }
+    )  # fmt: skip
+    found = await goes_on(bread, crew)
+    eyes, speech = found.output["conflicts"]
+    assert (eyes["yielded"], speech["yielded"]) == ("character", "character")
+    assert "no longer" in speech["reason"]
+
+
+async def test_a_changed_text_may_deny_something_else_and_that_is_settled_in_the_second_round(
+    bread: Store,
+) -> None:
+    speaks = {"facts": [told("Hale", "says", "Light the lamp!")]}
+    crew = Crew(
+        {
+            "facts/character/extract_facts": BLUE, "facts#2/character/extract_facts": speaks,
+            "facts#3/character/extract_facts": NOTHING,
+            "resolve[c1-character-1]/resolve": {**YIELDS, "output": "Hale speaks."},
+            "resolve[c2-character-2]/resolve": YIELDS,
+        }
+    )  # fmt: skip
+    found = await goes_on(bread, crew)
+    assert [one["status"] for one in found.output["conflicts"]] == ["resolved", "resolved"]
+    assert found.output["conflicts"][1]["severity"] == "critical"
+
+
+async def test_facts_that_cannot_be_had_the_second_time_leave_it_at_what_the_head_said(bread: Store) -> None:
+    crew = Crew(
+        {
+            "facts/character/extract_facts": BLUE,
+            "facts#2/character/extract_facts": RuntimeError("no"),
+            "*/resolve": YIELDS,
+        }
+    )
+    found = await goes_on(bread, crew)
+    assert found.output["conflicts"][0]["status"] == "resolved"
+    assert any("No facts were taken" in warning for warning in found.warnings)
+    assert await (await Brain.open(bread, "bread")).facts(("proposed",)) == []
+
+
+async def test_the_master_reads_what_was_found_by_rule_so_that_nothing_is_settled_twice(bread: Store) -> None:
+    crew = Crew({"*/extract_facts": BLUE, "*/resolve": STAYS})
+    await goes_on(bread, crew)
+    said = crew.asked("validate")[0].prompt
+    assert "“blue” instead of “brown”" in said.partition("# Found already")[2]
+
+
+async def test_only_the_department_that_denies_it_is_asked(bread: Store) -> None:
+    crew = Crew(
+        {
+            "facts/story/extract_facts": BLUE,
+            "facts#2/story/extract_facts": RIGHT,
+            "*/resolve": YIELDS,
+        }
+    )
+    found = await goes_on(bread, crew, departments="character,story")
+    assert [call.path for call in crew.asked_to("resolve")] == ["resolve[c1-story-1]/resolve"]
+    assert "facts#2/character/extract_facts" not in crew.paths
+    assert department(found, "story")["output"] == BROWN
+
+
+async def test_departments_and_canon_are_settled_in_the_same_rounds(bread: Store) -> None:
+    crew = Crew(
+        {
+            "facts/story/extract_facts": BLUE, "*/resolve": YIELDS,
+            "validate": {"conflicts": [conflict("character", "story", what="the hour")]},
+            "validate#2": {"conflicts": []},
+        }
+    )  # fmt: skip
+    found = await goes_on(bread, crew, departments="character,story")
+    assert [set(one["departments"]) for one in found.output["conflicts"]] == [
+        {"story", "canon"}, {"character", "story"},
+    ]  # fmt: skip
+    assert {one["status"] for one in found.output["conflicts"]} == {"resolved"}
+    assert "and with the project's canon" in found.output["deliverable"]
+
+
+async def test_a_contradiction_that_nothing_in_the_request_points_to_is_found(bread: Store) -> None:
+    speaks = {"facts": [told("Hale", "says", "Light the lamp!")]}
+    crew = Crew({"facts/story/extract_facts": speaks, "facts#2/story/extract_facts": NOTHING})
+    found = await goes_on(bread, crew, "A tale of bread", departments="story")
+    (one,) = found.output["conflicts"]
+    assert (one["status"], one["severity"]) == ("resolved", "critical")
+    assert crew.asked_to("validate") == [], "one department, and nothing settled has to do with the request"
+    assert "- Hale, status: dead" in crew.asked_to("resolve")[0].prompt
+
+
+async def test_the_master_reads_what_is_settled_of_whom_the_texts_name_and_not_only_the_request(
+    bread: Store,
+) -> None:
+    """What no rule can find, a model can: if it is told."""
+    ghostly = {"conflicts": [conflict("canon", "story", what="Hale lights the lamp although he is dead")]}
+    crew = Crew(
+        {
+            "story/head_execute": "At dusk it is Hale who sees to the lamp.",
+            "validate": ghostly, "validate#2": {"conflicts": []}, "*/resolve": YIELDS,
+        }
+    )  # fmt: skip
+    found = await goes_on(bread, crew, "A tale of bread", departments="story")
+    assert "- Hale, status: dead" not in crew.asked("story/head_execute")[0].prompt
+    assert "- Hale, status: dead" in crew.asked("validate")[0].prompt
+    assert "- Hale, status: dead" in crew.asked_to("resolve")[0].prompt
+    assert found.output["conflicts"][0]["yielded"] == "story"
+
+
+async def test_the_log_tells_the_same_as_the_output(bread: Store) -> None:
+    crew = Crew({"*/extract_facts": BLUE, "*/resolve": {**YIELDS, "output": "Blue, still."}})
+    found = await goes_on(bread, crew)
+    rows = await bread.read(found.run_id)
+    (state,) = StudioState.of(row.to_event(found.run_id) for row in rows).conflicts.values()
+    assert (state.yielded, found.output["conflicts"][0]["yielded"]) == ("", None)
+
+
+async def test_a_replay_comes_to_the_same_without_a_call(bread: Store) -> None:
+    crew = Crew(
+        {"facts/character/extract_facts": BLUE, "facts#2/character/extract_facts": RIGHT, "*/resolve": YIELDS}
+    )
+    found = await goes_on(bread, crew)
+    assert (await podium.replay(found.run_id, store=bread)).output == found.output
+
+
+async def test_a_budget_that_ends_while_facts_are_taken_keeps_none_and_can_go_on(bread: Store) -> None:
+    fears = {"facts": [told("Omar", "fears", "hunger")]}
+    crew = Crew(
+        {
+            "facts/character/extract_facts": fears, "facts/story/extract_facts": BLUE,
+            "facts#2/story/extract_facts": NOTHING, "*/resolve": YIELDS,
+        }
+    )  # fmt: skip
+    few = await goes_on(bread, crew, departments="character,story", budget=Budget(calls=4))
+    assert (few.status, few.stop_reason) == ("partial", "budget")
+    assert any("not checked to the end" in warning for warning in few.warnings)
+    assert await (await Brain.open(bread, "bread")).facts(("proposed",)) == []
+    handle = await podium.resume(few.run_id, model=crew, store=bread, budget=Budget(calls=40))
+    done = await handle.result()
+    assert (done.status, done.output["conflicts"][0]["yielded"]) == ("completed", "story")
+    waiting = await (await Brain.open(bread, "bread")).facts(("proposed",))
+    assert [one.predicate for one in waiting] == ["fears"]
