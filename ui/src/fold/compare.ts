@@ -1,5 +1,5 @@
 import type { RunFold } from "./run";
-import type { Step } from "./steps";
+import { isClock, type Step } from "./steps";
 
 export interface Pair {
   path: string;
@@ -14,7 +14,8 @@ export function pairsOf(one: RunFold, other: RunFold): Pair[] {
   return paths.flatMap((path) => {
     const left = one.steps.byPath.get(path);
     const right = other.steps.byPath.get(path);
-    if ((left ?? right)?.kind === "clock") return [];
+    const found = left ?? right;
+    if (!found || isClock(found)) return [];
     const same = left !== undefined && right !== undefined && left.status === right.status && JSON.stringify(left.result) === JSON.stringify(right.result);
     return [{ path, one: left, other: right, same }];
   });

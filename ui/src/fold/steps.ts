@@ -140,6 +140,9 @@ export function chargedBy(event: LogEvent): Charge | null {
   return event.data.charge !== undefined && event.data.inherited !== true ? chargeIn(event.data.charge) : null;
 }
 
+/** A look at the clock is a step too, for replays; nobody wants to see it. */
+export const isClock = (step: Step): boolean => step.kind === "clock" || /(^|\/)clock(#\d+)?$/.test(step.path);
+
 export const seconds = (step: Step, now: number): number =>
   Math.max(0, ((step.endedAt ?? now) - step.startedAt) / 1000);
 

@@ -1,4 +1,4 @@
-import type { Step } from "./steps";
+import { isClock, type Step } from "./steps";
 
 export interface Bar {
   step: Step;
@@ -31,7 +31,7 @@ interface Stretch { from: number; to: number }
 
 /** A row per agent; waits are compressed, so that work can be seen. */
 export function timelineOf(steps: readonly Step[], now: number): Timeline {
-  const work = steps.filter((step) => step.kind !== "clock" && !step.inherited && (step.agent || step.kind !== "step"));
+  const work = steps.filter((step) => !isClock(step) && !step.inherited && (step.agent || step.kind !== "step"));
   const shown = work.length > 0 ? work : steps.filter((step) => !step.inherited);
   const end = (step: Step): number => Math.max(step.endedAt ?? now, step.startedAt + SHORTEST_MS);
   const stretches = union(shown.map((step) => ({ from: step.startedAt, to: end(step) })));

@@ -1,4 +1,4 @@
-import type { Step } from "../fold/steps";
+import { isClock, type Step } from "../fold/steps";
 import { pathOf, type TreeFold } from "../fold/tree";
 
 /** A node of a graph that can be folded: what it says of itself, and of everything below it. */
@@ -47,7 +47,7 @@ export function boxesOfSteps(steps: readonly Step[], title: string, status: stri
   const root = branch("", title, status);
   const byPath = new Map<string, Box>([["", root]]);
   for (const step of steps) {
-    if (step.kind === "clock" || step.kind === "now") continue;
+    if (isClock(step)) continue;
     const parent = parentOf(step.path, byPath);
     const box = byPath.get(step.path) ?? branch(step.path, "", "");
     if (!byPath.has(step.path)) parent.children.push(box);

@@ -19,6 +19,7 @@ type BoxNode = Node<BoxData, "box">;
 type BandNode = Node<{ name: string }, "band">;
 
 const kinds = { box: BoxMark, band: BandMark };
+const FITS = 24;
 const DRAWN = { animated: false, focusable: false, selectable: false } as const;
 
 /** A graph that folds: bands as rows for trees, plain branches for everything else. */
@@ -26,7 +27,7 @@ export function Canvas({ root, banded, selected, pick }: {
   root: Box; banded: boolean; selected: string | null; pick: (path: string) => void;
 }) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const { nodes, edges } = useMemo(() => {
+  const { nodes, edges, opened } = useMemo(() => {
     const turn = (id: string, open: boolean): void => setChosen((before) => new Map(before).set(id, open));
     const drawing = banded ? bandLayout(fold(root, chosen)) : flowLayout(fold(root, chosen));
     const bands: BandNode[] = drawing.bands.map((band) => ({
@@ -38,12 +39,15 @@ export function Canvas({ root, banded, selected, pick }: {
       data: { shown, selected: shown.box.path === selected, down: banded, pick, turn },
     }));
     const wires: Edge[] = drawing.wires.map((wire) => ({ id: `${wire.from}>${wire.to}`, source: wire.from, target: wire.to, type: "smoothstep", ...DRAWN }));
-    return { nodes: [...bands, ...boxes], edges: wires };
+    // A graph that is too large to be read at once opens on what is under way, or on its beginning.
+    const active = boxes.filter((one) => one.data.shown.box.running > 0 && !one.data.shown.open);
+    const opened = boxes.length <= FITS ? [...bands, ...boxes] : active.length > 0 ? active.slice(0, 12) : boxes.slice(0, 12);
+    return { nodes: [...bands, ...boxes], edges: wires, opened };
   }, [root, banded, chosen, selected, pick]);
   return (
     <>
       <div className="canvas">
-        <ReactFlow<BoxNode | BandNode> nodes={nodes} edges={edges} nodeTypes={kinds} fitView fitViewOptions={{ maxZoom: 1, padding: 0.08 }} minZoom={0.05} maxZoom={1.5}
+        <ReactFlow<BoxNode | BandNode> nodes={nodes} edges={edges} nodeTypes={kinds} fitView fitViewOptions={{ maxZoom: 1, minZoom: 0.6, padding: 0.06, nodes: opened }} minZoom={0.05} maxZoom={1.5}
           nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable={false} elementsSelectable={false}
           onlyRenderVisibleElements proOptions={{ hideAttribution: true }} aria-label="Graph of the run">
           <Background gap={24} />
@@ -85,11 +89,12 @@ function BoxMark({ data }: NodeProps<BoxNode>) {
       <Handle type="target" position={down ? Position.Top : Position.Left} isConnectable={false} />
       <button className="face" onClick={() => pick(box.path)} title={box.title}>
         <span className={`status ${box.status}`}><Icon name={box.status} label={box.status} /></span>
-        <span className="grow"><span className="cut block name">{box.title || box.path}</span><span className="cut block quiet small">{box.note || box.status}{box.usd > 0 && ` · ${money(box.usd)}`}</span></span>
+        <span className="grow"><span className="name">{box.title || box.path}</span><span className="cut block quiet small">{box.note || box.status}{box.usd > 0 && shown.children.length === 0 && ` · ${money(box.usd)}`}</span></span>
       </button>
       {below > 0 && (
-        <button className="turn" onClick={() => turn(box.id, !shown.open)} aria-expanded={shown.open} aria-label={`${below} below ${box.title}`}>
+        <button className="turn" onClick={() => turn(box.id, !shown.open)} aria-expanded={shown.open}>
           {shown.open ? (shown.more > 0 ? `${shown.more} not shown` : "−") : `${below} nodes${box.usd > 0 ? ` · ${money(box.usd)}` : ""}${box.failed > 0 ? ` · ${box.failed} failed` : ""}`}
+          <span className="only-read"> below {box.title}</span>
         </button>
       )}
       <Handle type="source" position={down ? Position.Bottom : Position.Right} isConnectable={false} />

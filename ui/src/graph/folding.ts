@@ -11,7 +11,7 @@ export interface Shown {
 
 export const MOST_SHOWN = 300;
 const MOST_CHILDREN = 60;
-const ALL_OPEN = 120;
+const ALL_OPEN = 40;
 
 export function fold(root: Box, chosen: ReadonlyMap<string, boolean>): Shown {
   const top: Shown = { box: root, open: false, children: [], more: 0 };

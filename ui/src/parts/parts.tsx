@@ -80,7 +80,8 @@ export function Card({ title, aside, children, flush = false }: {
   return (
     <section className="card">
       <header>
-        <h2 className="grow">{title}</h2>
+        <h2>{title}</h2>
+        <span className="grow" />
         {aside}
       </header>
       {flush ? children : <div className="body">{children}</div>}

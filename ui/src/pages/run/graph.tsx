@@ -22,7 +22,7 @@ export function GraphTab({ live }: { live: LiveRun }) {
   const selected = given === "." ? "" : given;
   const own = live.fold.detail !== null && live.fold.workflow !== "tree";
   return (
-    <div className="split">
+    <div className={selected === null ? "split whole" : "split"}>
       <Card title="Graph" flush aside={own ? (
         <span className="segment" role="group" aria-label="View">
           <button aria-pressed={!steps} onClick={() => go(withQuery(place, { view: "" }), true)}>{live.fold.workflow}</button>
@@ -30,7 +30,7 @@ export function GraphTab({ live }: { live: LiveRun }) {
         </span>) : undefined}>
         <Picture live={live} steps={steps} selected={selected} pick={pick} />
       </Card>
-      <Selected live={live} path={selected} />
+      {selected !== null && <Selected live={live} path={selected} />}
     </div>
   );
 }

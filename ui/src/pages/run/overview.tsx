@@ -73,7 +73,7 @@ function Made({ live }: { live: LiveRun }) {
         {made.slice(-8).reverse().map((one) => (
           <li key={one.path} className="row">
             <Icon name="file" />
-            <button className="link cut grow" style={{ display: "block", textAlign: "left" }} onClick={() => go(withQuery(place, { tab: "artifacts", file: one.id }))}>{one.name}</button>
+            <button className="link cut grow" style={{ display: "block", textAlign: "left" }} onClick={() => go(withQuery(place, { tab: "artifacts", file: one.id }))}>{one.name}<span className="quiet small"> {one.path.replace(/\/?artifact\[.*\]$/, "")}</span></button>
             <span className="num quiet">{size(one.bytes)}</span>
           </li>
         ))}

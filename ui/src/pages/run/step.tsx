@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { api } from "../../api/client";
-import { seconds, type Step } from "../../fold/steps";
+import { isClock, seconds, type Step } from "../../fold/steps";
 import { useLoaded } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
@@ -22,7 +22,7 @@ export function Selected({ live, path }: { live: LiveRun; path: string | null })
 
 function Branch({ live, path }: { live: LiveRun; path: string }) {
   const place = usePlace();
-  const below = live.fold.steps.all.filter((step) => (path === "" ? true : step.path.startsWith(`${path}/`)) && step.kind !== "clock");
+  const below = live.fold.steps.all.filter((step) => (path === "" ? true : step.path.startsWith(`${path}/`)) && !isClock(step));
   return (
     <Card title={path || "The whole run"} flush aside={<span className="quiet small">{many(below.length, "step")}</span>}>
       <ul className="picks">

@@ -24,7 +24,7 @@ export function TimelineTab({ live }: { live: LiveRun }) {
   const pick = (path: string): void => go(withQuery(place, { step: path }), true);
   if (line.rows.length === 0) return <div className="card"><Empty title="Nothing has begun yet." /></div>;
   return (
-    <div className="split">
+    <div className={selected === null ? "split whole" : "split"}>
       <Card title="Who worked when" flush aside={<span className="quiet small">{span(line.seconds)} of work{line.gaps.length > 0 && ", waits compressed"} · <span className="key-critical" /> critical path</span>}>
         <div className="timeline" role="group" aria-label="Timeline" tabIndex={0}>
           {line.rows.map((row) => (
@@ -41,7 +41,7 @@ export function TimelineTab({ live }: { live: LiveRun }) {
           path: step.path, cells: [row.agent, step.task || step.path, step.status, span(seconds(step, now)), count(step.charge.input + step.charge.output), money(step.charge.usd)],
         })))} pick={pick} />
       </Card>
-      <Selected live={live} path={selected} />
+      {selected !== null && <Selected live={live} path={selected} />}
     </div>
   );
 }

@@ -22,7 +22,7 @@ export function RunRows({ runs, cursor, now }: { runs: RunSummary[]; cursor: num
             <td className="model quiet small">{run.rehearsal ? "rehearsal" : (run.model ?? "")}</td>
             <td className="right"><span className="num" title={`${run.calls} calls`}>{money(run.cost_usd)}</span></td>
             <td className="right num">{span(run.duration_s)}</td>
-            <td className="right quiet small">{ago(Date.parse(run.created_at), now)}</td>
+            <td className="right quiet small age">{ago(Date.parse(run.created_at), now)}</td>
           </tr>
         ))}
       </tbody>

@@ -88,7 +88,7 @@ function StartForm({ workflow }: { workflow: Workflow }) {
             <textarea rows={4} value={request} onChange={(event) => setRequest(event.target.value)} aria-invalid={tried && workflow.needs_request && !request.trim()} aria-describedby="request-flaw" />
           </label>
           {tried && workflow.needs_request && !request.trim() && <p className="bad small" id="request-flaw">Say what should be done.</p>}
-          {workflow.text && <p className="quiet small prose">{workflow.text}</p>}
+          {workflow.text && <p className="quiet small prose">{workflow.text.replace(/([^\n])\n(?=[^\n])/g, "$1 ")}</p>}
         </div>
       </Card>
       <Card title="How">
