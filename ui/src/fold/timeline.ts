@@ -7,6 +7,8 @@ export interface Bar {
   to: number;
   lane: number;
   critical: boolean;
+  /** As it was when this was made: the step itself goes on. */
+  status: string;
   /** Where calls that failed ended, for segments. */
   cuts: number[];
 }
@@ -50,7 +52,7 @@ export function timelineOf(steps: readonly Step[], now: number): Timeline {
     entry.ends[lane] = end(step);
     entry.row.lanes = entry.ends.length;
     entry.row.bars.push({
-      step, from: place(step.startedAt), to: place(end(step)), lane, critical: critical.has(step),
+      step, from: place(step.startedAt), to: place(end(step)), lane, critical: critical.has(step), status: step.status,
       cuts: step.attempts.filter((one) => !one.ok).map((one) => place(one.at)),
     });
   }

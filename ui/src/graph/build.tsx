@@ -36,7 +36,7 @@ export function BuildGraph({ fold, pick }: { fold: BuildFold; pick: (path: strin
         </section>
       </div>
       <AsTable columns={["Status", "Step", "Attempts", "Tests"]} pick={pick}
-        rows={steps.map((step) => ({ path: "", cells: [step.status, step.title, String(step.attempts), step.tests ? `${step.tests.passed} passed, ${step.tests.failed} failed` : ""] }))} />
+        rows={() => steps.map((step) => ({ path: "", cells: [step.status, step.title, String(step.attempts), step.tests ? `${step.tests.passed} passed, ${step.tests.failed} failed` : ""] }))} />
     </>
   );
 }

@@ -1,12 +1,16 @@
 import { Background, Controls, Handle, MiniMap, Position, ReactFlow, type Edge, type Node, type NodeProps } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import { Icon } from "../parts/icons";
 import { money } from "../parts/words";
 import type { Box } from "./boxes";
 import { fold, type Shown } from "./folding";
 import { bandLayout, flowLayout, HEIGHT, WIDTH } from "./layout";
 import { AsTable, type TableRow } from "./table";
+
+/** What a box shows, so that a box whose run goes on elsewhere is not drawn again. */
+const lookOf = ({ shown: { box, open, more, children }, selected }: BoxData): string =>
+  [box.status, box.title, box.note, box.usd, box.nodes, box.failed, open, more, children.length, selected].join();
 
 interface BoxData extends Record<string, unknown> {
   shown: Shown;
@@ -18,7 +22,7 @@ interface BoxData extends Record<string, unknown> {
 type BoxNode = Node<BoxData, "box">;
 type BandNode = Node<{ name: string }, "band">;
 
-const kinds = { box: BoxMark, band: BandMark };
+const kinds = { box: memo(BoxMark, (one, other) => lookOf(one.data) === lookOf(other.data)), band: memo(BandMark, (one, other) => one.data.name === other.data.name) };
 const FITS = 24;
 const DRAWN = { animated: false, focusable: false, selectable: false } as const;
 
@@ -55,7 +59,7 @@ export function Canvas({ root, banded, selected, pick }: {
           {nodes.length > 12 && <MiniMap pannable zoomable ariaLabel="Map of the graph" nodeColor="var(--line-strong)" maskColor="var(--mask)" />}
         </ReactFlow>
       </div>
-      <AsTable columns={["Status", "Node", "Below it", "Cost"]} rows={rowsOf(root)} pick={pick} />
+      <AsTable columns={["Status", "Node", "Below it", "Cost"]} rows={() => rowsOf(root)} pick={pick} />
     </>
   );
 }

@@ -35,7 +35,7 @@ export function CouncilGraph({ fold }: { fold: CouncilFold }) {
         </section>
       </div>
       <AsTable columns={["Rank", "Idea", "Score", "Round", "Category"]} pick={() => undefined}
-        rows={fold.ranked().map((idea, index) => ({ path: "", cells: [String(index + 1), `${idea.id} ${idea.title}`, idea.score?.toFixed(1) ?? "not scored", String(idea.round), idea.category] }))} />
+        rows={() => fold.ranked().map((idea, index) => ({ path: "", cells: [String(index + 1), `${idea.id} ${idea.title}`, idea.score?.toFixed(1) ?? "not scored", String(idea.round), idea.category] }))} />
     </>
   );
 }

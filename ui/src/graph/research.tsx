@@ -29,7 +29,7 @@ export function ResearchGraph({ fold, pick }: { fold: ResearchFold; pick: (path:
         ))}
       </div>
       <AsTable columns={["Iteration", "Worker", "Status", "Attempts", "Result"]} pick={pick}
-        rows={workers.map((one) => ({ path: "", cells: [String(one.iteration), one.id, one.status, String(one.attempts), oneLine(JSON.stringify(one.result), 120)] }))} />
+        rows={() => workers.map((one) => ({ path: "", cells: [String(one.iteration), one.id, one.status, String(one.attempts), oneLine(JSON.stringify(one.result), 120)] }))} />
     </>
   );
 }

@@ -28,7 +28,7 @@ export function StudioGraph({ fold, selected, pick }: { fold: StudioFold; select
         )}
       </div>
       <AsTable columns={["Department", "Who", "Status", "Score", "Threshold", "Attempts"]} pick={pick}
-        rows={[...fold.departments.values()].flatMap((one) => [
+        rows={() => [...fold.departments.values()].flatMap((one) => [
           { path: one.id, cells: [one.name, "Head", one.status, show(one.score), "", ""] },
           ...[...one.specialists.values()].map((who) => ({ path: `${one.id}/${who.id}`, cells: [one.name, who.name, who.status, show(who.score), show(who.threshold), String(who.attempts.length)] })),
         ])} />

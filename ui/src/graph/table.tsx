@@ -1,3 +1,5 @@
+import { useState } from "react";
+
 export interface TableRow {
   path: string;
   cells: string[];
@@ -5,11 +7,19 @@ export interface TableRow {
 
 const MOST = 500;
 
-/** The same as the picture, for who reads rather than looks: every picture has one. */
-export function AsTable({ columns, rows, pick }: { columns: string[]; rows: TableRow[]; pick: (path: string) => void }) {
+/** The same as the picture, for who reads rather than looks: every picture has one. Its rows are made when it is opened. */
+export function AsTable({ columns, rows, pick }: { columns: string[]; rows: () => TableRow[]; pick: (path: string) => void }) {
+  const [open, setOpen] = useState(false);
   return (
-    <details className="astable">
+    <details className="astable" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>As a table</summary>
+      {open && <Rows columns={columns} rows={rows()} pick={pick} />}
+    </details>
+  );
+}
+
+function Rows({ columns, rows, pick }: { columns: string[]; rows: TableRow[]; pick: (path: string) => void }) {
+  return (
       <div className="scroll" tabIndex={0} role="group" aria-label="As a table">
         <table>
           <thead><tr>{columns.map((one) => <th scope="col" key={one}>{one}</th>)}</tr></thead>
@@ -23,6 +33,5 @@ export function AsTable({ columns, rows, pick }: { columns: string[]; rows: Tabl
         </table>
         {rows.length > MOST && <p className="quiet small">The first {MOST} of {rows.length}; the transcript has all.</p>}
       </div>
-    </details>
   );
 }

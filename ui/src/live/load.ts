@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { Problem } from "../api/client";
 
 export interface Loaded<T> {
@@ -32,6 +32,26 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   }, [key, round]);
   const again = useCallback(() => setRound((before) => before + 1), []);
   return { value: state.value, problem: state.problem, loading: state.loading, again };
+}
+
+/** A value that changes at most so often: a picture of thousands of parts need not be made for every frame. */
+export function useCalmly<T>(value: T, everyMs: number): T {
+  const [shown, setShown] = useState(value);
+  const newest = useRef(value);
+  newest.current = value;
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => {
+    if (timer.current !== undefined || Object.is(shown, value)) return;
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      setShown(newest.current);
+    }, everyMs);
+  }, [value, shown, everyMs]);
+  useEffect(() => () => {
+    clearTimeout(timer.current);
+    timer.current = undefined;
+  }, []);
+  return shown;
 }
 
 /** A moment that moves on, for ages and elapsed times. */

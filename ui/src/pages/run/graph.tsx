@@ -5,11 +5,14 @@ import { Canvas } from "../../graph/canvas";
 import { CouncilGraph } from "../../graph/council";
 import { ResearchGraph } from "../../graph/research";
 import { StudioGraph } from "../../graph/studio";
+import { useCalmly } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Card, Empty } from "../../parts/parts";
 import { oneLine } from "../../parts/words";
 import { go, usePlace, withQuery } from "../../route";
 import { Selected } from "./step";
+
+const MANY = 300;
 
 /** The picture of this workflow, or its steps; what is selected stands beside it. */
 export function GraphTab({ live }: { live: LiveRun }) {
@@ -50,7 +53,8 @@ function Picture({ live, steps, selected, pick }: {
 
 function Boxes({ live, selected, pick }: { live: LiveRun; selected: string | null; pick: (path: string) => void }) {
   const { fold } = live;
-  const version = fold.version;
+  const steps = fold.steps.byPath.size;
+  const version = useCalmly(fold.version, steps > MANY ? 1000 : 100);
   const status = live.status;
   const tree = fold.detail?.kind === "tree" && fold.detail.root !== "";
   const root = useMemo(
