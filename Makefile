@@ -17,7 +17,7 @@ SERVERS := $(VENV)/mcp-servers/.installed
 UV      := uv==0.13.7
 
 # COMMAND:DEBIAN-PACKAGE, what the tests use beyond Python. `make system` installs the missing ones.
-SYSTEM := tmux:tmux chromium:chromium
+SYSTEM := tmux:tmux chromium:chromium bwrap:bubblewrap
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1

@@ -6,6 +6,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 │   ├── UnknownRunError          no run of that id in this store
 │   ├── WorkflowLoadError        a workflow could not be found or imported
 │   ├── ModelUnavailableError    a model name is unknown or lacks a key or an extra
+│   ├── SandboxUnavailableError  programs cannot be shut in here, so none is run
 │   └── NotResumableError        the run's status does not allow what was asked
 ├── StoreError                   the log could not be read or written
 │   ├── StoreFullError           no space left: the run pauses                 (exit 4)
@@ -13,12 +14,16 @@ PodiumError                      one sentence for a person, `hint` says what to 
 │   └── FencedError              this process lost the run to another one
 ├── ExportError                  a collector did not take a trace
 ├── EmbeddingError               an embedding model gave nothing that facts could be found by
+├── WorkspaceError               a workspace could not be made, changed or read
+│   └── ChangeRefusedError       changes that may not be made: `refusals`; none was made
 ├── BudgetExhaustedError         a ceiling would be passed; never a step's outcome
 ├── ReplayDivergedError          a replay met a step that the log does not hold
 ├── ConcurrentBranchError        one branch used from two asyncio tasks
 ├── DuplicateKeyError            an explicit `key=` used twice in one branch
 ├── NotEncodableError            a step's input or result cannot be written as JSON
 ├── ExitError                    a workflow called `sys.exit`
+├── InvalidTransitionError       a state machine was asked for a step that its table does not hold
+├── ResultRefusedError           a sandboxed program left a link or a pipe where a file should be
 ├── GaveUpError                  a workflow could not do it: `output` is what it has all the same
 └── StepFailedError              the recorded failure of a step; live and replayed alike
     ├── StepTimeoutError         the step's time-out passed
@@ -35,6 +40,7 @@ asyncio.CancelledError
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 
@@ -68,6 +74,10 @@ class WorkflowLoadError(UsageError):
 
 class ModelUnavailableError(UsageError):
     """A model's name is unknown, or what it needs (a key, an extra, a file) is missing."""
+
+
+class SandboxUnavailableError(UsageError):
+    """No program of a model's is run, because nothing here can shut it in (any more)."""
 
 
 class NotResumableError(UsageError):
@@ -124,6 +134,20 @@ class ExportError(PodiumError):
 
 class EmbeddingError(PodiumError):
     """An embedding model failed, or gave something else than vectors. Facts are found by their words then."""
+
+
+class WorkspaceError(PodiumError):
+    """The workspace of a run could not be made, changed or read."""
+
+
+class ChangeRefusedError(WorkspaceError):
+    """A set of changes holds some that may not be made. None of the set was made."""
+
+    def __init__(self, refusals: Sequence[Any]) -> None:
+        told = "; ".join(f"{refusal.action} {refusal.path}: {refusal.reason}" for refusal in refusals)
+        super().__init__(f"The changes were refused. {told}")
+        self.refusals = list(refusals)
+        """`podium.tools.workspace.change.Refusal`, one for each change that was refused."""
 
 
 class BudgetExhaustedError(PodiumError):
@@ -187,6 +211,25 @@ class ExitError(PodiumError):
 
     def __init__(self, code: object) -> None:
         super().__init__(f"The workflow called sys.exit({code!r}).", hint="Return a value or raise an error.")
+
+
+class InvalidTransitionError(PodiumError):
+    """A phase cannot follow the one that a workflow is in."""
+
+    def __init__(self, current: str, new: str, allowed: list[str]) -> None:
+        after = f"After {current} comes {' or '.join(allowed)}" if allowed else f"Nothing follows {current}"
+        super().__init__(f"Cannot go from {current} to {new}.", hint=f"{after}.")
+        self.current = current
+        self.new = new
+
+
+class ResultRefusedError(PodiumError):
+    """What a sandboxed program left at a path is not read: a link, a pipe, or too large."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path!r} is not read: {reason}.")
+        self.path = path
+        self.reason = reason
 
 
 class GaveUpError(PodiumError):

@@ -83,12 +83,26 @@ def test_doctor_finds_a_healthy_machine(podium: Shell) -> None:
         "keys",
         "extras",
         "models",
+        "sandbox",
     }
     assert "wal" in checks["store"]["told"]
     assert "OPENAI_API_KEY" in checks["keys"]["told"]
     assert "sk-very-secret-value" not in said.out
     assert "lock" in podium("doctor").out
     assert not [path for path in podium.folder.iterdir() if path.name.startswith(".podium-doctor")]
+
+
+def test_doctor_tells_which_sandbox_is_in_force_and_why(podium: Shell) -> None:
+    (podium.folder / "podium.toml").write_text(
+        '[sandbox]\ntier = "bubblewrap"\nbubblewrap = "nowhere/bwrap"\n'
+    )
+    checks = {check["name"]: check for check in podium("doctor", "--json").json["checks"]}
+    assert checks["sandbox"]["state"] == "warn"
+    assert "nowhere/bwrap is not there" in checks["sandbox"]["told"]
+    assert "apt-get install bubblewrap" in checks["sandbox"]["fix"]
+    (podium.folder / "podium.toml").write_text('[sandbox]\ntier = "landlock"\n')
+    checks = {check["name"]: check for check in podium("doctor", "--json").json["checks"]}
+    assert "landlock" in checks["sandbox"]["told"]
 
 
 def test_doctor_fails_with_a_fix_when_the_store_does_not_open(podium: Shell) -> None:

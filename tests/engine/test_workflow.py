@@ -10,7 +10,7 @@ import pytest
 
 import podium
 from podium.engine.log import Store
-from podium.engine.workflow import load_workflow
+from podium.engine.workflow import Estimate, Prepared, load_workflow
 from podium.errors import UsageError, WorkflowLoadError
 
 TWO = """
@@ -156,3 +156,52 @@ async def test_a_program_that_starts_a_run_wrongly_is_told_so(
     with pytest.raises(UsageError, match=said):
         await podium.run(podium.Workflow(plain, "plain"), given.pop("request"), store=store, **given)
     assert await store.list_runs() == []
+
+
+# ── what a workflow may settle before it starts ──
+
+
+async def capped(run: podium.Run, request: str = "", *, max_usd: float | None = None, about: str = "") -> Any:
+    return [request, max_usd, run.budget.usd]
+
+
+def settle(request: Any, options: dict[str, Any]) -> Prepared:
+    return Prepared(request or options["about"], {"max_usd": 3.0, **options})
+
+
+CAPPED = podium.Workflow(capped, "capped", prepare=settle)
+
+
+async def test_a_ceiling_that_a_workflow_settles_on_is_the_runs(store: Store) -> None:
+    assert (await podium.run(CAPPED, "x", store=store)).output == ["x", 3.0, 3.0]
+    given = await podium.run(CAPPED, "x", store=store, budget=podium.Budget(usd=2.0))
+    assert given.output == ["x", 2.0, 2.0], "a budget of the caller is told to the workflow"
+    both = await podium.run(CAPPED, "x", store=store, budget=podium.Budget(usd=2.0), options={"max_usd": 5.0})
+    assert both.output == ["x", 5.0, 2.0], "the lower one holds"
+    lower = podium.Settings(max_usd=1.0)
+    assert (await podium.run(CAPPED, "x", store=store, settings=lower)).output == ["x", 3.0, 1.0]
+
+
+async def test_a_request_may_come_from_the_options_where_the_function_has_a_default(store: Store) -> None:
+    assert not CAPPED.needs_request
+    assert (await podium.run(CAPPED, "", store=store, options={"about": "tea"})).output[0] == "tea"
+    with pytest.raises(UsageError, match="The request is empty"):
+        await podium.run(CAPPED, "", store=store)
+
+    async def strict(run: podium.Run, request: str, *, about: str = "") -> str:
+        return request
+
+    with pytest.raises(UsageError, match="The request is empty"):
+        await podium.run(podium.Workflow(strict, "strict"), "", store=store, options={"about": "tea"})
+
+
+def test_only_a_workflow_that_can_tell_is_asked_what_a_run_would_take() -> None:
+    def take(request: Any, options: dict[str, Any]) -> Estimate:
+        return Estimate(data={"usd": options["max_usd"]}, lines=[f"{request}: $3"])
+
+    told = podium.Workflow(capped, "capped", prepare=settle, estimate=take)
+    assert told.can_estimate
+    assert told.estimate("", {"about": "tea"}) == Estimate(data={"usd": 3.0}, lines=["tea: $3"])
+    assert not CAPPED.can_estimate
+    with pytest.raises(UsageError, match="cannot tell what a run would take"):
+        CAPPED.estimate("x", {})

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from podium.server.permissions import SHARED_OPTIONS
 from podium.server.users import add_user
+from podium.workflows import SHIPPED, find_workflow
 from tests.server.conftest import Shared
 from tests.server.routes import all_routes, filled
 from tests.server.serving import FLOWS, done, served, started, until
@@ -60,6 +62,8 @@ def test_whose_a_run_is_stands_in_its_log_and_a_fork_stays_with_its_owner(shared
         {"workflow": "tree", "request": "x", "model_for": {"planner": "python:/tmp/x.py:f"}},
         {"workflow": "tree", "request": "x", "model": "openai-compatible:x@http://169.254.169.254/"},
         {"workflow": "tree", "request": "x", "options": {"files": "/etc"}},
+        {"workflow": "research", "request": "x", "options": {"corpus": "/etc"}},
+        {"workflow": "research", "request": "x", "options": {"brief": "/etc/passwd"}},
         {"workflow": "studio", "request": "x", "options": {"team": "/etc/team.yaml"}},
         {"workflow": "studio", "request": "x", "options": {"team": ["film"]}},
     ],
@@ -69,6 +73,15 @@ def test_users_reach_neither_files_nor_code_of_the_machine(shared: Shared, body:
         answer = alice.post("/api/runs", json=body)
         assert answer.status_code == 403, answer.text
         assert alice.get("/api/runs").json()["runs"] == []
+
+
+def test_only_options_that_were_looked_at_are_open_to_users() -> None:
+    """A new option is refused to them until somebody has decided; a name that no workflow has is a
+    mistake."""
+    for name in SHIPPED:
+        options = {option.name for option in find_workflow(name).options}
+        assert SHARED_OPTIONS[name] <= options
+        assert not SHARED_OPTIONS[name] & {"files", "corpus", "workspace", "brief", "test_command"}
 
 
 def test_users_are_not_told_of_options_that_they_may_not_use(shared: Shared) -> None:
@@ -124,3 +137,20 @@ def test_a_user_cannot_spend_more_than_they_were_given(tmp_path: Path) -> None:
         assert alice.post(f"/api/runs/{first}/cancel", json={}).status_code == 200
         assert alice.get("/api/me").json()["reserved_usd"] == 0.0
         done(alice, started(alice, "tree", "x", budget={"usd": 10.0}))
+
+
+def test_the_live_list_tells_each_user_of_their_own_runs(shared: Shared) -> None:
+    with shared.of("alice") as alice, shared.of("bob") as bob:
+        hers = started(alice, "tree", "a garden")
+        done(alice, hers)
+        with bob.stream("GET", "/api/runs/stream", headers={"Last-Event-ID": "1"}) as answer:
+            again = started(alice, "tree", "a garden")
+            done(alice, again)
+            his = started(bob, "tree", "a garden")
+            told = ""
+            for line in answer.iter_lines():
+                told += line
+                if his in line and '"completed"' in line:
+                    break
+    assert hers not in told
+    assert again not in told

@@ -216,3 +216,20 @@ def test_a_workflow_tells_its_options_so_that_a_form_can_be_drawn(client: httpx2
     assert "route" in shipped["studio"]["gates"]
     refused = client.post("/api/workflows/studio/estimate", json={"request": "x"})
     assert (refused.status_code, "cannot tell" in refused.json()["error"]) == (422, True)
+
+
+def test_a_run_that_would_only_end_so_again_is_not_resumed(client: httpx2.Client) -> None:
+    run_id = started(client, flow("half"), "x")
+    assert done(client, run_id)["status"] == "partial"
+    answer = client.post(f"/api/runs/{run_id}/resume", json={})
+    assert (answer.status_code, "would change nothing" in answer.json()["error"]) == (409, True)
+
+
+def test_what_a_run_would_take_is_estimated_before_it_is_started(client: httpx2.Client) -> None:
+    found = client.post("/api/workflows/research/estimate", json={"request": "Tidal power in small harbours"})
+    assert found.status_code == 200, found.text
+    assert found.json()["lines"]
+    assert found.json()["data"]
+    wrong = client.post("/api/workflows/research/estimate", json={"request": "x", "options": {"length": 5}})
+    assert (wrong.status_code, bool(wrong.json()["error"])) == (422, True)
+    assert client.get("/api/runs").json()["runs"] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -127,11 +128,11 @@ def test_a_stream_is_kept_alive_and_is_never_stored(server: Served) -> None:
         assert client.head(f"/api/runs/{run_id}/events/stream").status_code in (200, 405)
 
 
-async def test_pieces_of_replies_are_streamed_and_not_logged(server: Served) -> None:
-    """The reader is there before the run begins, so that nothing of the reply is missed."""
+async def test_pieces_of_replies_are_streamed_and_not_logged(server: Served, tmp_path: Path) -> None:
+    """The run goes on when the reader is there, so that nothing of the reply is missed."""
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(base_url=server.base, headers=headers, timeout=60) as client:
-        body = {"workflow": flow("asks"), "request": "the sea"}
+        body = {"workflow": flow("speaks"), "request": str(tmp_path / "now")}
         run_id = (await client.post("/api/runs", json=body)).json()["run_id"]
         pieces: list[dict[str, Any]] = []
         async with client.stream("GET", f"/api/runs/{run_id}/events/stream") as answer:
@@ -139,13 +140,13 @@ async def test_pieces_of_replies_are_streamed_and_not_logged(server: Served) -> 
                 if message.event == "delta":
                     assert message.id is None, "a client that comes again must not take it for an event"
                     pieces.append(message.data)
-                elif message.event == "status" and message.data["status"] == "waiting":
+                elif message.event == "status" and message.data["status"] == "completed":
                     break
+                elif message.event == "message" and message.data["path"] == "wait":
+                    (tmp_path / "now").touch()
         events = (await client.get(f"/api/runs/{run_id}/events")).json()["events"]
-    written = next(event["data"]["result"] for event in events if event["type"] == "step.completed")
-    for piece in pieces:
-        assert written[piece["offset"] : piece["offset"] + len(piece["text"])] == piece["text"]
-    assert {event["type"] for event in events} >= {"run.waiting"}
+    assert "".join(piece["text"] for piece in pieces) == events[-1]["data"]["output"]
+    assert {(piece["path"], piece["attempt"]) for piece in pieces} == {("write", 1)}
     assert "delta" not in {event["type"] for event in events}
 
 
@@ -249,3 +250,24 @@ async def test_pieces_of_replies_that_nobody_takes_are_dropped(store: Store) -> 
     assert f"<{DELTAS * 3 - 1}>".encode() in piece, "the newest are kept"
     await reader.aclose()
     broadcast.close()
+
+
+def test_a_reader_who_reads_nothing_holds_up_nobody(server: Served) -> None:
+    """More than any buffer on the way takes; the others are served meanwhile."""
+    host, _, port = server.base.removeprefix("http://").partition(":")
+    with server.client() as client:
+        run_id = started(client, flow("counts"), "3000:4000")
+        last = done(client, run_id)["last_seq"]
+        request = (
+            f"GET /api/runs/{run_id}/events/stream HTTP/1.1\r\nHost: {host}:{port}\r\n"
+            f"Authorization: Bearer {server.token}\r\n\r\n"
+        )
+        stuck = [socket.create_connection((host, int(port))) for _ in range(20)]
+        try:
+            for line in stuck:
+                line.sendall(request.encode())
+            lines = read_lines(client, f"/api/runs/{run_id}/events/stream", '"at_rest":true')
+            assert ids(lines) == list(range(1, last + 1))
+        finally:
+            for line in stuck:
+                line.close()

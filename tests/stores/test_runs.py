@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from podium.engine.events import Charge
@@ -181,3 +183,62 @@ async def test_an_update_changes_what_it_names_and_nothing_else(store: Store, ot
         updated_us=53, status="partial", stop_reason="budget", rehearsal=True, driven_s=2.5, model="m",
         usage=Charge(0.5, 1, 2, 3, 4),
     )  # fmt: skip
+
+
+# ── whose they are ───────────────────────────────────────────────────────────────────────────────
+
+
+async def owned(store: Store, owners: Sequence[str]) -> None:
+    for number, owner in enumerate(owners, 1):
+        run = msgspec.structs.replace(a_run(number, status="completed"), owner=owner)
+        await store.create(msgspec.structs.replace(run, usage=Charge(usd=number, calls=1)), [])
+
+
+async def test_runs_are_listed_by_owner_and_nobody_s_are_their_own_kind(store: Store) -> None:
+    await owned(store, ["alice", "", "bob", "alice"])
+    assert [run.run_id for run in await store.list_runs(owner="alice")] == [run_id(4), run_id(1)]
+    assert [run.run_id for run in await store.list_runs(owner="")] == [run_id(2)]
+    assert len(await store.list_runs()) == 4
+    page = await store.list_runs(owner="alice", limit=1)
+    assert (await store.list_runs(owner="alice", limit=1, before=page[0].run_id))[0].run_id == run_id(1)
+    assert (await store.get(run_id(3))).owner == "bob"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("REQUEST 2", [2]),
+        ("request", [3, 2, 1]),
+        (run_id(3), [3]),
+        ("run-", [3, 2, 1]),
+        ("%", []),
+        ("_", []),
+        ("2'", []),
+    ],
+)
+async def test_runs_are_found_by_their_request_and_the_beginning_of_their_id(
+    store: Store, text: str, found: list[int]
+) -> None:
+    await owned(store, ["", "", ""])
+    assert [run.run_id for run in await store.list_runs(text=text)] == [run_id(number) for number in found]
+
+
+async def test_what_changed_since_a_moment_is_told_in_its_order(store: Store) -> None:
+    await owned(store, ["alice", "bob", "alice"])
+    assert [run.run_id for run in await store.list_changed(2)] == [run_id(2), run_id(3)]
+    assert [run.run_id for run in await store.list_changed(0, owner="alice")] == [run_id(1), run_id(3)]
+    lease = await store.acquire(run_id(1))
+    store.update(lease, RunUpdate(updated_us=9, status="running"))
+    await store.release(lease)
+    assert [run.run_id for run in await store.list_changed(2)] == [run_id(2), run_id(3), run_id(1)]
+    assert await store.list_changed(10) == []
+
+
+async def test_what_runs_come_to_is_summed_by_workflow_and_status(store: Store) -> None:
+    await owned(store, ["alice", "bob", "alice"])
+    await store.create(a_run(4, workflow="other"), [])
+    totals = {(one.workflow, one.status): (one.runs, one.usage.usd) for one in await store.run_totals()}
+    assert totals == {("demo", "completed"): (3, 6.0), ("other", "queued"): (1, 0.0)}
+    (hers,) = await store.run_totals("alice")
+    assert (hers.runs, hers.usage.usd, hers.usage.calls) == (2, 4.0, 2)
+    assert await store.run_totals("nobody") == []

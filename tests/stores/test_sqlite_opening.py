@@ -286,6 +286,7 @@ async def test_a_store_from_before_the_cache_keeps_its_runs_and_gets_one(tmp_pat
         db.commit()
     async with open_store(str(path)) as store:
         assert (await store.get("run-000001")).request == "old"
+        assert (await store.get("run-000001")).owner == ""
         assert await store.cache_shares() == []
         store.keep_sample(Sample(id="a", key="k", number=1, model="m", data=b"x"), 1000)
     async with open_store(str(path)) as store:

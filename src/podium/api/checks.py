@@ -25,6 +25,7 @@ from podium.models.registry import DEFAULT, is_hosted, open_model
 from podium.report.words import size
 from podium.settings import Settings, provider_keys
 from podium.stores import open_store
+from podium.tools.sandbox.opening import open_sandbox
 from podium.tracing.destination import INSTALL, collector_named, destination_of, installed, shown_address
 
 SLOW_FSYNC_MS = 20.0
@@ -51,7 +52,8 @@ async def check_all(store: str | None) -> list[Check]:
     checks += [_settings(settings), await _store(settings)]
     if checks[-1].state != "fail":  # without a store there is nothing to lock
         checks += [*_disk(settings), await _lock(settings)]
-    return [*checks, _keys(), _extras(settings), _models(settings), *_tracing(settings)]
+    checks += [_keys(), _extras(settings), _models(settings), *_tracing(settings)]
+    return [*checks, await _sandbox(settings)]
 
 
 def _python() -> Check:
@@ -185,6 +187,17 @@ def _tracing(settings: Settings) -> list[Check]:
     if settings.otel is None and collector_named() and not installed():
         return [Check("tracing", "warn", "a collector is named, but OpenTelemetry is not installed", INSTALL)]
     return []
+
+
+async def _sandbox(settings: Settings) -> Check:
+    """Which tier is in force, tried out for real. Only workflows that run programs need one."""
+    try:
+        sandbox = await open_sandbox(settings)
+    except PodiumError as error:
+        return Check("sandbox", "warn", str(error), error.hint)
+    if sandbox.tier == "bubblewrap":
+        return Check("sandbox", "ok", sandbox.reason)
+    return Check("sandbox", "warn", sandbox.reason, "Programs have no sockets in it; bubblewrap is better.")
 
 
 def _models(settings: Settings) -> Check:

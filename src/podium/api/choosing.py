@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.api.context import Context, ModelChoice
 from podium.engine.budget import Budget
+from podium.engine.workflow import CEILINGS, Workflow
 from podium.models.model import Model
 from podium.models.profiles import is_profile, resolved
 from podium.settings import Settings
@@ -58,4 +59,25 @@ def budget_of(settings: Settings) -> Budget:
         tokens=settings.max_tokens,
         calls=settings.max_calls,
         seconds=settings.time_limit,
+    )
+
+
+def with_ceilings(workflow: Workflow, options: Mapping[str, Any], budget: Budget) -> dict[str, Any]:
+    """The options, and those of the given ceilings that the workflow wants to know and was not told."""
+    declared = {option.name for option in workflow.options}
+    told = {name: getattr(budget, kind) for name, kind in CEILINGS.items() if name in declared}
+    return {**{name: value for name, value in told.items() if value is not None}, **options}
+
+
+def ceilings_in(workflow: Workflow, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The ceilings that a workflow has settled on, its own defaults among them."""
+    declared = {option.name for option in workflow.options}
+    return {kind: options.get(name) for name, kind in CEILINGS.items() if name in declared}
+
+
+def lower(ceiling: Budget, others: Mapping[str, Any]) -> Budget:
+    """Of two ceilings the lower one holds."""
+    both = {kind: (getattr(ceiling, kind), other) for kind, other in others.items() if other is not None}
+    return ceiling.merged(
+        Budget(**{kind: other if now is None else min(now, other) for kind, (now, other) in both.items()})
     )

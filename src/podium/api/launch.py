@@ -11,7 +11,15 @@ import msgspec
 
 from podium import __version__
 from podium.agents.models import Models
-from podium.api.choosing import budget_of, choose_model, config_of, named
+from podium.api.choosing import (
+    budget_of,
+    ceilings_in,
+    choose_model,
+    config_of,
+    lower,
+    named,
+    with_ceilings,
+)
 from podium.api.context import Context, ModelChoice, open_context
 from podium.api.handle import RunHandle
 from podium.api.ids import new_run_id
@@ -102,10 +110,11 @@ def check_start(
     """What a program may get wrong, told before anything is opened."""
     found = find_workflow(workflow) if isinstance(workflow, str) else workflow
     gates = found.check_gates([approve] if isinstance(approve, str) else approve)
-    _check_types(request, budget, options)
+    _check_types(found, request, budget, options)
     if concurrency is not None and concurrency < 0:
         raise UsageError("The concurrency must be 0 (no limit) or more.")
-    return Checked(found, request, found.prepare(request, options or {}), gates)
+    prepared = found.prepare(request, with_ceilings(found, options or {}, budget or Budget()))
+    return Checked(found, prepared.request, prepared.options, gates)
 
 
 async def accept(
@@ -123,6 +132,7 @@ async def accept(
     of the run's log."""
     found = checked.workflow
     ceiling = budget_of(ctx.settings).merged(budget or Budget())
+    ceiling = lower(ceiling, ceilings_in(found, checked.options))
     limit = _first(concurrency, ctx.settings.given("concurrency"), found.concurrency)
     opened, config = config_of(ctx, model, model_for, cache, checked.gates, limit)
     models = await ctx.prepare(config, ceiling, opened)
@@ -316,8 +326,9 @@ async def _resumed(
     return driver, models
 
 
-def _check_types(request: Any, budget: Any, options: Any) -> None:
-    if request is None or (isinstance(request, str) and not request.strip()):
+def _check_types(workflow: Workflow, request: Any, budget: Any, options: Any) -> None:
+    empty = request is None or (isinstance(request, str) and not request.strip())
+    if empty and (workflow.needs_request or not options):
         raise UsageError("The request is empty.", hint="Say what the run should do.")
     if not isinstance(budget, Budget | None):
         raise UsageError("The budget is not a podium.Budget.", hint="Write it as podium.Budget(calls=20).")

@@ -69,7 +69,7 @@ def print_card(result: RunResult, state: RunState, shown: Presentation, commands
 def print_status(console: Console, result: RunResult) -> None:
     """What became of it, why, and what it took."""
     figures = [clock(result.duration_s), *spending(result.usage), *saving(result.saved)]
-    figures += [f"quality {result.quality:g}"] if result.quality is not None else []
+    figures += [f"quality {round(result.quality, 2):g}"] if result.quality is not None else []
     say_prose(console, badge(result.status, console), _reason(result), "  ", ("  ".join(figures), "dim"))
 
 

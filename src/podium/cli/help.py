@@ -68,7 +68,7 @@ def _description(entry: HelpEntry) -> str:
     parts = [_plain(entry.description)]
     if entry.choices:
         parts.append(f"One of: {', '.join(entry.choices)}.")
-    if entry.default is not None:
+    if entry.default not in (None, '""'):  # an empty text says nothing
         parts.append(f"[default: {entry.default}]")
     if entry.required and entry.positional_label is None:
         parts.append("[required]")

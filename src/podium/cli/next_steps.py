@@ -12,12 +12,6 @@ from podium.report.presentation import GENERIC, Presentation
 _FLAGS = {"usd": "--max-usd", "tokens": "--max-tokens", "calls": "--max-calls", "seconds": "--time-limit"}
 
 
-def can_go_on(state: RunState) -> bool:
-    """Whether a run that ended as `partial` comes further when it is resumed: only what ran out does. Where
-    the workflow itself ended so, what failed and what was rejected is part of its result."""
-    return state.exhausted is not None or state.stop_reason in ("budget", "time")
-
-
 def next_steps(
     state: RunState, status: str, commands: Commands, shown: Presentation = GENERIC
 ) -> list[tuple[str, str]]:
@@ -32,7 +26,7 @@ def next_steps(
         return [(commands("resume", run_id), "resume"), show]
     if status == "partial":
         goes_on = [(commands("resume", run_id, *_larger_budget(state)), "resume")]
-        return [*(goes_on if can_go_on(state) else own), show, report]
+        return [*(goes_on if state.can_go_on else own), show, report]
     if status == "running":
         return [(commands("events", run_id, "--follow"), "watch")]
     return [*own, show, report] if status == "completed" else [show]

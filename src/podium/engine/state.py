@@ -120,6 +120,12 @@ class RunState:
         """Steps that are under way."""
         return [self.steps[path] for path in self._running]
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether a run that ended as `partial` comes further when it is resumed: only what ran out does.
+        Where the workflow itself ended so, what failed and what was rejected is part of its result."""
+        return self.exhausted is not None or self.stop_reason in ("budget", "time")
+
     def apply(self, event: Event) -> None:
         """Take one more event into account."""
         self.run_id = event.run_id

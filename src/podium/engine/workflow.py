@@ -18,9 +18,32 @@ from podium.errors import UsageError, WorkflowLoadError
 
 WorkflowFunction = Callable[..., Awaitable[Any]]
 
-Prepare = Callable[[Any, dict[str, Any]], dict[str, Any]]
-"""Looks at a request and its options before anything starts: returns the options that count, or raises
-`UsageError` with everything that is wrong."""
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What a run is really started with."""
+
+    request: Any
+    options: dict[str, Any]
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run would take, before anything is started."""
+
+    data: dict[str, Any]
+    """For programs."""
+    lines: list[str]
+    """For people."""
+
+
+Prepare = Callable[[Any, dict[str, Any]], dict[str, Any] | Prepared]
+"""Looks at a request and its options before anything starts: returns the options that count (and the request,
+where that may come from them), or raises `UsageError` with everything that is wrong."""
+
+Estimating = Callable[[Any, dict[str, Any]], Estimate]
+"""Tells of a prepared request and its options what a run would take."""
+
+CEILINGS = {"max_usd": "usd", "max_tokens": "tokens", "max_calls": "calls", "time_limit": "seconds"}
+"""Options that are a run's ceilings too: a workflow that declares one knows it, and may have a default."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -62,6 +85,7 @@ class Workflow:
         gates: Sequence[str] = (),
         concurrency: int | None = None,
         prepare: Prepare | None = None,
+        estimate: Estimating | None = None,
         ref: str = "",
     ) -> None:
         if not inspect.iscoroutinefunction(fn):
@@ -77,6 +101,9 @@ class Workflow:
         self.concurrency = concurrency
         """How many calls may be under way at once where neither a flag nor the settings say so."""
         self._prepare = prepare
+        self._estimate = estimate
+        self.needs_request = _needs_request(fn)
+        """Whether it cannot be started without one: its options may hold what it should do."""
         self.ref = ref or name
         """How a later process finds it again."""
         self.options = _options_of(fn)
@@ -105,10 +132,23 @@ class Workflow:
                 raise UsageError(f"The workflow {self.name} needs the option {option.name}.")
         return {name: _converted(known[name], value) for name, value in given.items()}
 
-    def prepare(self, request: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that a run is started with; whatever is wrong with them is told before it starts."""
+    def prepare(self, request: Any, given: Mapping[str, Any]) -> Prepared:
+        """What a run is started with; whatever is wrong with it is told before it starts."""
         options = self.check_options(given)
-        return options if self._prepare is None else self._prepare(request, options)
+        found = options if self._prepare is None else self._prepare(request, options)
+        return found if isinstance(found, Prepared) else Prepared(request, found)
+
+    @property
+    def can_estimate(self) -> bool:
+        """Whether it can tell what a run would take, without one."""
+        return self._estimate is not None
+
+    def estimate(self, request: Any, given: Mapping[str, Any]) -> Estimate:
+        """What a run would take; nothing is started."""
+        if self._estimate is None:
+            raise UsageError(f"The workflow {self.name} cannot tell what a run would take.")
+        prepared = self.prepare(request, given)
+        return self._estimate(prepared.request, prepared.options)
 
     def typed(self, logged: Mapping[str, Any]) -> dict[str, Any]:
         """Options out of the log in their declared types, as the function is called with them."""
@@ -141,6 +181,13 @@ def _options_of(fn: WorkflowFunction) -> list[Option]:
         for parameter in inspect.signature(fn).parameters.values()
         if parameter.kind is parameter.KEYWORD_ONLY
     ]
+
+
+def _needs_request(fn: WorkflowFunction) -> bool:
+    positional = [
+        one for one in inspect.signature(fn).parameters.values() if one.kind is not one.KEYWORD_ONLY
+    ]
+    return len(positional) < 2 or positional[1].default is inspect.Parameter.empty
 
 
 def _help_of(hint: Any) -> str:

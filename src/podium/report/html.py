@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from jinja2 import PackageLoader
+from markupsafe import Markup
 
-from podium.report.costs import price_word
 from podium.report.facts import Facts, StepFacts
+from podium.report.frame import templates_of
 from podium.report.presentation import Section
 from podium.report.prose import prose
-from podium.report.words import amount, count, duration, money, one_line, pretty, safe, shorten, size
+from podium.report.words import one_line, pretty, safe, shorten
 
 BARS = 80
 """How many steps the timeline draws; the table holds all."""
@@ -30,18 +30,20 @@ SIGNS = {
 }  # fmt: skip
 
 
-def to_html(facts: Facts, sections: Sequence[Section] = ()) -> str:
-    """A self-contained page."""
-    page = _environment("podium.report").get_template("report.html")
+def to_html(facts: Facts, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
+    """A self-contained page. `answer` shows the deliverable where plain Markdown cannot."""
+    page = templates_of("podium.report").get_template("report.html")
     has_data = facts.deliverable is None and facts.output is not None
     return page.render(
         facts=facts,
+        rehearsal=facts.rehearsal,
         title=shorten(one_line(facts.request), 120),
         request=shorten(safe(facts.request), LONGEST_REQUEST),
-        answer=prose(facts.deliverable) if facts.deliverable else None,
+        answer=prose(facts.deliverable) if facts.deliverable and answer is None else None,
+        shown=_rendered(answer) if answer is not None else None,
         data=safe(pretty(facts.output)) if has_data else "",
         sections=[(section.title, _rendered(section)) for section in sections],
-        styles=[Markup(_source(section)) for section in sections if section.style],
+        styles=[Markup(style) for style in dict.fromkeys(_styles(sections, answer))],
         bars=bars(facts.steps),
         steps=telling_steps(facts.steps),
         artifacts=facts.artifacts[:MOST_ARTIFACTS],
@@ -52,13 +54,19 @@ def to_html(facts: Facts, sections: Sequence[Section] = ()) -> str:
 
 
 def _rendered(section: Section) -> Markup:
-    page = _environment(section.package).get_template(section.template)
+    page = templates_of(section.package).get_template(section.template)
     return Markup(page.render(data=section.data, **section.context))
+
+
+def _styles(sections: Sequence[Section], answer: Section | None) -> list[str]:
+    """Each file of CSS that is needed."""
+    needed = [answer, *sections] if answer is not None else sections
+    return [_source(section) for section in needed if section.style]
 
 
 def _source(section: Section) -> str:
     loader = PackageLoader(section.package)
-    return loader.get_source(_environment(section.package), section.style)[0]
+    return loader.get_source(templates_of(section.package), section.style)[0]
 
 
 def telling_steps(steps: list[StepFacts]) -> list[StepFacts]:
@@ -86,25 +94,3 @@ def bars(steps: list[StepFacts]) -> list[dict[str, Any]]:
         }
         for step in timed[:BARS]
     ]
-
-
-def foldable(path: str) -> Markup:
-    """A step's path that a narrow screen may break after each slash."""
-    return Markup("/<wbr>").join(escape(part) for part in path.split("/"))
-
-
-def _environment(package: str) -> Environment:
-    environment = Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters: dict[str, Any] = {
-        "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
-        "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
-        "prose": prose,
-    }  # fmt: skip
-    environment.filters.update(filters)
-    return environment

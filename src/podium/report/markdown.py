@@ -52,7 +52,7 @@ def footer(facts: Facts) -> str:
         f"{count(facts.usage.unpriced_calls, 'call')} of unknown price" if facts.usage.unpriced_calls else "",
         saved(facts),
         duration(facts.duration_s),
-        f"quality {facts.quality:g}" if facts.quality is not None else "",
+        f"quality {round(facts.quality, 2):g}" if facts.quality is not None else "",
         count(len(facts.warnings), "warning"),
         f"forked from {facts.forked_from}" if facts.forked_from else "",
     ]

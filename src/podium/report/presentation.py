@@ -66,6 +66,10 @@ class Presentation:
         read, `None`: the output is shown as data."""
         return output if isinstance(output, str) else None
 
+    def answer(self, output: Any) -> Section | None:
+        """The deliverable as HTML, where plain Markdown cannot show it; only its template is used."""
+        return None
+
     def leading(self, output: Any) -> list[str]:
         """Ids of the artifacts that matter most; the others are only counted where there are many."""
         return []

@@ -14,13 +14,33 @@ from podium.engine.runner import history_of
 from podium.server.callers import Caller
 from podium.server.hall import Hall
 from podium.server.problems import RefusedError
-from podium.workflows import SHIPPED
+from podium.workflows import SHIPPED, find_workflow
 from podium.workflows.studio.team_file import SHIPPED as TEAMS
 
-LOCAL_OPTIONS = frozenset(
-    {"files", "corpus", "workspace", "brief", "test_command", "allow_unsandboxed", "tools", "mcp"}
-)
-"""Options that reach into the machine; a workflow's other options are only words and figures."""
+SHARED_OPTIONS: dict[str, frozenset[str]] = {
+    "build": frozenset({"max_iterations", "time_limit"}),
+    "council": frozenset(
+        {
+            "preset", "roles", "rounds", "passes", "min_ideas", "min_score", "deep_dive", "context_window",
+            "web",
+        }
+    ),
+    "research": frozenset(
+        {
+            "content_type", "length", "tone", "depth", "min_sources", "preferred_sources", "min_quality",
+            "citation_style", "online", "max_usd", "time_limit",
+        }
+    ),
+    "studio": frozenset(
+        {
+            "team", "departments", "router", "specialists", "synthesis_rounds", "batch_grading", "adaptive",
+            "project",
+        }
+    ),
+    "tree": frozenset({"max_depth", "max_bands", "max_steps", "replans", "deliverable", "web"}),
+}  # fmt: skip
+"""Options that are only words and figures. One that is not here may reach into the machine, and is
+refused."""
 UNFINISHED = ("queued", "running", "waiting", "paused")
 LIST = 200
 
@@ -45,15 +65,18 @@ async def check_models(hall: Hall, caller: Caller, *names: str | None) -> None:
             )
 
 
-def options_for(caller: Caller, options: dict[str, Any]) -> dict[str, Any]:
+def may_use(caller: Caller, workflow: str, option: str) -> bool:
+    return caller.user is None or option in SHARED_OPTIONS.get(workflow, ())
+
+
+def options_for(caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options, with a project of one's own; those that reach into the machine are refused."""
     if caller.user is None:
         return options
+    known = {option.name for option in find_workflow(workflow).options}
     for name, value in options.items():
-        if value in (None, "", False):
-            continue
-        team = name == "team" and str(value) not in TEAMS
-        if name in LOCAL_OPTIONS or team:
+        file = name == "team" and value and str(value) not in TEAMS
+        if file or (name in known and not may_use(caller, workflow, name)):
             raise RefusedError(403, f"The option {name} cannot be used on a shared server.")
     if options.get("project"):
         return {**options, "project": project_of(caller, str(options["project"]))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import Callable, Generator
@@ -126,6 +127,7 @@ async def serve(
 
         app = build_app(hall, Names(serving.host, serving.allow_hosts), ready=ready)
         server = PodiumServer(_config(app))
+        logging.getLogger("uvicorn.error").addFilter(_is_news)
         server.stopping = hall.end_streams
         made(server)
         await server.serve(sockets=[listening])
@@ -141,6 +143,13 @@ async def _opened(settings: Settings) -> Store:
         return await open_store(settings.store)
     except StoreError as error:
         raise UsageError(str(error), hint=error.hint or "Choose another with --store.") from error
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """A stream that ends because its reader is stuck has no proper end, and its connection outlives the
+    server's patience; uvicorn need not complain of either."""
+    told = record.getMessage()
+    return "without completing response" not in told and "Cancel 0 running" not in told
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:

@@ -18,14 +18,17 @@ import msgspec
 import platformdirs
 
 from podium.errors import SettingsError
+from podium.settings.sandbox import EXAMPLE as SANDBOX_EXAMPLE
+from podium.settings.sandbox import EXPECTED as SANDBOX_EXPECTED
+from podium.settings.sandbox import SandboxOptions, read_sandbox
 from podium.settings.servers import EXAMPLE, McpServer, read_servers
 from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duration, parse_size
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
-    "BrainOptions", "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions", "Settings",
-    "debug_wanted", "default_store", "nearest", "parse_duration", "parse_size", "provider_keys",
-    "settings_files", "store_url", "user_file", "variable",
+    "BrainOptions", "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions",
+    "SandboxOptions", "Settings", "debug_wanted", "default_store", "nearest", "parse_duration",
+    "parse_size", "provider_keys", "settings_files", "store_url", "user_file", "variable",
 ]  # fmt: skip
 
 FILE_NAME = "podium.toml"
@@ -144,6 +147,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How the facts of projects are found."""
     news: NewsOptions = NewsOptions()
     """Feeds for research, and where news are searched."""
+    sandbox: SandboxOptions = SandboxOptions()
+    """How programs that a model wrote are shut in."""
     files: tuple[str, ...] = ()
     """The settings files that were read, the strongest first. Not a key."""
     sources: dict[str, str] = {}
@@ -216,6 +221,7 @@ _EXPECTED = {
     "otel": "true, false, or a table with `endpoint` and `content`",
     "brain": "a table with `embedding`",
     "news": "a table with `feeds`, a list of http(s) addresses, and `search`, one with {query} in it",
+    "sandbox": SANDBOX_EXPECTED,
 }
 
 
@@ -329,6 +335,8 @@ def _convert(key: str, value: Any, source: str, base: Path, *, from_text: bool =
             return parse_duration(value)
         if key == "mcp":
             return read_servers(value, source, base)
+        if key == "sandbox":
+            return read_sandbox(value, base)
         if key in _SIZES:
             return parse_size(value)
         given = _plain(value) if from_text else value
@@ -370,6 +378,7 @@ def _hint(key: str) -> str:
         "mcp": EXAMPLE,
         "brain": '[brain]\nembedding = "openai:text-embedding-3-small"',
         "news": '[news]\nfeeds = ["https://example.org/feed.xml"]',
+        "sandbox": SANDBOX_EXAMPLE,
         "providers": "[providers.openai]\nrequests_per_minute = 500",
     }
     return "" if key not in examples else f"For example: {examples[key]}"

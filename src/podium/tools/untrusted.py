@@ -13,13 +13,14 @@ ROOM = 600
 _FENCE = re.compile(r"(begin|end)([\s_-]+)(untrusted)", re.IGNORECASE)
 
 
-def untrusted(text: str, source: str, limit: int = 0) -> str:
-    """The text between two lines that it cannot imitate: they hold a number that was drawn for this text.
+def untrusted(text: str, source: str, limit: int = 0, *, number: str = "") -> str:
+    """The text between two lines that it cannot imitate: they hold a number that was drawn for this text, or
+    one that its author cannot know.
 
     Words of the text that look like such a line are broken up too, for readers who do not compare numbers.
     With a `limit`, the text is cut so that it fits together with its fence.
     """
-    number = secrets.token_hex(8)
+    number = number or secrets.token_hex(8)
     origin = _broken(" ".join(source.split())[:300])
     inside = bounded(_broken(text), limit - ROOM) if limit else _broken(text)
     return (

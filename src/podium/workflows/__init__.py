@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from podium.engine.workflow import Workflow, load_workflow
 from podium.report.presentation import GENERIC, Presentation
 
-SHIPPED = ("council", "studio", "tree")
+SHIPPED = ("council", "research", "studio", "tree")
 """Their names, which are those of their folders."""
 
 

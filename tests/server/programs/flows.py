@@ -55,6 +55,18 @@ async def waits(run: podium.Run, request: str) -> str:
 
 
 @podium.workflow
+async def speaks(run: podium.Run, request: str) -> str:
+    """Writes as soon as a file of the name that was asked for is there."""
+
+    async def wait() -> None:
+        while not Path(request).exists():  # noqa: ASYNC110, ASYNC240 - another process makes it
+            await asyncio.sleep(0.01)
+
+    await run.step("wait", wait)
+    return await run.ask(writer, "write", prompt="Write a long text about the sea")
+
+
+@podium.workflow
 async def counts(run: podium.Run, request: str) -> int:
     """Counts `N:SIZE` events, each with a text of that size, with a step in between now and then."""
     number, _, size = request.partition(":")
@@ -72,3 +84,9 @@ async def makes(run: podium.Run, request: str) -> str:
     await run.artifact("../../etc/pass\r\nwd.svg", "<svg onload='alert(1)'/>", "image/svg+xml")
     await run.artifact("notes.md", "# Notes\n\n<img src=x onerror=alert(1)>", "text/markdown")
     return f"<script>alert(1)</script> {request}"
+
+
+@podium.workflow
+async def half(run: podium.Run, request: str) -> podium.Partial:
+    """Says itself that it is only half done."""
+    return podium.Partial(output=request, reason="half")

@@ -2,71 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import threading
-from collections.abc import Iterator
-from html.parser import HTMLParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from podium.engine.log import Store
 from podium.workflows.council.page import made_safe
+from tests.workflows.browser import CHROMIUM, Markup, browse, printed
 from tests.workflows.council.hostile import RAN, hostile_team, texts
 from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import hold
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
 # ── hostile texts ──
-
-
-class _Beacon(BaseHTTPRequestHandler):
-    """Remembers who called."""
-
-    called: list[str]
-
-    def do_GET(self) -> None:
-        self.called.append(self.path)
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Tests print nothing."""
-
-
-@pytest.fixture
-def beacon() -> Iterator[tuple[str, list[str]]]:
-    """A server that nobody should ever ask, and the list of those who did."""
-    called: list[str] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Beacon", (_Beacon,), {"called": called}))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", called
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 def test_there_are_twenty_hostile_texts() -> None:
     assert len(set(texts("http://x"))) == 20
-
-
-class Markup(HTMLParser):
-    """Every tag and attribute of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: list[tuple[str, str]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
 
 
 OURS = (
@@ -116,11 +67,11 @@ async def test_a_browser_runs_no_script_and_asks_nobody(
     }
     for name, html in pages.items():
         (tmp_path / name).write_text(html)
-        dom = _browse(tmp_path / name, size)
+        dom = browse(tmp_path / name, size)
         assert "data-ran=" not in dom, name
         assert called == [], name
         assert len(dom) > 5_000, "the page was read"
-        assert _printed(tmp_path / name).startswith(b"%PDF"), name
+        assert printed(tmp_path / name).startswith(b"%PDF"), name
         assert called == [], name
 
 
@@ -130,26 +81,8 @@ async def test_the_browser_would_tell(tmp_path: Path, beacon: tuple[str, list[st
     address, called = beacon
     page = tmp_path / "bad.html"
     page.write_text(f"<p>x</p><script>{RAN}</script><img src='{address}/img.png'>")
-    assert "data-ran=" in _browse(page, "390,844")
+    assert "data-ran=" in browse(page, "390,844")
     assert called == ["/img.png"]
-
-
-def _browse(page: Path, size: str) -> str:
-    """The page's DOM after a real browser has opened it."""
-    flags = [f"--window-size={size}", "--virtual-time-budget=2000", "--dump-dom"]
-    return _chromium(page, *flags).decode("utf-8", "replace")
-
-
-def _printed(page: Path) -> bytes:
-    target = page.with_suffix(".pdf")
-    _chromium(page, f"--print-to-pdf={target}")
-    return target.read_bytes()
-
-
-def _chromium(page: Path, *flags: str) -> bytes:
-    always = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    command = [str(CHROMIUM), *always, f"--user-data-dir={page.parent / 'profile'}", *flags, page.as_uri()]
-    return subprocess.run(command, capture_output=True, timeout=120, check=True).stdout
 
 
 # ── the ui_creator's page ──

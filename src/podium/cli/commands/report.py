@@ -44,7 +44,8 @@ async def report(
         events, shown = await watched(opened_store, found)
         result, _ = await result_of(opened_store, found)
     facts = facts_of(events, output=result.output, status=found.status, shown=shown)
-    data = _rendered(facts, shown.sections(alive=found.status in ALIVE), chosen)
+    sections = shown.sections(alive=found.status in ALIVE)
+    data = _rendered(facts, sections, chosen, shown.answer(result.output))
     if output is None:
         print_raw(safe(data.decode()).encode() if out().is_terminal else data.rstrip(b"\n"))
         return 0
@@ -72,7 +73,7 @@ def _format(given: Format | None, output: Path | None, json: bool) -> Format:
     return "json" if json else "md"
 
 
-def _rendered(facts: Facts, sections: list[Section], chosen: Format) -> bytes:
+def _rendered(facts: Facts, sections: list[Section], chosen: Format, answer: Section | None) -> bytes:
     if chosen == "json":
         told = msgspec.structs.asdict(facts) | {"sections": {one.name: one.data for one in sections}}
         return msgspec.json.format(encode(told), indent=2) + b"\n"
@@ -82,4 +83,4 @@ def _rendered(facts: Facts, sections: list[Section], chosen: Format) -> bytes:
         return to_markdown(facts, sections).encode("utf-8", "replace")
     from podium.report.html import to_html  # noqa: PLC0415 - jinja2, markdown-it and nh3
 
-    return to_html(facts, sections).encode("utf-8", "replace")
+    return to_html(facts, sections, answer).encode("utf-8", "replace")

@@ -10,7 +10,6 @@ from podium.api import resume as resume_run
 from podium.api.outcome import watched
 from podium.cli.drive import Foreground
 from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, RunId, StoreUrl
-from podium.cli.next_steps import can_go_on
 from podium.cli.opening import Commands, find_run, opened
 from podium.engine.log import RunRow
 from podium.engine.state import RunState
@@ -60,7 +59,7 @@ async def resume(
 
 def _check_goes_on(found: RunRow, state: RunState, shown: Presentation, commands: Commands) -> None:
     """A run that its workflow has ended as `partial` would only end so again."""
-    if found.status != "partial" or can_go_on(state):
+    if found.status != "partial" or state.can_go_on:
         return
     reason = f" ({one_line(state.stop_reason)})" if state.stop_reason else ""
     own = [commands(*words) for words, _ in shown.suggestions() if words[0] == "fork"]

@@ -16,6 +16,7 @@ from cyclopts import App, Group, Parameter
 
 from podium.api import start
 from podium.cli.drive import Foreground
+from podium.cli.estimate import print_estimate
 from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, StoreUrl, whole_number
 from podium.cli.opening import opened
 from podium.cli.recent import python_files
@@ -29,6 +30,8 @@ COMMON = frozenset(
     {"model", "store", "max_usd", "max_tokens", "max_calls", "time_limit", "concurrency", "cache"}
 )
 """Flags of every run. A workflow with an option of such a name is handed the flag's value as well."""
+ESTIMATE = Option("estimate", bool, False, help="Only tell what it would take; nothing is run.")
+"""A flag of workflows that can tell it."""
 
 
 @Parameter(name="*")
@@ -98,10 +101,11 @@ def command_for(tokens: list[str]) -> Callable[..., Any]:
     except SystemExit as error:
         raise WorkflowLoadError(f"{name} ends the program while it is imported.") from error
     own = [option for option in workflow.options if option.name not in COMMON]
+    own += [ESTIMATE] if workflow.can_estimate else []
 
     async def command(
         _workflow: WorkflowName,
-        request: Request,
+        request: Request = "",
         /,
         *,
         models: ModelFlags = MODEL_DEFAULT,
@@ -113,6 +117,8 @@ def command_for(tokens: list[str]) -> Callable[..., Any]:
         return await _run(workflow, request, models, budget, flags, output, options)
 
     common = list(inspect.signature(run, eval_str=True).parameters.values())
+    if not workflow.needs_request:
+        common[1] = common[1].replace(default="")
     extra = [_flag_of(option, workflow.name) for option in own]
     setattr(command, "__signature__", inspect.Signature(common + extra, return_annotation=int))  # noqa: B010
     command.__doc__ = f"{(workflow.__doc__ or f'Run {workflow.name}.').strip()}"
@@ -128,11 +134,13 @@ async def _run(
     output: OutputFlags,
     options: dict[str, Any],
 ) -> int:
-    text = read_request(request)
+    text = read_request(request) if request or workflow.needs_request else ""
     given: dict[str, Any] = {**vars(budget), **vars(flags), "model": models.model}
     approve = [gate.strip() for gate in str(given.pop("approve")).split(",") if gate.strip()]
     shared = {option.name for option in workflow.options} & COMMON
     options |= {name: given[name] for name in shared if given.get(name) is not None}
+    if options.pop(ESTIMATE.name, False):
+        return print_estimate(workflow.estimate(text, options), as_json=output.json)
     async with opened(**given, create=True) as (settings, store):
         handle = await start(
             workflow,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
-from sse_starlette.sse import EventSourceResponse
+from sse_starlette.sse import EventSourceResponse, SendTimeoutError
+from starlette.types import Receive, Scope, Send
 
 from podium.engine.codec import decode
 from podium.errors import UsageError
@@ -17,6 +20,8 @@ from podium.server.problems import RefusedError
 from podium.server.wire import event_json
 
 router = APIRouter(prefix="/api/runs", tags=["events"])
+
+LOG = logging.getLogger("podium.server")
 
 MOST_EVENTS = 5000
 HEARTBEAT_S = 15
@@ -38,9 +43,19 @@ LastEventId = Annotated[
 ]
 
 
+class Live(EventSourceResponse):
+    """A stream that is simply over for a reader who takes nothing any more."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except SendTimeoutError:
+            LOG.info("A reader who took nothing for %s s was let go of.", STUCK_S)
+
+
 @router.get("/stream", operation_id="streamRuns", summary="The list of runs, live", responses=STREAM,
             response_class=Response)  # fmt: skip
-async def stream_runs(hall: InHall, by: By, last_event_id: LastEventId = None) -> EventSourceResponse:
+async def stream_runs(hall: InHall, by: By, last_event_id: LastEventId = None) -> Live:
     """An event `run` with the summary of each run that changes. With `Last-Event-ID`, first those that have
     changed since."""
     return _streamed(hall.changes.follow(by.owner, _number(last_event_id, 18)))
@@ -73,7 +88,7 @@ async def list_events(
             responses=STREAM, response_class=Response)  # fmt: skip
 async def stream_events(
     run_id: RunRef, hall: InHall, by: By, after: After = 0, last_event_id: LastEventId = None
-) -> EventSourceResponse:
+) -> Live:
     """Unnamed events are those of the log, with their number as id: each once and in order, also over
     interruptions. `delta` is a piece of a reply that is being written (path, attempt, offset, text), which is
     not in the log and may be left out; `status` tells how the run stands when everything was sent."""
@@ -98,8 +113,8 @@ async def read_blob(run_id: RunRef, seq: int, hall: InHall, by: By) -> Response:
     return Response(blob, media_type="application/json")
 
 
-def _streamed(pieces: Any) -> EventSourceResponse:
-    return EventSourceResponse(pieces, ping=HEARTBEAT_S, send_timeout=STUCK_S, sep="\n")
+def _streamed(pieces: AsyncGenerator[bytes]) -> Live:
+    return Live(pieces, ping=HEARTBEAT_S, send_timeout=STUCK_S, sep="\n")
 
 
 def _number(text: str | None, digits: int) -> int:

@@ -8,8 +8,9 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from podium.api import answer, cancel, enqueue_fork, replay
-from podium.api.outcome import result_of
+from podium.api.outcome import result_of, state_of
 from podium.engine.codec import encode
+from podium.engine.log import RunRow
 from podium.engine.runner import check_resumable
 from podium.errors import NotResumableError, ReplayDivergedError, RunLockedError, UsageError
 from podium.server.conductor import MARKS, Change
@@ -23,7 +24,7 @@ from podium.server.contracts.runs import (
     RunSummary,
 )
 from podium.server.contracts.shared import RunRef
-from podium.server.hall import By, InHall
+from podium.server.hall import By, Hall, InHall
 from podium.server.permissions import ceiling_for, check_models, check_room
 from podium.server.routes.runs import budget_of
 from podium.server.telling import summary_of
@@ -75,6 +76,7 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
     """Finished steps are not run again. Budgets are new totals: what was spent counts."""
     row = await hall.run_for(by, run_id)
     check_resumable(row.run_id, row.status)
+    await _check_goes_on(hall, row)
     await check_models(hall, by, asked.model, *asked.model_for.values())
     await check_room(hall, by)
     if row.holder and (not asked.take_over or hall.conductor.drives(row.run_id)):
@@ -84,6 +86,15 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
         budget = await ceiling_for(hall, by, budget, row)
     await hall.conductor.go_on(row, Change(budget, asked.model, asked.model_for), take_over=asked.take_over)
     return summary_of(await hall.store.get(row.run_id))
+
+
+async def _check_goes_on(hall: Hall, row: RunRow) -> None:
+    """A run that its workflow has ended as `partial` would only end so again."""
+    if row.status == "partial" and not (await state_of(hall.store, row.run_id)).can_go_on:
+        raise NotResumableError(
+            f"Run {row.run_id} has ended as partial; to resume it would change nothing.",
+            hint="Fork it at the step that should be done otherwise.",
+        )
 
 
 @router.post("/{run_id}/fork", status_code=202, operation_id="forkRun", summary="Fork a run at a step")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from html import escape
-from importlib.resources import files
 
 import nh3
+from markupsafe import Markup
 
+from podium.report.frame import templates_of
 from podium.report.prose import prose
 from podium.report.words import one_line, safe
 
@@ -39,16 +39,8 @@ def made_safe(reply: str, title: str, *, rehearsal: bool = False) -> str:
     body = _body_of(reply)
     if not nh3.clean(body, tags=set()).strip():
         return ""
-    return _template("podium.workflows.council", "page.html").format(
-        title=escape(one_line(title, 120)),
-        style=_template("podium.report", "report.css"),
-        body=body,
-        rehearsal=" in a rehearsal: it is made up" if rehearsal else "",
-    )
-
-
-def _template(package: str, name: str) -> str:
-    return files(package).joinpath("templates", name).read_text(encoding="utf-8")
+    page = templates_of("podium.workflows.council").get_template("page.html")
+    return page.render(title=one_line(title, 120), body=Markup(body), rehearsal=rehearsal)
 
 
 def _body_of(reply: str) -> str:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from podium.report.frame import templates_of
 from podium.report.markdown import cell
 from podium.report.prose import prose
 from podium.report.words import count, one_line, safe
@@ -168,18 +168,10 @@ def to_page(
     model: str,
 ) -> str:
     """A self-contained page: no script, nothing remote, light, dark and on paper."""
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader("podium.workflows.studio"), PackageLoader("podium.report")]),
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    filters: dict[str, Any] = {
-        "prose": _prose,
-        "one_line": one_line,
-        "safe_text": safe,
-        "count": count,
-    }
-    environment.filters.update(filters)
-    return environment.get_template("deliverable.html").render(
+    templates = templates_of("podium.workflows.studio")
+    own: dict[str, Any] = {"prose": _prose}
+    templates.filters.update(own)
+    return templates.get_template("deliverable.html").render(
         title=one_line(request, 120), request=safe(request), opening=opening, reports=reports,
         conflicts=conflicts, quality=quality, figures=_figures(reports), signs=SIGNS,
         reviews=REVIEWS, score_line=score_line, conflicts_title=conflicts_title(conflicts),

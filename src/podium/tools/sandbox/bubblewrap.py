@@ -1,0 +1,108 @@
+"""The first tier: bubblewrap, with namespaces of its own for users, processes, network and the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+
+from podium.tools.sandbox.bare import bare_python
+from podium.tools.sandbox.mounts import Mount, system_mounts
+from podium.tools.sandbox.rlimits import counts_per_namespace, kernel_limits, limits_of_whole_user
+from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, write_filter
+from podium.tools.sandbox.syscalls import machine
+from podium.tools.sandbox.tier import Job, Launch
+
+_USER = "1000"
+"""Who a program believes to be, whoever runs it."""
+
+_STAGE = "/tmp"
+
+
+class Bubblewrap:
+    """`bwrap` from the user's PATH, or from a place that the settings name."""
+
+    name = "bubblewrap"
+
+    def __init__(self, program: str = "") -> None:
+        self.program = program or shutil.which("bwrap") or ""
+
+    def check(self) -> str:
+        """Both programs are still there, and a filter can be written for this machine."""
+        if not self.program:
+            return "bubblewrap is not installed"
+        if not os.access(self.program, os.X_OK):
+            return f"{self.program} is not there any more"
+        if shutil.which("prlimit") is None:
+            return "prlimit (of util-linux) is not installed"
+        return "" if machine() is not None else "no filter of system calls is known for this processor"
+
+    def launch(self, job: Job) -> Launch:
+        """The command line of bwrap; for root, behind the program that drops to a spare user."""
+        status, told = os.pipe()
+        rules = _filter()
+        staged = list(_staged(job.mounts)) if job.spare is not None else list(job.mounts)
+        scratch = f"{_STAGE}/{len(staged)}" if job.spare is not None else str(job.scratch)
+        argv = [
+            self.program, *_NAMESPACES, *_binds(system_mounts()), *_private(scratch),
+            *_binds(staged), "--remount-ro", "/", "--chdir", job.start,
+            "--seccomp", str(rules), "--json-status-fd", str(told), "--",
+            *_limited(job), *job.argv,
+        ]  # fmt: skip
+        if job.spare is not None:
+            sources = [*(mount.source for mount in job.mounts), str(job.scratch)]
+            argv = dropped({"spare": job.spare, "sources": sources, "argv": argv})
+        return Launch(argv=argv, passed=(rules, told), status=status)
+
+
+_NAMESPACES = (
+    "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
+    "--unshare-cgroup-try", "--new-session", "--die-with-parent", "--hostname", "sandbox",
+    "--uid", _USER, "--gid", _USER,
+)  # fmt: skip
+
+
+def dropped(plan: dict[str, object]) -> list[str]:
+    """The command line that drops root and becomes the plan's program."""
+    return [*bare_python("drop"), json.dumps(plan)]
+
+
+def _staged(mounts: Iterable[Mount]) -> Iterable[Mount]:
+    """The same mounts from where root's program hangs them up."""
+    for number, mount in enumerate(mounts):
+        yield Mount(f"{_STAGE}/{number}", mount.target, mount.writable)
+
+
+def _private(scratch: str) -> Sequence[str]:
+    """What every execution has for itself: processes, devices, temporary files, a user's name."""
+    return (
+        "--proc", "/proc", "--dev", "/dev", "--bind", f"{scratch}/shm", "/dev/shm", "--remount-ro", "/dev",
+        "--bind", f"{scratch}/tmp", "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp",
+        "--ro-bind", f"{scratch}/passwd", "/etc/passwd", "--ro-bind", f"{scratch}/group", "/etc/group",
+        "--ro-bind", f"{scratch}/hosts", "/etc/hosts",
+    )  # fmt: skip
+
+
+def _binds(mounts: Iterable[Mount]) -> list[str]:
+    words: list[str] = []
+    for mount in mounts:
+        words += ["--bind" if mount.writable else "--ro-bind", mount.source, mount.target]
+    return words
+
+
+def _limited(job: Job) -> list[str]:
+    """The limits are set inside: outside, they would be shared by everything that the user runs."""
+    alone = job.spare is not None or counts_per_namespace()
+    limits = kernel_limits(job.limits) if alone else limits_of_whole_user(job.limits)
+    return ["prlimit", *(f"--{name}={soft}:{hard}" for name, (soft, hard) in limits.items()), "--"]
+
+
+def _filter() -> int:
+    """The filter in a file of its own in memory."""
+    known = machine()
+    assert known is not None, "`check` was not asked"
+    rules = os.memfd_create("podium-seccomp")
+    os.write(rules, write_filter(known, families=(AF_UNIX, AF_INET)))
+    os.lseek(rules, 0, os.SEEK_SET)
+    return rules

@@ -1,0 +1,236 @@
+"""One execution from its start to the end of everything that it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from podium.errors import SandboxUnavailableError
+from podium.tools.sandbox.inside.family import kill_family
+from podium.tools.sandbox.limits import Executed, StoppedBy
+from podium.tools.sandbox.tier import Job, Launch
+from podium.tools.sandbox.watching import Watch
+
+_CHUNK = 65_536
+_LAST_WORDS = 5.0
+"""Seconds for the pipes and the last processes to close after a kill, which the kernel does at once."""
+
+
+class Execution:
+    """A job that runs. It must be started on the loop's own thread: a sandbox dies with the thread that
+    started it, and threads of a pool end when they like."""
+
+    def __init__(self, job: Job, launch: Launch, tier: str) -> None:
+        self._job = job
+        self._launch = launch
+        self._tier = tier
+        self._stopped: asyncio.Future[StoppedBy] = asyncio.get_running_loop().create_future()
+        self._told: dict[str, Any] = {}
+        self._size = 0
+        self._truncated = False
+        self._inner = -1
+
+    async def finish(self, stdin: bytes, folders: Sequence[Path], grown: Sequence[Path]) -> Executed:
+        """Run it. Whatever happens, nothing of it runs afterwards; a cancel ends it at once."""
+        began = time.monotonic()
+        starting = asyncio.ensure_future(self._start())
+        # Not even its start is interrupted: killed half-way, it could leave a child that nobody knows of.
+        cancelled = await _settled(starting)
+        process = starting.result()
+        watch = Watch(self._job.limits, folders, grown)
+        parts = (
+            _feed(process, stdin), self._read(process.stdout), self._read(process.stderr), self._listen(),
+        )  # fmt: skip
+        pipes: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in parts]
+        try:
+            if cancelled is not None:
+                raise cancelled
+            ended = await self._wait(process, watch)
+            stopped = await watch.last_look() if ended else self._stopped.result()
+        finally:
+            ending = asyncio.ensure_future(self._end(process, pipes, watch))
+            cancelled = await _settled(ending)
+            ending.result()
+        if cancelled is not None:
+            raise cancelled
+        return self._executed(process, pipes, stopped, time.monotonic() - began)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._launch.argv,
+                env={**self._job.env, **self._launch.env},
+                cwd="/",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=tuple(self._launch.passed),
+                start_new_session=True,
+            )
+        except BaseException as error:
+            os.close(self._launch.status)
+            if isinstance(error, OSError):
+                raise SandboxUnavailableError(f"the sandbox could not be started: {error}") from error
+            raise
+        finally:
+            for descriptor in self._launch.passed:
+                os.close(descriptor)
+
+    async def _wait(self, process: asyncio.subprocess.Process, watch: Watch) -> bool:
+        """Whether it ended by itself; otherwise `_stopped` says what ended it."""
+        ended = asyncio.ensure_future(process.wait())
+        looking = asyncio.ensure_future(watch.look(process.pid, self._stop))
+        try:
+            await asyncio.wait(
+                {ended, self._stopped, looking},
+                timeout=self._job.limits.seconds,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if looking.done():
+                looking.result()
+            if not ended.done():
+                self._stop("time")
+            return not self._stopped.done()
+        finally:
+            ended.cancel()
+            looking.cancel()
+            await asyncio.wait({ended, looking})
+
+    def _stop(self, reason: StoppedBy) -> None:
+        if not self._stopped.done():
+            self._stopped.set_result(reason)
+
+    async def _read(self, pipe: asyncio.StreamReader | None) -> bytes:
+        """What comes, up to the cap that both streams share; beyond it the program is ended."""
+        assert pipe is not None
+        kept: list[bytes] = []
+        while chunk := await pipe.read(_CHUNK):
+            room = self._job.limits.output_bytes - self._size
+            self._size += len(chunk)
+            kept.append(chunk[: max(room, 0)])
+            if len(chunk) > room:  # read on to the end, which a pipe needs to be closed
+                self._truncated = True
+                self._stop("output")
+        return b"".join(kept)
+
+    async def _listen(self) -> None:
+        """Hear from the sandbox which process holds all others, and how the program ended."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        status, heard = self._launch.status, bytearray()
+
+        def hear() -> None:
+            chunk = os.read(status, _CHUNK)
+            heard.extend(chunk)
+            self._understand(heard)
+            if not chunk:
+                loop.remove_reader(status)
+                ended.set()
+
+        loop.add_reader(status, hear)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(status)
+            os.close(status)
+
+    def _understand(self, heard: bytearray) -> None:
+        """Take whole lines out of what was heard."""
+        while (end := heard.find(b"\n")) >= 0:
+            told: dict[str, Any] = json.loads(heard[:end])
+            del heard[: end + 1]
+            if self._inner < 0 and isinstance(pid := told.get("child-pid"), int):
+                with contextlib.suppress(ProcessLookupError):  # it has ended already
+                    self._inner = os.pidfd_open(pid)
+            self._told |= told
+
+    async def _end(
+        self, process: asyncio.subprocess.Process, pipes: Sequence[asyncio.Future[Any]], watch: Watch
+    ) -> None:
+        """End all of it and wait until it is gone."""
+        if self._launch.keeps and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS):
+                    await process.wait()
+        if process.returncode is None:
+            kill_family(process.pid)
+        await process.wait()
+        await asyncio.wait(pipes, timeout=_LAST_WORDS)
+        if self._inner >= 0:
+            await _gone(self._inner)
+            os.close(self._inner)
+        await watch.end()
+        for pipe in pipes:
+            pipe.cancel()
+        await asyncio.gather(*pipes, return_exceptions=True)
+
+    def _executed(
+        self, process: asyncio.subprocess.Process, pipes: Sequence[asyncio.Future[Any]], stopped: StoppedBy,
+        seconds: float,
+    ) -> Executed:  # fmt: skip
+        out, err = (_result(pipe) for pipe in pipes[1:3])
+        if not stopped and "exit-code" not in self._told:
+            words = err.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it gave no reason"]
+            raise SandboxUnavailableError(f"the {self._tier} sandbox could not be set up: {words[0][:300]}")
+        code = int(self._told.get("exit-code", 128 + signal.SIGKILL))
+        if not stopped and code == 128 + signal.SIGXCPU:
+            stopped = "time"
+        return Executed(
+            argv=tuple(self._job.argv),
+            exit_code=128 + signal.SIGKILL if stopped else code,
+            stdout=out.decode("utf-8", "replace"),
+            stderr=err.decode("utf-8", "replace"),
+            raw=out,
+            truncated=self._truncated,
+            stopped_by=stopped,
+            seconds=seconds,
+            tier=self._tier,
+        )
+
+
+async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
+    pipe = process.stdin
+    assert pipe is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read its input
+        if data:
+            pipe.write(data)
+            await pipe.drain()
+        pipe.close()
+        await pipe.wait_closed()
+
+
+def _result(pipe: asyncio.Future[Any]) -> bytes:
+    return b"" if pipe.cancelled() or pipe.exception() is not None else pipe.result()
+
+
+async def _gone(descriptor: int) -> None:
+    """Kill a process and wait until it has ended; a namespace's first one ends after all others."""
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    ended = asyncio.Event()
+    loop.add_reader(descriptor, ended.set)
+    try:
+        async with asyncio.timeout(_LAST_WORDS):
+            await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+
+
+async def _settled(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Wait for a task to its end, also when we are cancelled meanwhile; gives the cancel for later."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled

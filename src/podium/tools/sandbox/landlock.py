@@ -1,0 +1,90 @@
+"""The second tier, where namespaces cannot be had: Landlock, the filter, limits, and a keeper that ends all.
+
+Weaker than the first: a program has no network and no sockets at all, but it sees that other files are there
+(not what is in them), and cannot change the modes of files.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from collections.abc import Mapping
+
+from podium.tools.sandbox.bare import bare_python
+from podium.tools.sandbox.inside import landlock
+from podium.tools.sandbox.mounts import system_mounts
+from podium.tools.sandbox.rlimits import kernel_limits, limits_of_whole_user
+from podium.tools.sandbox.seccomp import MODES, OWNERS, SIGNALLING, write_filter
+from podium.tools.sandbox.syscalls import Machine, machine
+from podium.tools.sandbox.tier import Job, Launch
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_FACTS = tuple(
+    f"/proc/{name}"
+    for name in ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version", "sys/kernel")
+)
+"""What /proc tells of the machine; of other processes a program learns nothing."""
+
+_TRUNCATE_SINCE, _SIGNALS_SINCE = 3, 6
+
+
+class Landlock:
+    """For kernels from 5.13 on; from 6.12 on it also keeps signals in."""
+
+    name = "landlock"
+
+    def check(self) -> str:
+        """The kernel has it, and a filter can be written for this machine."""
+        if sys.platform != "linux":
+            return "this is not Linux"
+        if machine() is None:
+            return "no filter of system calls is known for this processor"
+        return "" if landlock.version() else "this kernel has no Landlock, or it is switched off"
+
+    def launch(self, job: Job) -> Launch:
+        """The keeper's command line."""
+        known = machine()
+        assert known is not None, "`check` was not asked"
+        return keeper(job, base64.b64encode(_rules(known, job.spare)).decode())
+
+
+def keeper(job: Job, rules: str) -> Launch:
+    """Start a job behind the keeper; without rules it is not shut in."""
+    status, told = os.pipe()
+    places = [mount for mount in job.mounts if mount.source == mount.target]
+    scratch = [f"{job.scratch}/tmp", f"{job.scratch}/shm"]
+    plan = {
+        "told": told,
+        "spare": job.spare,
+        "argv": list(job.argv),
+        "start": job.start,
+        "limits": limits_of_whole_user(job.limits) if job.spare is None else kernel_limits(job.limits),
+        "filter": rules,
+        "readable": [
+            *(mount.source for mount in system_mounts()),
+            *(mount.source for mount in places if not mount.writable),
+            *_FACTS,
+        ],
+        "writable": [*(mount.source for mount in places if mount.writable), *scratch],
+        "devices": _DEVICES,
+    }
+    argv = [*bare_python("confine"), json.dumps(plan)]
+    return Launch(argv=argv, passed=(told,), status=status, env=_environment(job), keeps=True)
+
+
+def _environment(job: Job) -> Mapping[str, str]:
+    """There is no /tmp of one's own without namespaces, so the variables have to say where it is."""
+    return {"HOME": f"{job.scratch}/tmp/home", "TMPDIR": f"{job.scratch}/tmp"}
+
+
+def _rules(known: Machine, spare: int | None) -> bytes:
+    """Sockets are forbidden altogether: Landlock closes neither UDP nor sockets that have a path. Nor does it
+    keep a program from the modes and owners of the user's own files; a spare user has none."""
+    version = landlock.version()
+    denied = ["truncate"] if version < _TRUNCATE_SINCE else []
+    if spare is not None:
+        return write_filter(known, families=(), also_denied=denied)
+    denied += [*OWNERS, *(SIGNALLING if version < _SIGNALS_SINCE else ())]
+    return write_filter(known, families=(), also_denied=denied, ignored=MODES)

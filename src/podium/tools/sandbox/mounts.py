@@ -1,0 +1,109 @@
+"""What a sandboxed program sees of this machine's files: the system, the named folders, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from podium.errors import UsageError
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+"""Programs and libraries, as far as they are there."""
+
+ETC = (
+    "alternatives", "ca-certificates", "crypto-policies", "fonts", "gai.conf", "host.conf", "java*",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
+    "localtime", "magic", "mime.types", "nsswitch.conf", "os-release", "pki/tls/certs",
+    "pki/ca-trust/extracted", "profile", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo",
+    "timezone", "xattr.conf",
+)  # fmt: skip
+"""What programs read of /etc to work at all. Nothing with a password, a key, a token or a person's name."""
+
+_TOO_WIDE = "The sandbox cannot be given {path}: {reason}."
+
+
+class Mount(msgspec.Struct, frozen=True):
+    """One file or folder inside."""
+
+    source: str
+    """Where it is outside, without symbolic links."""
+    target: str
+    """Where it is seen inside."""
+    writable: bool = False
+
+
+def system_mounts() -> list[Mount]:
+    """The read-only system. Links such as /bin → usr/bin come out as folders, which no program minds."""
+    etc = [str(path) for name in ETC for path in Path("/etc").glob(name)]
+    found = [path for path in (*SYSTEM, *etc) if Path(path).exists()]
+    return [Mount(os.path.realpath(path), path) for path in found]
+
+
+def interpreter_folders() -> list[Path]:
+    """The Python that runs Podium, so that tests in Python have one; it holds nothing of the user's."""
+    folders = dict.fromkeys((sys.base_prefix, sys.prefix))
+    return [Path(folder) for folder in folders if folder not in SYSTEM]
+
+
+def folder_mounts(
+    folder: Path, *, writable: bool, readable: Iterable[Path], also_writable: Iterable[Path]
+) -> list[Mount]:
+    """The named folders at their own places, the outer before the inner, so that the inner one decides."""
+    found = [*_mounts(readable, writable=False), *_mounts([folder], writable=writable)]
+    found += _mounts(also_writable, writable=True)
+    unique = {mount.target: mount for mount in found}
+    return sorted(unique.values(), key=lambda mount: mount.target.count("/"))
+
+
+def _mounts(paths: Iterable[Path], *, writable: bool) -> list[Mount]:
+    found: list[Mount] = []
+    for path in paths:
+        target, source = os.path.abspath(path.expanduser()), os.path.realpath(path.expanduser())
+        _refuse_what_is_too_wide(source)
+        places = dict.fromkeys((target, source))
+        found += [Mount(source, place, writable) for place in places]
+    return found
+
+
+def _refuse_what_is_too_wide(path: str) -> None:
+    """A folder above the system's or the user's own would open everything that the sandbox closes."""
+    if not os.path.exists(path):
+        raise UsageError(_TOO_WIDE.format(path=path, reason="it is not there"))
+    closed = ("/etc", "/proc", "/sys", "/dev", "/run", "/var", "/boot", os.path.expanduser("~"))
+    for place in (*SYSTEM, *closed):
+        if Path(os.path.realpath(place)).is_relative_to(path):
+            raise UsageError(
+                _TOO_WIDE.format(path=path, reason=f"it holds {place}"), hint="Name a folder of the project."
+            )
+
+
+def anchored(path: Path) -> Path:
+    """The same place wherever one stands: the programs that start and watch a sandbox stand elsewhere."""
+    return Path(os.path.abspath(path.expanduser()))
+
+
+def place_inside(folder: Path, cwd: str) -> str:
+    """The folder in which the program starts; it cannot lie outside the workspace."""
+    start = os.path.abspath(folder)
+    place = os.path.normpath(os.path.join(start, cwd))
+    if place != start and not place.startswith(start.rstrip("/") + "/"):
+        raise UsageError(f"{cwd!r} is not inside the workspace.", hint="Give a path below it.")
+    return place
+
+
+def search_path(readable: Sequence[Path]) -> str:
+    """PATH inside: what this process has, as far as it can be seen inside, then the system's folders."""
+    seen = [*SYSTEM, *(os.path.abspath(path.expanduser()) for path in readable)]
+    own = [os.path.join(sys.prefix, "bin")]
+    mine = [part for part in os.environ.get("PATH", "").split(":") if part.startswith("/")]
+    usual = ["/usr/local/bin", "/usr/bin", "/bin"]
+    visible = [part for part in (*own, *mine, *usual) if any(_below(part, place) for place in seen)]
+    return ":".join(dict.fromkeys(visible))
+
+
+def _below(path: str, place: str) -> bool:
+    return path == place or path.startswith(place.rstrip("/") + "/")

@@ -1,0 +1,97 @@
+"""Trying a sandbox out: a small program inside reports what it could do, and it must have been nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+from podium.errors import PodiumError
+from podium.tools.sandbox.limits import Limits
+from podium.tools.sandbox.sandbox import Sandbox
+
+_LIMITS = Limits(seconds=20)
+
+_PROGRAM = """
+import json, os, socket, sys
+file, port, unix = sys.argv[1:]
+def tried(what):
+    try:
+        what()
+        return True
+    except OSError:
+        return False
+def connect(family, address):
+    with socket.socket(family) as end:
+        end.settimeout(2)
+        end.connect(address)
+status = dict(line.rstrip().split(":", 1) for line in open("/proc/self/status"))
+open("written", "w").close()
+open(os.path.join(os.environ["TMPDIR"], "written"), "w").close()
+tried(lambda: open(file + ".new", "w").close())  # in a /tmp of its own this works, and harms nobody
+print(json.dumps({
+    "root": os.stat("/proc/1").st_uid == os.getuid() == 0,
+    "capabilities": int(status["CapEff"], 16) != 0,
+    "privileges": status["NoNewPrivs"].strip() != "1",
+    "filter": status["Seccomp"].strip() != "2",
+    "read": tried(lambda: open(file).close()),
+    "tcp": tried(lambda: connect(socket.AF_INET, ("127.0.0.1", int(port)))),
+    "unix": tried(lambda: connect(socket.AF_UNIX, unix)),
+    "environment": "PODIUM_PROBE" in os.environ,
+}))
+"""
+
+_LEAKS = {
+    "root": "programs still run as root",
+    "capabilities": "programs keep capabilities",
+    "privileges": "programs can gain privileges",
+    "filter": "the filter of system calls is not in force",
+    "read": "files of the user can be read",
+    "write": "files of the user can be written",
+    "tcp": "the network can be reached",
+    "unix": "sockets of the user can be reached",
+    "environment": "the environment can be seen",
+}
+
+
+async def find_leak(sandbox: Sandbox) -> str:
+    """Why this sandbox is none, in a few words; empty if it holds."""
+    with _bait() as (folder, arguments):
+        try:
+            done = await sandbox.run(
+                [sys.executable, "-I", "-S", "-c", _PROGRAM, *arguments], folder=folder, limits=_LIMITS
+            )
+        except (PodiumError, OSError) as error:
+            return str(error)
+        if not done.ok:
+            words = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]
+            return f"a trial program failed in it: {words[0][:200]}"
+        if not (folder / "written").exists():
+            return "the workspace cannot be written"
+        told: dict[str, Any] = json.loads(done.stdout)
+        told["write"] = (folder.parent / "file.new").exists()
+    leaks = [text for name, text in _LEAKS.items() if told.get(name, True)]
+    return ", ".join(leaks)
+
+
+@contextlib.contextmanager
+def _bait() -> Generator[tuple[Path, list[str]]]:
+    """A workspace, and beside it things that must not be reached: a file, a port, a socket."""
+    with contextlib.ExitStack() as stack:
+        outside = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="podium-probe-")))
+        os.chmod(outside, 0o755)  # not closed by its mode: the sandbox has to close it
+        (outside / "file").write_text("secret", encoding="ascii")
+        (outside / "workspace").mkdir()
+        port = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        unix = stack.enter_context(socket.socket(socket.AF_UNIX))
+        unix.bind(str(outside / "socket"))
+        os.chmod(outside / "socket", 0o777)
+        unix.listen()
+        number = port.getsockname()[1]
+        yield outside / "workspace", [str(outside / "file"), str(number), str(outside / "socket")]

@@ -1,0 +1,1 @@
+"""Running a project's tests and reading what they say; looking at what a change does to them."""

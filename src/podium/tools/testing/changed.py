@@ -1,0 +1,46 @@
+"""A changed file with its text before and after, for the checks."""
+
+from __future__ import annotations
+
+import difflib
+
+import msgspec
+
+from podium.tools.testing.case import Case
+from podium.tools.testing.cases import cases_of
+
+MAX_INSPECTED = 500_000
+"""Characters of a file that is looked at; larger ones are not written by hand."""
+
+
+class ChangedFile(msgspec.Struct, frozen=True):
+    """`None`: the file was not there before, or is gone."""
+
+    path: str
+    before: str | None
+    after: str | None
+    old_path: str = ""
+
+    def cases_before(self) -> list[Case]:
+        return cases_of(self.old_path or self.path, self.before or "") or []
+
+    def cases_after(self) -> list[Case]:
+        return cases_of(self.path, self.after or "") or []
+
+    def added(self) -> list[tuple[int, str]]:
+        """Lines that are new, with their numbers."""
+        return [(line, text) for line, text in _added(self.before or "", self.after or "")]
+
+    def removed(self) -> list[str]:
+        """Lines that are gone."""
+        return [text for _, text in _added(self.after or "", self.before or "")]
+
+
+def _added(old: str, new: str) -> list[tuple[int, str]]:
+    before, after = old.splitlines(), new.splitlines()
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=len(before) + len(after) > 2_000)
+    found = list[tuple[int, str]]()
+    for kind, _, _, start, end in matcher.get_opcodes():
+        if kind in ("replace", "insert"):
+            found += [(number + 1, after[number]) for number in range(start, end)]
+    return found

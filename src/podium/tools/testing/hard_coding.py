@@ -1,0 +1,158 @@
+"""Suspicion of answers that were written for the tests: a test's expected value in a special case of its own.
+
+A suspicion, not a proof: base cases of real functions look the same. Values such as 0, 1, "" and None are
+common in honest code and do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from podium.tools.testing.case import evidence
+from podium.tools.testing.cases_python import parse_python
+from podium.tools.testing.changed import ChangedFile
+from podium.tools.testing.finding import Finding
+from podium.tools.testing.languages import is_source, language_of
+
+_PLAIN = {"0", "1", "-1", "2", "True", "False", "None", "''", '""', "[]", "{}", "()", "0.0", "1.0", "set()"}
+_LITERAL = r"(-?\d[\d_.]*|\"[^\"\n]{2,}\"|'[^'\n]{2,}'|\[[^\]\n]+\])"
+_TEXT_CASE = re.compile(rf"(?:if|case|when)\b[^\n]*?{_LITERAL}[^\n]*?(?:\n[^\n]*?)?\breturn\s+{_LITERAL}")
+_TEXT_EXPECTED = re.compile(
+    rf"(?:==|===|toBe\(|toEqual\(|toStrictEqual\(|assert_eq!\([^\n]*?,|[eE]qual\([^\n]*?,|!=)\s*{_LITERAL}"
+)
+
+
+def hard_coded(files: Sequence[ChangedFile], tests: Sequence[tuple[str, str]]) -> list[Finding]:
+    """New special cases in code whose input and answer both stand in tests; `tests` are paths and texts."""
+    expected, inputs = set[str](), set[str]()
+    for path, text in tests:
+        some, given = _values(path, text)
+        expected |= some
+        inputs |= given
+    found = list[Finding]()
+    for file in files:
+        if is_source(file.path) and file.after is not None and expected:
+            new = {line for line, _ in file.added()}
+            special = _special_cases(file.path, file.after)
+            found += [
+                _told(file, line, answer)
+                for line, tested, answer in special
+                if answer in expected and (tested is None or tested & inputs) and line in new
+            ]
+    return found
+
+
+def _values(path: str, text: str) -> tuple[set[str], set[str]]:
+    try:
+        return _python_values(text) if language_of(path) == "python" else _text_values(_short_lines(text))
+    except RecursionError:  # nested deeper than anybody writes by hand
+        return set(), set()
+
+
+def _special_cases(path: str, text: str) -> list[tuple[int, set[str] | None, str]]:
+    try:
+        return list(_python_cases(text) if language_of(path) == "python" else _text_cases(_short_lines(text)))
+    except RecursionError:  # nested deeper than anybody writes by hand
+        return []
+
+
+def _short_lines(text: str) -> str:
+    """Without lines that a program wrote; expressions over such a line would take for ever."""
+    return "\n".join(line if len(line) <= 400 else "" for line in text.split("\n"))
+
+
+def _told(file: ChangedFile, line: int, answer: str) -> Finding:
+    told = f"{answer}, which a test expects, is returned for a special case."
+    return Finding("hard_coded", "major", file.path, told, line, evidence(file.after or "", line, 4))
+
+
+def _python_values(text: str) -> tuple[set[str], set[str]]:
+    """Literals that tests expect, and those that they give."""
+    expected, inputs = set[str](), set[str]()
+    tree = parse_python(text)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
+            sides = [node.test.left, *node.test.comparators]
+            expected |= {value for side in sides for value in _literal(side)}
+            inputs |= {value for side in sides for value in _arguments(side)}
+        elif isinstance(node, ast.Call) and _name(node).startswith("assert"):
+            expected |= {value for argument in node.args for value in _literal(argument)}
+            inputs |= {value for argument in node.args for value in _arguments(argument)}
+        elif isinstance(node, ast.Call) and _name(node) == "parametrize" and len(node.args) > 1:
+            for row in ast.walk(node.args[1]):
+                if isinstance(row, ast.Tuple) and len(row.elts) > 1:
+                    expected |= set(_literal(row.elts[-1]))
+                    inputs |= {value for part in row.elts[:-1] for value in _literal(part, plain=True)}
+    return expected, inputs
+
+
+def _python_cases(text: str) -> Iterator[tuple[int, set[str] | None, str]]:
+    """Special cases of a program: the line, the literals it compares with (`None`: any input), the answer."""
+    tree = parse_python(text)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.If):
+            for answer, line in _returned(node.body):
+                yield line, _compared(node.test), answer
+        elif isinstance(node, ast.IfExp):
+            for answer in _literal(node.body):
+                yield node.lineno, _compared(node.test), answer
+        elif isinstance(node, ast.match_case) and isinstance(node.pattern, ast.MatchValue):
+            for answer, line in _returned(node.body):
+                yield line, set(_literal(node.pattern.value, plain=True)), answer
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                for answer in _literal(value) if key is not None else ():
+                    yield value.lineno, set(_literal(key, plain=True)) if key else set(), answer
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.args:
+            body = [part for part in node.body if not isinstance(part, ast.Expr)]
+            if len(body) == 1:  # whatever is asked, the same answer
+                for answer, line in _returned(body):
+                    yield line, None, answer
+
+
+def _returned(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
+    for part in body:
+        if isinstance(part, ast.Return) and part.value is not None:
+            for answer in _literal(part.value):
+                yield answer, part.lineno
+
+
+def _compared(test: ast.expr) -> set[str]:
+    return {
+        value for node in ast.walk(test) if isinstance(node, ast.expr) for value in _literal(node, plain=True)
+    }
+
+
+def _arguments(node: ast.expr) -> Iterator[str]:
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+                yield from _literal(argument, plain=True)
+
+
+def _literal(node: ast.expr, *, plain: bool = False) -> Iterator[str]:
+    """The literal that a node is, as text; common ones only where they are inputs."""
+    try:
+        value = repr(ast.literal_eval(node))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return
+    if plain or value not in _PLAIN:
+        yield value
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _text_values(text: str) -> tuple[set[str], set[str]]:
+    found = {match[1].replace("'", '"') for match in _TEXT_EXPECTED.finditer(text)} - _PLAIN
+    inputs = {match[0].replace("'", '"') for match in re.finditer(_LITERAL, text)}
+    return found, inputs
+
+
+def _text_cases(text: str) -> Iterator[tuple[int, set[str] | None, str]]:
+    for match in _TEXT_CASE.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        yield line, {match[1].replace("'", '"')}, match[2].replace("'", '"')

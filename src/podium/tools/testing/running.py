@@ -1,0 +1,202 @@
+"""Running the tests of a workspace in the sandbox. Their real exit code decides, and their own results."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from podium.errors import ResultRefusedError
+from podium.tools.sandbox.limits import Executed
+from podium.tools.sandbox.results import read_result
+from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.testing.command import Project, TestCommand
+from podium.tools.testing.detecting import find_command
+from podium.tools.testing.golang import read_go
+from podium.tools.testing.junit import ResultsError, read_junit
+from podium.tools.testing.node import RESULTS as NODE_RESULTS
+from podium.tools.testing.node import read_node, read_node_test
+from podium.tools.testing.python import COVERAGE
+from podium.tools.testing.python import RESULTS as PYTEST_RESULTS
+from podium.tools.testing.report import Counts, TestReport
+from podium.tools.testing.rust import read_cargo
+from podium.tools.testing.trimming import MAX_FAILURES, MAX_NAMES, MAX_OUTPUT, ends_of, plain
+from podium.tools.workspace.restoring import remove_folder
+from podium.tools.workspace.tree import WorkTree
+from podium.tools.workspace.workspace import Workspace
+
+MAX_RESULTS = 50_000_000
+NO_TESTS = "There are no tests: nothing that pytest, npm, go, cargo or make would run was found."
+COUNTING = ("pytest", "jest", "vitest", "go", "cargo")
+"""Frameworks whose results say how many tests ran; without them a run proves nothing."""
+
+
+class _Totals(msgspec.Struct):
+    percent_covered: float
+
+
+class _Coverage(msgspec.Struct):
+    totals: _Totals
+
+
+class _Line(msgspec.Struct, rename="pascal"):
+    output: str = ""
+
+
+async def run_tests(
+    workspace: Workspace, sandbox: Sandbox, *, command: str = "", seconds: float | None = None
+) -> TestReport:
+    """Run the user's command, or what is found. Afterwards the workspace is as it was before."""
+    remove_folder(workspace.home / "results")
+    await workspace.reset()
+    project = project_of(workspace)
+    found = await find_command(project, sandbox, command)
+    if found is None:
+        return TestReport(command="", framework="", exit_code=None, ok=False, reason=NO_TESTS)
+    if shutil.which(found.argv[0]) is None:
+        told = f"{found.argv[0]} is not installed: {found.why}, so it is needed."
+        return TestReport(
+            command=found.told_as, framework=found.framework, exit_code=None, ok=False, reason=told
+        )
+    try:
+        done = await _run(found, project, sandbox, seconds)
+        return report_of(found, done, project)
+    finally:
+        await workspace.reset()
+
+
+def project_of(workspace: Workspace, results: Path | None = None) -> Project:
+    """The part of the workspace that the user named, and a folder for results beside it."""
+    origin, results = workspace.made.origin, results or workspace.home / "results"
+    results.mkdir(mode=0o700, exist_ok=True)
+    return Project(workspace.folder, frozenset(workspace.files), workspace.origin, results, origin.below)
+
+
+async def _run(command: TestCommand, project: Project, sandbox: Sandbox, seconds: float | None) -> Executed:
+    tree = WorkTree(project.tree)
+    for name, target in command.links.items():
+        path = f"{project.below}/{name}" if project.below else name
+        if tree.look(path).kind == "missing":
+            tree.link(path, target)
+    limits = sandbox.limits
+    if seconds is not None:
+        limits = msgspec.structs.replace(limits, seconds=min(seconds, limits.seconds))
+    argv = list(command.argv)
+    if command.framework == "pytest":  # where a test hangs is told before all is stopped
+        argv += ["-o", f"faulthandler_timeout={limits.seconds / 2:.1f}"]
+    return await sandbox.run(
+        argv,
+        folder=project.tree,
+        cwd=project.below or ".",
+        readable=[Path(folder) for folder in command.readable],
+        also_writable=[project.results],
+        env=command.env,
+        limits=limits,
+    )
+
+
+def report_of(command: TestCommand, done: Executed, project: Project) -> TestReport:
+    """What the run came to."""
+    trouble = ""
+    try:
+        counts = _read(command, done, project)
+    except (ResultsError, ResultRefusedError) as error:
+        counts, trouble = None, str(error)
+    told = counts or Counts()
+    reason = _reason(command, done, counts, trouble)
+    return TestReport(
+        command=command.told_as,
+        framework=command.framework,
+        exit_code=done.exit_code,
+        ok=not reason,
+        reason=reason,
+        passed=told.passed,
+        failed=told.failed,
+        errors=told.errors,
+        skipped=told.skipped,
+        total=told.total,
+        counted=counts is not None,
+        failures=told.failures[:MAX_FAILURES],
+        tests=sorted(told.tests)[:MAX_NAMES],
+        seconds=round(done.seconds, 3),
+        timed_out=done.stopped_by == "time",
+        coverage=_coverage(project.results),
+        output=_output(command, done, project.tree),
+        tier=done.tier,
+    )
+
+
+def _read(command: TestCommand, done: Executed, project: Project) -> Counts | None:
+    """The framework's own results; `None` if it left none."""
+    tree, results = project.tree, project.results
+    if (data := _result(results, PYTEST_RESULTS)) is not None:
+        return read_junit(data, tree)
+    if (data := _result(results, NODE_RESULTS)) is not None:
+        return read_node(data, tree)
+    if command.framework in ("go", "command", "make") and (counts := read_go(done.stdout, tree)):
+        return counts
+    if command.framework in ("cargo", "command", "make"):
+        return read_cargo(done.stdout, done.stderr, tree)
+    return read_node_test(plain(done.stdout)) if command.framework == "npm" else None
+
+
+def _reason(command: TestCommand, done: Executed, counts: Counts | None, trouble: str) -> str:
+    """Why the run is not a success; empty if it is one."""
+    if done.stopped_by == "time":
+        return f"The tests were stopped after {done.seconds:.0f} s: one of them hangs, or they take too long."
+    if done.stopped_by:
+        return f"The tests were stopped: they passed the limit of {done.stopped_by}."
+    if trouble:
+        return trouble
+    if counts and counts.failed + counts.errors:
+        return f"{counts.failed} failed and {counts.errors} broke of {counts.total} tests."
+    if done.exit_code:
+        if command.framework == "pytest" and done.exit_code == 5:
+            return "No test was found."
+        if command.framework == "pytest" and "No module named pytest" in done.stderr:
+            return f"pytest is not installed for {command.argv[0]}: a .venv of the project with it is used."
+        return f"The tests ended with exit code {done.exit_code}."
+    if counts is None and command.framework in COUNTING:
+        return f"{command.framework} ended well but left no results, so that nothing is known to have passed."
+    if counts is not None and not counts.passed:
+        return "Every test was skipped." if counts.skipped else "No test was run."
+    return ""
+
+
+def _coverage(results: Path) -> float | None:
+    try:
+        data = _result(results, COVERAGE)
+        return round(msgspec.json.decode(data, type=_Coverage).totals.percent_covered, 2) if data else None
+    except (
+        msgspec.MsgspecError,
+        ResultRefusedError,
+    ):  # written by test code: no figure is better than a wrong one
+        return None
+
+
+def _result(results: Path, name: str) -> bytes | None:
+    try:
+        return read_result(results, name, max_bytes=MAX_RESULTS)
+    except FileNotFoundError:
+        return None
+
+
+def _output(command: TestCommand, done: Executed, tree: Path) -> str:
+    """What was printed; of Go's events, the text in them."""
+    out = plain(done.stdout, tree)
+    if command.framework == "go":
+        out = _go_text(out)
+    err = plain(done.stderr, tree)
+    both = "\n".join(part.strip("\n") for part in (out, err) if part.strip())
+    return ends_of(both, MAX_OUTPUT)
+
+
+def _go_text(output: str) -> str:
+    parts = list[str]()
+    for line in output.splitlines():
+        try:
+            parts.append(msgspec.json.decode(line, type=_Line).output)
+        except msgspec.MsgspecError:  # not an event: printed as it is
+            parts.append(line + "\n")
+    return "".join(parts)

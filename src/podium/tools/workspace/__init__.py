@@ -1,0 +1,1 @@
+"""Where a run changes files: a repository and a work tree of its own, far from the user's checkout."""

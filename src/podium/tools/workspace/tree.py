@@ -1,0 +1,236 @@
+"""The files of a work tree, reached name by name.
+
+Test code has written here and may have planted anything: links that lead out, pipes that block, folders
+without rights. Every path is walked with `openat` and `O_NOFOLLOW`: nothing here reads or writes outside.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from podium.errors import WorkspaceError
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block the open
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Kind = Literal["file", "link", "folder", "special", "missing"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing in the tree."""
+
+    path: str
+    kind: Kind
+    size: int
+    executable: bool
+    mark: tuple[int, ...]
+    """Changes with every write to the file, so that an unchanged one need not be read again."""
+
+
+class WorkTree:
+    """The folder; the path to it is ours, what lies in it is not trusted."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def look(self, path: str) -> Entry:
+        """What lies at this path; a link on the way to it is told as a link."""
+        *folders, name = path.split("/")
+        try:
+            with self._inside(folders) as handle:
+                return _entry(path, os.stat(name, dir_fd=handle, follow_symlinks=False))
+        except FileNotFoundError:
+            return Entry(path, "missing", 0, executable=False, mark=())
+        except OSError as error:  # ELOOP or ENOTDIR: a link or a file stands where a folder should be
+            if self._has_link(folders):
+                return Entry(path, "link", 0, executable=False, mark=())
+            if isinstance(error, NotADirectoryError):
+                return Entry(path, "missing", 0, executable=False, mark=())
+            raise
+
+    def read(self, path: str, limit: int) -> bytes:
+        """A regular file, whole; more than `limit` bytes, or anything else than a file, is refused."""
+        *folders, name = path.split("/")
+        with self._inside(folders) as handle:
+            file = os.open(name, _READ, dir_fd=handle)
+            try:
+                if not stat.S_ISREG(os.fstat(file).st_mode):
+                    raise WorkspaceError(f"{shown(path)} is not a regular file.")
+                with os.fdopen(file, "rb", closefd=False) as opened:
+                    data = opened.read(limit + 1)
+            finally:
+                os.close(file)
+        if len(data) > limit:
+            raise WorkspaceError(f"{shown(path)} is larger than {limit:,} bytes.")
+        return data
+
+    def write(self, path: str, data: bytes, *, executable: bool = False, sync: bool = False) -> None:
+        """The whole file, in place of the file or link that is there; a link is replaced, not followed."""
+        *folders, name = path.split("/")
+        beside = f".podium-{secrets.token_hex(8)}"
+        with self._inside(folders, make=True) as handle:
+            file = os.open(beside, _NEW, 0o755 if executable else 0o644, dir_fd=handle)
+            try:
+                _give(file, handle)
+                with os.fdopen(file, "wb", closefd=False) as opened:
+                    opened.write(data)
+                    opened.flush()
+                    if sync:
+                        os.fsync(file)
+            finally:
+                os.close(file)
+            try:
+                os.rename(beside, name, src_dir_fd=handle, dst_dir_fd=handle)
+            except OSError:
+                os.unlink(beside, dir_fd=handle)
+                raise
+
+    def link(self, path: str, target: str) -> None:
+        """A symbolic link, as the repository has it; nothing here ever follows it."""
+        *folders, name = path.split("/")
+        with self._inside(folders, make=True) as handle:
+            os.symlink(target, name, dir_fd=handle)
+            if os.geteuid() == 0:
+                owner = os.fstat(handle)
+                os.chown(name, owner.st_uid, owner.st_gid, dir_fd=handle, follow_symlinks=False)
+
+    def target(self, path: str) -> str:
+        """Where a link points."""
+        *folders, name = path.split("/")
+        with self._inside(folders) as handle:
+            return os.readlink(name, dir_fd=handle)
+
+    def remove(self, path: str) -> None:
+        """A file, a link, or a folder with everything in it; and folders above that are empty then."""
+        *folders, name = path.split("/")
+        with self._inside(folders) as handle:
+            _remove(name, handle)
+        while folders:
+            *above, last = folders
+            with self._inside(above) as handle:
+                try:
+                    os.rmdir(last, dir_fd=handle)
+                except OSError:  # something else lies in it: it stays
+                    return
+            folders = above
+
+    def make_folder(self, path: str) -> None:
+        """An empty folder, where the repository has a submodule."""
+        with self._inside(path.split("/"), make=True):
+            pass
+
+    def walk(self) -> Iterator[Entry]:
+        """Everything below the root, folders before what lies in them."""
+        with self._inside([]) as handle:
+            yield from _below(handle, "")
+
+    def bytes_used(self) -> int:
+        """What all files take, for the cap of the workspace."""
+        return sum(entry.size for entry in self.walk() if entry.kind == "file")
+
+    def _has_link(self, folders: list[str]) -> bool:
+        for count in range(1, len(folders) + 1):
+            with self._inside(folders[: count - 1]) as handle:
+                found = os.stat(folders[count - 1], dir_fd=handle, follow_symlinks=False)
+                if stat.S_ISLNK(found.st_mode):
+                    return True
+                if not stat.S_ISDIR(found.st_mode):
+                    return False
+        return False
+
+    @contextmanager
+    def _inside(self, folders: list[str], *, make: bool = False) -> Generator[int]:
+        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for name in folders:
+                deeper = _enter(name, handle, make=make)
+                os.close(handle)
+                handle = deeper
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def shown(path: str) -> str:
+    """A path for a person's eyes: names that are no text are made text."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _enter(name: str, handle: int, *, make: bool) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=handle)
+    except FileNotFoundError:
+        if not make:
+            raise
+    except PermissionError:  # taken away by test code; the folder is ours all the same
+        _open_up(name, handle)
+        return os.open(name, _FOLDER, dir_fd=handle)
+    os.mkdir(name, 0o755, dir_fd=handle)
+    made = os.open(name, _FOLDER, dir_fd=handle)
+    _give(made, handle)
+    return made
+
+
+def _give(file: int, folder: int) -> None:
+    """As root, what is made belongs to whom the folder belongs to: the sandbox runs as somebody else."""
+    if os.geteuid() == 0:
+        owner = os.fstat(folder)
+        os.fchown(file, owner.st_uid, owner.st_gid)
+
+
+def _open_up(name: str, handle: int) -> None:
+    if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+        os.chmod(name, 0o700, dir_fd=handle)
+
+
+def _entry(path: str, found: os.stat_result) -> Entry:
+    mode = found.st_mode
+    kind: Kind = "special"
+    if stat.S_ISREG(mode):
+        kind = "file"
+    elif stat.S_ISLNK(mode):
+        kind = "link"
+    elif stat.S_ISDIR(mode):
+        kind = "folder"
+    mark = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, mode)
+    return Entry(path, kind, found.st_size, executable=bool(mode & 0o100), mark=mark)
+
+
+def _below(handle: int, prefix: str) -> Iterator[Entry]:
+    with os.scandir(handle) as scan:
+        names = sorted(entry.name for entry in scan)
+    for name in names:
+        path = prefix + name
+        entry = _entry(path, os.stat(name, dir_fd=handle, follow_symlinks=False))
+        yield entry
+        if entry.kind == "folder":
+            deeper = _enter(name, handle, make=False)
+            try:
+                yield from _below(deeper, path + "/")
+            finally:
+                os.close(deeper)
+
+
+def _remove(name: str, handle: int) -> None:
+    if not stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=handle)
+        return
+    _open_up(name, handle)
+    inside = os.open(name, _FOLDER, dir_fd=handle)
+    try:
+        with os.scandir(inside) as scan:
+            names = [entry.name for entry in scan]
+        for below in names:
+            _remove(below, inside)
+    finally:
+        os.close(inside)
+    os.rmdir(name, dir_fd=handle)

@@ -1,0 +1,249 @@
+"""Reading a brief: from flags, a file, or a program. Everything that is wrong with it is told at once."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import msgspec
+import yaml
+
+from podium.errors import UsageError
+from podium.settings import nearest, parse_duration
+from podium.workflows.research.contracts import Brief, ContentType, Depth, SourceKind, Style
+from podium.workflows.research.policy import CHEAPEST, CHEAPEST_COST, CHEAPEST_TIME
+
+MAX_BYTES = 100_000
+ONLINE = ("web", "academic", "news", "social")
+"""Kinds of sources that need the network."""
+FIELDS = tuple(Brief.model_fields)
+PLACES = ("corpus", "online")
+"""What a brief may say besides: where its sources are."""
+
+Problems = list[str]
+Reader = Callable[[Any], Any]
+"""Takes what was given; raises `ValueError` with what is wrong with it."""
+
+
+class BriefError(UsageError):
+    """A brief cannot be used; `problems` says everything that is wrong."""
+
+    def __init__(self, problems: Problems) -> None:
+        told = "; ".join(problems)
+        many = f"{len(problems)} problems" if len(problems) > 1 else "a problem"
+        super().__init__(
+            f"The brief has {many}: {told}.",
+            hint="Nothing was started. `podium run research --help` lists the limits.",
+        )
+        self.problems = problems
+
+
+def read_brief(request: Any, options: Mapping[str, Any]) -> tuple[Brief, dict[str, Any]]:
+    """The brief, and where its sources are. Flags count before the file, the file before the defaults."""
+    problems: Problems = []
+    given = {**_from_request(request), **_from_file(options, problems)}
+    given |= {name: value for name, value in options.items() if name != "brief" and value not in (None, "")}
+    if isinstance(request, str) and request.strip():
+        given["topic"] = request
+    for name in given:
+        if name not in (*FIELDS, *PLACES):
+            meant = nearest(str(name), list(FIELDS))
+            problems.append(f"there is no {name}" + (f" (did you mean {meant}?)" if meant else ""))
+    places = _places(given, problems)
+    checked = {name: _checked(name, given[name], problems) for name in FIELDS if name in given}
+    checked = {name: value for name, value in checked.items() if value is not None}
+    checked["sources"] = _enabled(places)
+    if "topic" not in given:
+        problems.append("it has no topic")
+    _find_contradictions(checked, problems)
+    if problems:
+        raise BriefError(problems)
+    return Brief.model_validate(checked), places
+
+
+def recorded_brief(topic: str, options: Mapping[str, Any]) -> Brief:
+    """The brief out of a run's own options. It was checked before the run started; a folder that is gone
+    since does not matter to a run that is only looked at again."""
+    fields = {name: options[name] for name in FIELDS if name in options}
+    return Brief.model_validate({**fields, "topic": topic, "sources": _enabled(options)})
+
+
+def _from_request(request: Any) -> dict[str, Any]:
+    """A program may give the whole brief in the place of a topic."""
+    if isinstance(request, Brief):
+        return request.model_dump(exclude_unset=True)
+    if isinstance(request, Mapping):
+        return {str(name): value for name, value in cast("Mapping[Any, Any]", request).items()}
+    if request is not None and not isinstance(request, str):
+        raise BriefError([f"the topic must be text, not {type(request).__name__}"])
+    return {}
+
+
+# ── files ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _from_file(options: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    name = options.get("brief")
+    if not name:
+        return {}
+    path = Path(str(name)).expanduser()
+    try:
+        text = path.read_bytes()[: MAX_BYTES + 1]
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"it is larger than {MAX_BYTES // 1000} kB")
+        data = _parsed(path.suffix.lower(), text.decode("utf-8"))
+    except OSError as error:
+        problems.append(f"{name} cannot be read ({error.strerror})")
+        return {}
+    except (ValueError, RecursionError, yaml.YAMLError, msgspec.DecodeError) as error:
+        problems.append(f"{name} cannot be read ({' '.join(str(error).split())[:200]})")
+        return {}
+    if not isinstance(data, dict):
+        problems.append(f"{name} must hold names and values")
+        return {}
+    found = {str(key).replace("-", "_"): value for key, value in cast("dict[Any, Any]", data).items()}
+    corpus = found.get("corpus")
+    if isinstance(corpus, str) and corpus:  # a path in a file is meant from where the file lies
+        found["corpus"] = str(path.absolute().parent / Path(corpus).expanduser())
+    return found
+
+
+def _parsed(suffix: str, text: str) -> Any:
+    if suffix == ".toml":
+        return tomllib.loads(text)
+    if suffix == ".json":
+        return msgspec.json.decode(text)
+    if suffix in (".yaml", ".yml"):
+        tokens = cast("Iterable[object]", yaml.scan(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
+        if any(isinstance(token, yaml.AliasToken) for token in tokens):
+            raise ValueError("aliases are not allowed")
+        return yaml.safe_load(text)
+    raise ValueError("its name must end in .toml, .yaml or .json")
+
+
+# ── single values ────────────────────────────────────────────────────────────────────────────────
+
+
+def _checked(name: str, value: Any, problems: Problems) -> Any:
+    reader = _READERS.get(name)
+    if reader is None:
+        return None
+    try:
+        return reader(value)
+    except ValueError as error:
+        problems.append(f"{name} {error}")
+        return None
+
+
+def _text(most: int, unit: str = "characters") -> Reader:
+    def read(value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"must be text, not {value!r}")
+        text = value.strip()
+        if not 1 <= len(text) <= most:
+            raise ValueError(f"must have 1 to {most} {unit}, not {len(text)}")
+        return text
+
+    return read
+
+
+def _number(least: float, most: float, unit: str, *, whole: bool = False) -> Reader:
+    def read(value: Any) -> float:
+        try:
+            number = float(value) if not isinstance(value, bool) else math.nan
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number) or (whole and number != int(number)):
+            raise ValueError(f"must be a {'whole ' if whole else ''}number, not {value!r}")
+        if not least <= number <= most:
+            raise ValueError(f"must be {least:,g} to {most:,g}{unit}, not {number:,g}")
+        return int(number) if whole else number
+
+    return read
+
+
+def _seconds(value: Any) -> float:
+    try:
+        seconds = parse_duration(value) if isinstance(value, (str, int, float)) else math.nan
+    except ValueError:
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise ValueError(f"must be a time such as 90s or 15m, not {value!r}")
+    return float(_number(60, 7200, " seconds")(seconds))
+
+
+def _one_of(kinds: Any) -> Reader:
+    names: tuple[str, ...] = get_args(kinds)
+
+    def read(value: Any) -> str:
+        told = str(value).strip().lower().replace("-", "_").replace(" ", "_")
+        if told not in names:
+            raise ValueError(f"must be {', '.join(names[:-1])} or {names[-1]}, not {value!r}")
+        return told
+
+    return read
+
+
+def _kinds(value: Any) -> list[str]:
+    listed = cast("list[Any]", value) if isinstance(value, (list, tuple)) else str(value).split(",")
+    read = _one_of(SourceKind)
+    return list(dict.fromkeys(read(one) for one in listed if str(one).strip()))
+
+
+_READERS: dict[str, Reader] = {
+    "topic": _text(500),
+    "content_type": _one_of(ContentType),
+    "length": _number(500, 10_000, " words", whole=True),
+    "tone": _text(60),
+    "depth": _one_of(Depth),
+    "min_sources": _number(1, 100, "", whole=True),
+    "preferred_sources": _kinds,
+    "min_quality": _number(0, 1, ""),
+    "max_usd": _number(0.5, 50, " US dollars"),
+    "time_limit": _seconds,
+    "citation_style": _one_of(Style),
+}
+"""How each field is read; `sources` follows from where they are."""
+
+# ── what belongs together ────────────────────────────────────────────────────────────────────────
+
+
+def _places(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    corpus, online = given.get("corpus") or "", given.get("online")
+    if not isinstance(corpus, str | Path):
+        problems.append(f"corpus must be a folder, not {corpus!r}")
+        corpus = ""
+    if corpus:
+        folder = Path(corpus).expanduser().absolute()
+        if not folder.is_dir():
+            problems.append(f"corpus: there is no folder {corpus}")
+        corpus = str(folder)
+    if online is not None and not isinstance(online, bool):
+        problems.append(f"online must be true or false, not {online!r}")
+        online = None
+    return {"corpus": corpus, "online": bool(online) if online is not None else not corpus}
+
+
+def _enabled(places: Mapping[str, Any]) -> list[str]:
+    return [*(["corpus"] if places["corpus"] else []), *(ONLINE if places["online"] else [])]
+
+
+def _find_contradictions(checked: Mapping[str, Any], problems: Problems) -> None:
+    """What is right by itself and cannot be had together."""
+    plan = " and ".join((", ".join(CHEAPEST[:-1]), CHEAPEST[-1]))
+    usd, seconds = checked.get("max_usd"), checked.get("time_limit")
+    if usd is not None and usd < CHEAPEST_COST:
+        problems.append(f"max_usd {usd:g} is below the cheapest plan: {plan} take ${CHEAPEST_COST:.2f}")
+    if seconds is not None and seconds < CHEAPEST_TIME:
+        problems.append(
+            f"time_limit {seconds:g} s is below the shortest plan: {plan} take {CHEAPEST_TIME:g} s"
+        )
+    for kind in checked.get("preferred_sources", ()):
+        if kind not in checked["sources"]:
+            how = "give --corpus" if kind == "corpus" else "give --online"
+            problems.append(f"{kind} sources are preferred, but not enabled ({how})")
+    if not checked["sources"]:
+        problems.append("no source is enabled: give --corpus, or leave out --no-online")

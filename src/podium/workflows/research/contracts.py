@@ -1,0 +1,326 @@
+"""What passes between the roles: the brief, sources and claims, plans, the answers of models, the result.
+
+Field names that the result shows are those of its JSON form.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Unit = Annotated[float, Field(ge=0, le=1)]
+Phrase = Annotated[str, Field(min_length=1, max_length=600)]
+SourceKind = Literal["web", "academic", "news", "social", "corpus"]
+ContentType = Literal["article", "blog_post", "research_report"]
+Depth = Literal["light", "standard", "deep"]
+Style = Literal["apa", "mla", "chicago", "numeric"]
+
+
+class Shape(BaseModel):
+    """Data that is handed on and never changed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    def shown(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", by_alias=True)
+
+
+# ── what is wanted ───────────────────────────────────────────────────────────────────────────────
+
+
+class Brief(Shape):
+    """What a run is asked for. Its limits are checked in `brief.py`, all at once."""
+
+    topic: str
+    content_type: ContentType = "article"
+    length: int = 1500
+    """Words."""
+    tone: str = "neutral"
+    depth: Depth = "standard"
+    min_sources: int = 10
+    preferred_sources: list[SourceKind] = []
+    min_quality: float = 0.8
+    max_usd: float = 5.0
+    time_limit: float = 1200.0
+    """Seconds."""
+    citation_style: Style = "numeric"
+    sources: list[SourceKind] = []
+    """The kinds that may be used."""
+
+
+# ── sources and claims ───────────────────────────────────────────────────────────────────────────
+
+
+class Source(Shape):
+    """Something that was really retrieved. Its text is kept as an artifact."""
+
+    id: str
+    """`s1`, `s2`, …: how the article cites it."""
+    title: str
+    url: str
+    """`corpus:RELATIVE/PATH` for a document of the corpus."""
+    kind: SourceKind
+    authors: list[str] = []
+    published: str = ""
+    """An ISO date, or as much of one as is known."""
+    retrieved_at: str = ""
+    sha256: str = ""
+    """Of the kept text."""
+    artifact_id: str = ""
+    snippet: str = ""
+    provider: str = ""
+    relevance: Unit = 0.0
+    full_text: bool = True
+    """Whether the whole text was read, or only the snippet of a search."""
+
+
+Verdict = Literal["verified", "unverified", "contradicted"]
+
+
+class Claim(Shape):
+    """A sentence of the article that can be right or wrong, and the passage that it is tied to."""
+
+    id: str
+    """`c1`, `c2`, …"""
+    text: str
+    source_ids: list[str] = []
+    """What it cites."""
+    verdict: Verdict = "unverified"
+    quote: str = ""
+    """As it stands in the source, not as a model repeated it."""
+    quote_source: str = ""
+    """The source that holds the quote."""
+    start: int = -1
+    end: int = -1
+    """Where the quote stands in the source's kept text; -1: nowhere."""
+    reason: str = ""
+
+
+class Passage(Shape):
+    """Some words of a source."""
+
+    source_id: str
+    quote: str
+    start: int = -1
+    end: int = -1
+
+
+class Contradiction(Shape):
+    """Two sources say what cannot both be true."""
+
+    about: str
+    passages: list[Passage]
+
+
+# ── plans ────────────────────────────────────────────────────────────────────────────────────────
+
+Mode = Literal["parallel", "sequential"]
+
+
+class PlanStep(Shape):
+    """Workers that are run together, or one after the other."""
+
+    name: str
+    """`Research`, `Analysis`, `Writing`, `Quality`."""
+    category: str
+    workers: list[str]
+    mode: Mode
+    estimated_time: float
+    """Seconds."""
+    estimated_cost: float
+
+
+class Plan(Shape):
+    """Who works, in which order, and what that is expected to take."""
+
+    plan_id: str
+    """`plan_001`, `plan_002`, …"""
+    complexity: float
+    level: Literal["simple", "medium", "complex"]
+    steps: list[PlanStep]
+    estimated_time: float
+    """Seconds."""
+    estimated_cost: float
+    reasons: dict[str, str] = {}
+    """Why each worker is in it."""
+    cheaper: list[str] = []
+    """Workers that use the fast profile."""
+    notes: list[str] = []
+    """What had to be left out to keep to the brief's limits."""
+
+    @property
+    def workers(self) -> list[str]:
+        return [worker for step in self.steps for worker in step.workers]
+
+
+# ── answers of models ────────────────────────────────────────────────────────────────────────────
+
+
+class Assessment(Shape):
+    """`assess`: how difficult a topic is, and what an article about it must cover."""
+
+    complexity: Unit
+    reason: str = ""
+    aspects: Annotated[list[Phrase], Field(min_length=1, max_length=8)]
+    queries: Annotated[list[Phrase], Field(min_length=1, max_length=6)]
+
+
+class Point(Shape):
+    """Something that sources say."""
+
+    text: str
+    source_ids: list[str]
+
+
+class Section(Shape):
+    """A part of the article that is to be written."""
+
+    heading: str
+    points: list[str]
+    source_ids: list[str] = []
+
+
+class Synthesis(Shape):
+    """`synthesize`: what the sources say together, and an outline."""
+
+    points: Annotated[list[Point], Field(min_length=1)]
+    outline: Annotated[list[Section], Field(min_length=1)]
+    disagreements: list[str] = []
+
+
+class SourceSummary(Shape):
+    source_id: str
+    summary: str
+
+
+class Summaries(Shape):
+    """`summarize`: each source in a few sentences."""
+
+    summaries: Annotated[list[SourceSummary], Field(min_length=1)]
+
+
+class Insights(Shape):
+    """`extract_insights`: what is worth knowing, and who says so."""
+
+    insights: Annotated[list[Point], Field(min_length=1)]
+
+
+class Check(Shape):
+    """What the fact checker says of one claim."""
+
+    claim_id: str
+    verdict: Verdict
+    source_id: str = ""
+    quote: str = ""
+    reason: str = ""
+
+
+class FoundPassage(Shape):
+    source_id: str
+    quote: str
+
+
+class FoundContradiction(Shape):
+    about: str
+    first: FoundPassage
+    second: FoundPassage
+
+
+class FactCheck(Shape):
+    """`fact_check`: a verdict for every claim, and where sources contradict each other."""
+
+    checks: list[Check]
+    contradictions: list[FoundContradiction] = []
+
+
+class Edit(Shape):
+    """`edit`: the whole article, mended, and how good its language was."""
+
+    article: Annotated[str, Field(min_length=1)]
+    grammar: Unit
+    changes: list[str] = []
+
+
+class Judgement(Shape):
+    """`judge`: what no program can measure."""
+
+    coverage: Unit
+    tone: Unit
+    missing: list[str] = []
+    """Aspects that the article leaves out."""
+    issues: list[str] = []
+
+
+# ── the result ───────────────────────────────────────────────────────────────────────────────────
+
+
+class Article(Shape):
+    title: str
+    content: str
+    """Markdown with its citations rendered and a list of references."""
+    html: str
+    """The same, complete and safe to show."""
+    word_count: int
+    reading_time: int
+    """Minutes."""
+    cited: list[str] = []
+    """Ids of the sources that it cites."""
+
+
+class QualityScore(Shape):
+    """Unrounded. A component on which nobody worked is `None` and its weight is spread over the others."""
+
+    overall: float
+    article_quality: float | None = None
+    source_quality: float | None = None
+    factual_quality: float | None = None
+    writing_quality: float | None = None
+    parts: dict[str, dict[str, float]] = {}
+    threshold: float = 0.0
+
+
+class Metrics(Shape):
+    duration: float
+    """Seconds that the run was driven."""
+    cost: float
+    tokens: int
+    iteration_count: int
+    improvement: str = ""
+    tasks: dict[str, int] = {}
+    """How many were completed, kept, skipped and failed."""
+    retries: int = 0
+    verified_claims: int = 0
+    claims: int = 0
+
+
+class PhaseEntry(Shape):
+    """One transition, as in the log."""
+
+    from_: str = Field(serialization_alias="from")
+    to: str
+    timestamp: str
+
+
+class PlanEntry(Shape):
+    """A plan and what came of it."""
+
+    plan: Plan
+    quality: float | None
+    feedback: list[str] = []
+
+
+class FinalOutput(Shape):
+    request_id: str
+    execution_id: str
+    article: Article | None
+    quality: QualityScore | None
+    sources: list[Source]
+    claims: list[Claim] = []
+    contradictions: list[Contradiction] = []
+    metrics: Metrics
+    status: Literal["completed", "partial"]
+    system_notes: list[str] = []
+    phase_history: list[PhaseEntry] = []
+    plan_history: list[PlanEntry] = []
+    warnings: list[str] = []

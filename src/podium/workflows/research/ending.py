@@ -1,0 +1,155 @@
+"""How a run of research ends: finished, out of budget, turned down by a person, or failed."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from podium.engine.codec import fingerprint
+from podium.engine.workflow import Outcome, Partial
+from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError
+from podium.workflows.research.contracts import FinalOutput, PlanEntry
+from podium.workflows.research.machine import Phase
+from podium.workflows.research.merger import keep_files, merge
+from podium.workflows.research.orchestrator import WorkerExecutionError
+from podium.workflows.research.policy import MAX_ITERATIONS, WORKERS, Decision
+from podium.workflows.research.study import Study
+from podium.workflows.research.supervisor import evaluate
+from podium.workflows.research.workers.writing import write_article
+
+BELOW, OUT, REJECTED = "quality below target", "out of budget", "plan rejected"
+RETRY = "`podium resume` tries again what failed."
+WAY = (Phase.PLANNING, Phase.STRATEGY, Phase.EXECUTING, Phase.EVALUATING, Phase.MERGING)
+"""From anywhere to the result."""
+
+
+async def finish(study: Study, decision: Decision) -> Outcome | Partial:
+    """The regular end: good enough, or as good as three iterations could make it."""
+    await study.enter(Phase.MERGING)
+    notes: list[str] = []
+    if decision == "force_complete":
+        _warn_below(study)
+        notes.append("A lower --min-quality or a larger budget would let it be completed.")
+    output = await merge(study, "partial" if decision == "force_complete" else "completed", notes)
+    await keep_files(study, output)
+    details = output.article.content if output.article else ""
+    accepted = await study.run.approved("result", "Is this the result?", details=details)
+    await study.enter(Phase.COMPLETED)
+    shown, quality = _shown(study, output)
+    if not accepted:
+        return Partial(output=shown, reason="result rejected", quality=quality)
+    if decision == "force_complete":
+        return Partial(output=shown, reason=BELOW, quality=quality, missing=list(study.feedback))
+    return Outcome(output=shown, quality=quality)
+
+
+async def close(study: Study) -> Partial:
+    """Out of budget: the best article that there is, or one from what was found, paid by the reserve."""
+    study.closing = fingerprint(study.run.budget.to_dict())[:8]
+    async with study.run.closing():
+        if not study.versions and study.sources and "article_writer" not in study.made:
+            await _write_last(study)
+        if study.plan is not None and all(one.plan != study.plan for one in study.plan_history):
+            unfinished = bool(study.versions) or "article_writer" not in study.made
+            study.plan_history += [PlanEntry(plan=study.plan, quality=None)] if unfinished else []
+        new = "article_writer" in study.made and not study.versions
+        await _hurry(study, OUT, measured=new)
+        notes = ["The budget ended before everything was done; `podium resume` goes on with a larger one."]
+        output = await merge(study, "partial", notes)
+        await keep_files(study, output)
+        await study.enter(Phase.COMPLETED, OUT)
+    shown, quality = _shown(study, output)
+    return Partial(output=shown, reason="budget", quality=quality, missing=_missing(study))
+
+
+async def reject(study: Study) -> Partial:
+    """A person does not want this plan. Without an earlier version there is nothing to hand over."""
+    if not study.versions:
+        return Partial(output=None, reason=REJECTED)
+    await _hurry(study, REJECTED, measured=False)
+    _warn_below(study)
+    output = await merge(study, "partial", ["The plan for another iteration was rejected."])
+    await keep_files(study, output)
+    await study.enter(Phase.COMPLETED, REJECTED)
+    shown, quality = _shown(study, output)
+    return Partial(output=shown, reason=REJECTED, quality=quality)
+
+
+async def fail(study: Study, error: WorkerExecutionError) -> NoReturn:
+    """Nothing can be made of it. What was found and paid for is handed over all the same."""
+    phase = str(study.phase or Phase.INITIALIZED)
+    async with study.run.branch("failed"):
+        await study.enter(Phase.FAILED, str(error))
+    causes = ExceptionGroup("workers", list(error.causes)) if error.causes else None
+    raise GaveUpError(
+        f"Research failed: {error}",
+        hint=RETRY if study.sources else f"Is there a way to the network? --corpus DIR needs none. {RETRY}",
+        output=_failure(study, error, phase),
+    ) from causes
+
+
+# ── the steps of an end ──────────────────────────────────────────────────────────────────────────
+
+
+def _shown(study: Study, output: FinalOutput) -> tuple[dict[str, Any], float | None]:
+    """The result in its JSON form, with all the phases that led to it, and its quality."""
+    whole = output.model_copy(update={"phase_history": list(study.phase_history)})
+    return whole.shown(), output.quality.overall if output.quality else None
+
+
+async def _hurry(study: Study, reason: str, *, measured: bool) -> None:
+    """Go through the phases that are left without working in them; what is new is measured by program."""
+    left = WAY[WAY.index(study.phase) + 1 :] if study.phase in WAY else WAY
+    if study.phase is Phase.EVALUATING and measured:
+        await evaluate(study, closing=True)
+    for phase in left:
+        await study.enter(phase, reason)
+        if phase is Phase.EVALUATING and measured:
+            await evaluate(study, closing=True)
+
+
+async def _write_last(study: Study) -> None:
+    """An article from what was found so far, if the reserve can pay for it."""
+    try:
+        async with study.run.branch("last"):
+            made = await write_article(study, "article_writer", cheaper=True, alone=True)
+            study.made["article_writer"] = made
+    except (StepFailedError, BudgetExhaustedError) as error:
+        study.warn(f"No article could be written from the reserve: {error}")
+
+
+def _warn_below(study: Study) -> None:
+    best = max((one.quality.overall for one in study.versions), default=0.0)
+    study.warn(
+        f"Quality {best:.2f} is below the target of {study.brief.min_quality:.2f} after "
+        f"{len(study.versions)} of {MAX_ITERATIONS} iterations."
+    )
+
+
+def _missing(study: Study) -> list[str]:
+    done = {*study.made}
+    planned = study.plan.workers if study.plan else ["plan"]
+    return [WORKERS[one].label if one in WORKERS else one for one in planned if one not in done]
+
+
+def _failure(study: Study, error: WorkerExecutionError, phase: str) -> dict[str, Any]:
+    """What is told of a failed run: the error, and everything that was there before it."""
+    results: dict[str, list[dict[str, Any]]] = {}
+    for worker, made in study.made.items():
+        kind = f"{WORKERS[worker].category}_results"
+        results.setdefault(kind, []).append({"worker": worker, **made.result})
+    sources = [one.shown() for one in study.sources]
+    last = study.versions[-1].article if study.versions else None
+    return {
+        "status": "failed",
+        "error": {
+            "type": type(error).__name__, "message": str(error), "phase": phase,
+            "execution_id": study.execution_id,
+        },
+        "partial_results": {
+            "research_results": results.pop("research_results", []), **results, "sources": sources,
+            "article": last, "cost_incurred": round(study.run.spent.usd, 9),
+        },
+        "phase_history": [one.shown() for one in study.phase_history],
+        "plan_history": [one.shown() for one in study.plan_history],
+        "warnings": list(study.warnings),
+    }  # fmt: skip

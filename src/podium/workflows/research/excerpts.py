@@ -1,0 +1,70 @@
+"""The parts of a long text that have to do with some words. A prompt has no room for whole books."""
+
+from __future__ import annotations
+
+import re
+
+from podium.brain.words import word_set
+
+_WORD = re.compile(r"[^\W_]{3,}")
+_COMMON = word_set(
+    "the and for with that this from are was were has have had not but its their they them his her which what"
+    " when where how why who will would can could should about into over under than then also more most other"
+    " some such only very each between because been being both does did you your our"
+)
+LONGEST_PASSAGE = 1_200
+GAP = "\n[…]\n"
+
+
+def terms_of(text: str) -> set[str]:
+    """The words of a text that say what it is about."""
+    return {word for word in (found.lower() for found in _WORD.findall(text)) if word not in _COMMON}
+
+
+def excerpt_of(text: str, about: str, room: int) -> str:
+    """The whole text if it fits, else its passages that hold most of the words, in their order."""
+    if len(text) <= room:
+        return text
+    wanted = terms_of(about)
+    passages = _passages(text)
+    scores = [len(wanted & terms_of(passage)) for passage in passages]
+    ranked = sorted(range(len(passages)), key=lambda nth: (-scores[nth], nth))
+    chosen, left = set[int](), room
+    for nth in ranked:
+        needed = len(passages[nth]) + len(GAP)
+        if needed <= left:
+            chosen.add(nth)
+            left -= needed
+    kept = sorted(chosen)
+    parts = [
+        ("" if before == nth - 1 else GAP if before is not None else "") + passages[nth]
+        for before, nth in zip([None, *kept], kept, strict=False)
+    ]
+    return "\n".join(parts) or text[:room]
+
+
+def _passages(text: str) -> list[str]:
+    """Paragraphs; long ones are cut at the ends of sentences."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        rest = paragraph.strip()
+        while len(rest) > LONGEST_PASSAGE:
+            cut = max(rest.rfind(". ", 0, LONGEST_PASSAGE) + 1, rest.rfind("\n", 0, LONGEST_PASSAGE))
+            cut = cut if cut > LONGEST_PASSAGE // 3 else LONGEST_PASSAGE
+            found.append(rest[:cut].strip())
+            rest = rest[cut:].strip()
+        if rest:
+            found.append(rest)
+    return found
+
+
+def relevance_of(topic: str, aspects: list[str], title: str, text: str, rank: int) -> float:
+    """0 to 1: how many of the topic's words a source holds, most of all in its title, and how early it was
+    found."""
+    wanted = terms_of(" ".join([topic, *aspects]))
+    core = terms_of(topic) or wanted
+    held = terms_of(f"{title} {text[:20_000]}")
+    share = len(core & held) / len(core) if core else 0.0
+    wide = len(wanted & held) / len(wanted) if wanted else 0.0
+    named = 1.0 if core & terms_of(title) else 0.0
+    return round(0.4 * share + 0.3 * wide + 0.15 * named + 0.15 / (1 + rank / 4), 4)

@@ -1,0 +1,147 @@
+"""Citations: who is cited, who is listed and never cited, what cites nobody, and what names no real source.
+
+The writer may cite only by the ids of sources that were retrieved. Everything else that looks like a citation
+or leads elsewhere is taken out of the article by `only_known`, so an invented source reaches nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from podium.workflows.research.measures.claims import split_claims
+from podium.workflows.research.measures.markup import CITATION, CITED, blocks_of, cleaned, ids_of
+from podium.workflows.research.measures.styles import Rendered as Rendered
+from podium.workflows.research.measures.styles import render as render
+
+if TYPE_CHECKING:
+    from podium.workflows.research.contracts import Source
+
+_CODE = re.compile(
+    r"(^ {0,3}(?:```|~~~).*?(?:^ {0,3}(?:```|~~~)[^\n]*$|\Z)|`[^`\n]{1,500}`)", re.DOTALL | re.MULTILINE
+)
+_LINK = re.compile(
+    r"!?\[([^\[\]]{0,500})\]\(\s{0,9}<?([^\s<>()]{0,2000}(?:\([^\s<>()]{0,200}\))?[^\s<>()]{0,500})>?[^()\n]{0,200}\)"
+)
+_ADDRESS = re.compile(
+    r"[ \t]?(<?(?:https?://|www\.)[^\s<>\[\]()\"'`]{1,2000}(?<![.,;:!?*_])>?)", re.IGNORECASE
+)
+_NUMBER = re.compile(r"\s?\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\](?![(\[:])|\s?\[\^[\w-]{1,40}\](?!:)")
+_DEFINITION = re.compile(
+    r"^ {0,3}\[\^?(?!@)[^\[\]\n]{1,100}\]:[^\n]*(?:\n(?: {2,}|\t)[^\n]+)*\n?", re.MULTILINE
+)
+_BY_NAME = re.compile(
+    r"\([A-Z][\w'’-]{1,40}(?:,? (?:et al\.?|(?:and|&) [A-Z][\w'’-]{1,40}))?"
+    r",? (?:19|20)\d\d[a-z]?(?:, pp?\. ?\d+)?\)"
+)
+_MONTHS = re.compile(
+    r"\((?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec|Spring|Summer|Autumn|Fall|Winter)"
+)
+
+
+class CitationCheck(msgspec.Struct, frozen=True):
+    """What is wrong with an article's citations."""
+
+    orphans: tuple[str, ...]
+    """Ids of sources that are listed and never cited."""
+    missing: tuple[str, ...]
+    """Sentences with a figure or a finding that cite nobody."""
+    unknown: tuple[str, ...]
+    """Cited ids that no source has."""
+    accuracy: float
+    """The share of right citations among all that are there or missing; 0 if nothing is cited."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """An article that names only sources that exist."""
+
+    markdown: str
+    removed: tuple[str, ...]
+    """What was taken out, each as one sentence."""
+
+
+def cited_ids(markdown: str) -> list[str]:
+    """Whom an article cites, each once, in the order of reading. What stands in code is no citation."""
+    groups = (group for one in blocks_of(markdown) for group in CITED.findall(one.text) if one.kind != "code")
+    return list(dict.fromkeys(found for group in groups for found in group.split(";")))
+
+
+def check_citations(markdown: str, sources: Sequence[Source]) -> CitationCheck:
+    """Compare what is cited with what is listed."""
+    listed = [one.id for one in sources]
+    cited = cited_ids(markdown)
+    claims = split_claims(markdown)
+    missing = tuple(one.text for one in claims if not one.source_ids)
+    mentions = [one for claim in claims for one in claim.source_ids]
+    right = sum(one in listed for one in mentions)
+    whole = len(mentions) + len(missing)
+    return CitationCheck(
+        tuple(one for one in listed if one not in cited),
+        missing,
+        tuple(one for one in cited if one not in listed),
+        right / whole if whole else 0.0,
+    )
+
+
+def cited_by_name(markdown: str) -> list[str]:
+    """What looks like a citation by author and year, which nobody can follow; it may also be a remark."""
+    found = (
+        one for block in blocks_of(markdown) if block.kind != "code" for one in _BY_NAME.findall(block.text)
+    )
+    return [one for one in dict.fromkeys(found) if not _MONTHS.match(one)]
+
+
+def only_known(markdown: str, sources: Sequence[Source]) -> Known:
+    """The article without citations of sources that do not exist, and without links to anything else.
+
+    A link keeps its words. Numbers in brackets and footnotes go too: only our own may stand there at the end.
+    """
+    removed: dict[str, None] = {}
+    text = _without_unknown(cleaned(markdown), {one.id for one in sources}, removed)
+    addresses = {_same(one.url) for one in sources}
+    pieces = _CODE.split(text)
+    pieces[::2] = [_without_links(one, addresses, removed) for one in pieces[::2]]
+    return Known("".join(pieces), tuple(removed))
+
+
+def _without_unknown(text: str, known: set[str], removed: dict[str, None]) -> str:
+    def keep(found: re.Match[str]) -> str:
+        ids = ids_of(found[0])
+        for one in ids:
+            if one not in known:
+                removed[f"Cited {one}, which is no source of this run."] = None
+        left = [f"@{one}" for one in ids if one in known]
+        return f"{found[1] if left else ''}[{'; '.join(left)}]" if left else ("" if ids else found[0])
+
+    return re.sub(r"([ \t]?)" + CITATION.pattern, keep, text)
+
+
+def _without_links(text: str, addresses: set[str], removed: dict[str, None]) -> str:
+    def told(why: str, put: Callable[[re.Match[str]], str]) -> Callable[[re.Match[str]], str]:
+        def take(found: re.Match[str]) -> str:
+            removed[f"{why}: {' '.join(found[0].split())[:120]}"] = None
+            return put(found)
+
+        return take
+
+    def link(found: re.Match[str]) -> str:
+        if _same(found[2]) in addresses and not found[0].startswith("!"):
+            return found[0]
+        return told("Linked to what is no source of this run", lambda one: one[1])(found)
+
+    def address(found: re.Match[str]) -> str:
+        if _same(found[1].strip("<>")) in addresses:
+            return found[0]
+        return told("Named an address that is no source of this run", lambda _: "")(found)
+
+    text = _DEFINITION.sub(told("Wrote a footnote of its own", lambda _: ""), text)
+    text = _NUMBER.sub(told("Cited by number", lambda _: ""), text)
+    return _ADDRESS.sub(address, _LINK.sub(link, text))
+
+
+def _same(url: str) -> str:
+    """An address as it is compared."""
+    return re.sub(r"^https?://(?:www\.)?", "", url.strip().lower()).partition("#")[0].rstrip("/")

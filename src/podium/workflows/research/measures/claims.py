@@ -1,0 +1,81 @@
+"""What an article claims: its sentences that cite somebody, and those that should."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from podium.workflows.research.measures.markup import CITED, Block, blocks_of, without_citations
+from podium.workflows.research.measures.quotes import excerpt as excerpt
+from podium.workflows.research.measures.quotes import locate as locate
+from podium.workflows.research.measures.words import sentences_in, words_in
+
+_FIGURE = re.compile(
+    r"\d|\b(?:percent|per cent|hundreds?|thousands?|millions?|billions?|trillions?)\b", re.IGNORECASE
+)
+_TOLD = re.compile(
+    r"\b(?:according to|stud(?:y|ies) (?:show|find|found|suggest|report)"
+    r"|research(?:ers)? (?:show|find|found|suggest|report|from)|surveys?|experts? (?:say|agree|warn|believe)"
+    r"|evidence (?:shows|suggests)|trials? (?:show|found)|doubled|tripled|halved"
+    r"|(?:twice|three times) as|half of|the (?:largest|highest|lowest|first|most common))\b",
+    re.IGNORECASE,
+)
+_NO_FIGURE = re.compile(
+    r"\b(?:section|chapter|figure|table|step|part|version|python|web|type)\s+\d[\d.]*", re.IGNORECASE
+)
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """A sentence of the article that can be right or wrong."""
+
+    text: str
+    """As a reader reads it, without citations."""
+    source_ids: tuple[str, ...] = ()
+    """What it cites; empty: it cites nobody, and should."""
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """One citation in the text, in the order of reading, with the sentence that it stands behind."""
+
+    source_ids: tuple[str, ...]
+    sentence: str
+
+
+def split_claims(markdown: str) -> list[Sentence]:
+    """Every sentence, and every row of a table, that cites a source, and every other sentence that needs one,
+    in the order of reading. What is written twice is one claim."""
+    found: dict[str, Sentence] = {}
+    for block in blocks_of(markdown):
+        for sentence in _sentences(block) if block.kind != "heading" else ():
+            text = without_citations(sentence)
+            ids = [one for group in CITED.findall(sentence) for one in group.split(";")]
+            if text and (ids or (block.kind != "row" and needs_source(text))):
+                before = found[text].source_ids if text in found else ()
+                found[text] = Sentence(text, tuple(dict.fromkeys((*before, *ids))))
+    return list(found.values())
+
+
+def marks_of(markdown: str) -> list[Mark]:
+    """Every citation, also those in tables and headings, as a page numbers them."""
+    return [
+        Mark(tuple(ids.split(";")), without_citations(sentence))
+        for block in blocks_of(markdown)
+        for sentence in _sentences(block)
+        for ids in CITED.findall(sentence)
+    ]
+
+
+def needs_source(sentence: str) -> bool:
+    """Whether a sentence tells a figure, a date or what somebody found. A question tells nothing."""
+    if sentence.endswith("?") or len(words_in(sentence)) < 4:
+        return False
+    return bool(_FIGURE.search(_NO_FIGURE.sub("", sentence)) or _TOLD.search(sentence))
+
+
+def _sentences(block: Block) -> list[str]:
+    """What a block says. A row of a table says one thing, and so does a heading."""
+    if block.kind == "code":
+        return []
+    whole = block.kind in ("heading", "row")
+    return [block.text] if whole else sentences_in(block.text) or [block.text]

@@ -1,0 +1,138 @@
+"""An article's Markdown, read once for all measures: its blocks, and the citations `[@s3; @s7]` in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal, cast
+
+import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from podium.report.words import safe
+
+CITATION = re.compile(r"\[\s?@[^\[\]]{1,300}\]")
+"""One citation of one or more sources, as the writer may write it."""
+_ID = re.compile(r"@([A-Za-z][\w-]{0,39})")
+OPEN, CLOSE = "\ue000", "\ue001"
+"""Around the ids of a citation in a block's text: no article may hold these two itself."""
+CITED = re.compile(f"{OPEN}([^{CLOSE}]*){CLOSE}")
+MOST_BRACKETS = 5_000
+"""Many times more than an article has citations and links. Reading takes the square of their number, so a
+text with more is read without them."""
+_MARKS = re.compile(f"[{OPEN}{CLOSE}]")
+
+Kind = Literal["heading", "paragraph", "item", "row", "quote", "code"]
+_KINDS: dict[str, Kind] = {
+    "heading_open": "heading", "list_item_open": "item", "blockquote_open": "quote",
+}  # fmt: skip
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A heading, a paragraph, an item of a list, a row of a table or a piece of code."""
+
+    kind: Kind
+    text: str
+    """Without markup, on one line; a citation is its ids between `OPEN` and `CLOSE`."""
+    level: int = 0
+    """Of a heading: 1 to 6."""
+    quoted: bool = False
+    """It stands in a block quotation."""
+    links: tuple[str, ...] = ()
+
+
+def ids_of(citation: str) -> list[str]:
+    """The source ids of one citation, each once, in the order in which they stand."""
+    return list(dict.fromkeys(found.lower() for found in _ID.findall(citation)))
+
+
+def cleaned(markdown: str) -> str:
+    """The text as every measure and every page reads it: nothing that steers, no marks of our own."""
+    text = _MARKS.sub("", safe(markdown))
+    return text if text.count("[") <= MOST_BRACKETS else text.replace("[", "(")
+
+
+def understands_citations(parser: MarkdownIt) -> None:
+    """Teach a Markdown parser what a citation is. Definitions of links are not read: `[@s3]: x` is a text."""
+    parser.disable(["image", "reference"])
+    parser.inline.ruler.before("link", "citation", _citation)
+
+
+def _citation(state: StateInline, silent: bool) -> bool:
+    if not state.src.startswith(("[@", "[ @"), state.pos):
+        return False
+    found = CITATION.match(state.src, state.pos, state.posMax)
+    ids = ids_of(found[0]) if found else []
+    if found is None or not ids:
+        return False
+    if not silent:
+        state.push("citation", "", 0).meta = {"ids": ids}
+    state.pos = found.end()
+    return True
+
+
+@lru_cache(maxsize=4)
+def blocks_of(markdown: str) -> tuple[Block, ...]:
+    """All blocks in their order."""
+    parser = MarkdownIt("js-default", {"html": False, "linkify": False, "typographer": False})
+    understands_citations(parser)
+    return tuple(_blocks(parser.parse(cleaned(markdown))))
+
+
+def _blocks(tokens: list[Token]) -> Iterator[Block]:
+    inside: list[str] = []
+    cells: list[str] = []
+    level = 0
+    for token in tokens:
+        if token.nesting == 1:
+            inside.append(token.type)
+            level = int(token.tag[1:]) if token.type == "heading_open" else 0
+        elif token.nesting == -1:
+            inside.pop()
+            if token.type == "tr_close" and cells:
+                yield Block("row", " · ".join(cells))
+                cells.clear()
+        elif token.type in ("fence", "code_block"):
+            yield Block("code", token.content)
+        elif token.type == "inline" and (text := _text(token)):
+            if "tr_open" in inside:
+                cells.append(text)
+                continue
+            links = tuple(str(one.attrs["href"]) for one in token.children or () if one.type == "link_open")
+            yield Block(_kind(inside), text, level, "blockquote_open" in inside, links)
+
+
+def _kind(inside: list[str]) -> Kind:
+    """The innermost that tells."""
+    for one in reversed(inside):
+        if one in _KINDS:
+            return _KINDS[one]
+    return "paragraph"
+
+
+def _text(token: Token) -> str:
+    """What a reader reads of a block."""
+    parts: list[str] = []
+    for child in token.children or ():
+        if child.type == "citation":
+            parts.append(OPEN + ";".join(cast("list[str]", child.meta["ids"])) + CLOSE)
+        elif child.type in ("softbreak", "hardbreak"):
+            parts.append(" ")
+        else:
+            parts.append(child.content)
+    return " ".join("".join(parts).split())
+
+
+def without_citations(text: str) -> str:
+    """A block's or a sentence's text as it is read aloud."""
+    return " ".join(re.sub(r"\s*" + CITED.pattern, "", text).split())
+
+
+def prose_of(markdown: str) -> list[str]:
+    """What is written in sentences: paragraphs, items and quotations, without citations."""
+    kinds = ("paragraph", "item", "quote")
+    texts = (without_citations(one.text) for one in blocks_of(markdown) if one.kind in kinds)
+    return [text for text in texts if text]

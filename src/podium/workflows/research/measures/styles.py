@@ -1,0 +1,264 @@
+"""Citations as readers know them: APA, MLA, Chicago (author and date), numbers; and the list of references.
+
+The result is Markdown in which nothing that a source says of itself is markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from podium.report.markdown import cell
+from podium.report.words import one_line
+from podium.workflows.research.measures.links import site_of, web_address
+from podium.workflows.research.measures.markup import CITATION, ids_of
+from podium.workflows.research.measures.names import MONTHS, Date, Name, date_of, listed, names_of
+
+if TYPE_CHECKING:
+    from podium.workflows.research.contracts import Source
+
+STYLES = ("apa", "mla", "chicago", "numeric")
+_MLA_MONTHS = (
+    "Jan.", "Feb.", "Mar.", "Apr.", "May", "June", "July", "Aug.", "Sept.", "Oct.", "Nov.", "Dec.",
+)  # fmt: skip
+SHORT = 4
+"""Words of a title where it stands for an author."""
+
+
+class Entry(NamedTuple):
+    """One line of the references."""
+
+    source_id: str
+    mark: str
+    """How the text cites it: `Smith, 2020`, or `3`."""
+    text: str
+    """Markdown."""
+
+
+class Rendered(NamedTuple):
+    """An article with readable citations, and the list of those that it cites as Markdown."""
+
+    markdown: str
+    bibliography: str
+
+
+class _Cited(NamedTuple):
+    """A source with what the styles need of it."""
+
+    source: Source
+    names: list[Name]
+    date: Date | None
+    suffix: str
+    """`a`, `b` where author and year alone would name two sources."""
+    number: int
+    ambiguous: bool
+    """Another cited source has the same author."""
+
+
+def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> Rendered:
+    """Put the style's words in the place of every `[@s3; @s7]`. Ids that no source has leave nothing."""
+    style = style if style in STYLES else "numeric"
+    found = {one.source_id: one for one in references(markdown, sources, style)}
+
+    def put(match: re.Match[str]) -> str:
+        marks = [found[one].mark for one in ids_of(match[0]) if one in found]
+        if not marks:
+            return "" if ids_of(match[0]) else match[0]
+        if style == "numeric":
+            numbers = ", ".join(sorted(marks, key=int))
+            plain = match.string[match.end() : match.end() + 1] not in ("(", "[", ":")
+            return f"{match[1]}[{numbers}]" if plain else f"{match[1]}\\[{numbers}\\]"
+        return f"{match[1]}({'; '.join(marks)})"
+
+    text = re.sub(r"([ \t]?)" + CITATION.pattern, put, markdown)
+    return Rendered(text, bibliography(list(found.values()), style))
+
+
+def references(markdown: str, sources: Sequence[Source], style: str = "numeric") -> list[Entry]:
+    """The cited sources, in the order of the style: by number, or by name."""
+    known = {one.id: one for one in sources}
+    cited = dict.fromkeys(
+        one for group in CITATION.findall(markdown) for one in ids_of(group) if one in known
+    )
+    gathered = _gathered([known[one] for one in cited])
+    entries = [(one, Entry(one.source.id, *_WRITERS[style](one))) for one in gathered]
+    if style != "numeric":
+        entries.sort(key=lambda pair: (_sorting(pair[0]), pair[0].suffix, pair[0].number))
+    return [entry for _, entry in entries]
+
+
+def bibliography(entries: Sequence[Entry], style: str = "numeric") -> str:
+    """References as a Markdown list."""
+    sign = "{0}. " if style == "numeric" else "- "
+    return "\n".join(sign.format(one.mark) + one.text for one in entries)
+
+
+def _gathered(sources: list[Source]) -> list[_Cited]:
+    """Everything that is needed to tell the sources apart."""
+    names = [names_of(one.authors) for one in sources]
+    dates = [date_of(one.published) for one in sources]
+    keys = [
+        (_who(source, name), date and date.year)
+        for source, name, date in zip(sources, names, dates, strict=True)
+    ]
+    who = [key[0] for key in keys]
+    return [
+        _Cited(
+            source, names[nth], dates[nth],
+            _letter(keys[:nth].count(keys[nth])) if keys.count(keys[nth]) > 1 else "",
+            nth + 1, who.count(who[nth]) > 1,
+        )
+        for nth, source in enumerate(sources)
+    ]  # fmt: skip
+
+
+def _letter(nth: int) -> str:
+    """`a` to `z`, then `aa`."""
+    return (_letter(nth // 26 - 1) if nth >= 26 else "") + chr(ord("a") + nth % 26)
+
+
+def _sorting(one: _Cited) -> str:
+    first = one.names[0] if one.names else None
+    key = (
+        f"{first.family} {first.given}"
+        if first
+        else re.sub(r"^(?:the|an?)\s+", "", _title(one.source).lower())
+    )
+    return f"{key} {one.date.year if one.date else ''}".casefold()
+
+
+# ── the parts of a citation ──────────────────────────────────────────────────────────────────────
+
+
+def _title(source: Source) -> str:
+    return one_line(source.title, 300) or "Untitled"
+
+
+def _short(source: Source) -> str:
+    words = _title(source).split()
+    return " ".join(words[:SHORT]).rstrip(".,;:") + (" …" if len(words) > SHORT else "")
+
+
+def _who(source: Source, names: list[Name], word: str = "and") -> str:
+    """Authors in the text: one, two, or the first of many; without any, the title."""
+    if not names:
+        return f"“{cell(_short(source), 120)}”"
+    if len(names) > 2:
+        return f"{cell(names[0].family, 120)} et al."
+    return f" {word} ".join(cell(name.family, 120) for name in names)
+
+
+def _marked(who: str, rest: str) -> str:
+    """A comma stands inside the quote marks of a title."""
+    return f"{who[:-1]},”{rest[1:]}" if who.endswith("”") and rest.startswith(",") else who + rest
+
+
+def _ended(text: str) -> str:
+    """With one full stop."""
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
+
+
+def _where(source: Source, *, retrieved: str = "") -> str:
+    """The address of a page, which can be opened; a document of the corpus is named."""
+    link = web_address(source.url)
+    if link:
+        return f"{retrieved}<{link}>"
+    if source.url.startswith("corpus:"):
+        return f"Corpus document: {cell(source.url.removeprefix('corpus:'), 200)}."
+    return ""
+
+
+def _long_date(date: Date, *, months: Sequence[str] = MONTHS, day_first: bool = False) -> str:
+    if not date.month:
+        return str(date.year)
+    month = months[date.month - 1]
+    if not date.day:
+        return f"{month} {date.year}"
+    return f"{date.day} {month} {date.year}" if day_first else f"{month} {date.day}, {date.year}"
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+# ── the styles ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _apa(one: _Cited) -> tuple[str, str]:
+    source, date = one.source, one.date
+    year = f"{date.year if date else 'n.d.'}{('-' if not date else '') + one.suffix if one.suffix else ''}"
+    when = year
+    if date and date.month:
+        when += f", {MONTHS[date.month - 1]}{f' {date.day}' if date.day else ''}"
+    names = [
+        cell(f"{name.family}, {name.initials}" if name.given else name.family, 160) for name in one.names
+    ]
+    names = [*names[:19], "…", names[-1]] if len(names) > 20 else names
+    title = f"*{_ended(cell(_title(source), 300))}*"
+    read = date_of(source.retrieved_at)
+    where = _where(source, retrieved=f"Retrieved {_long_date(read)}, from " if read and not date else "")
+    site = site_of(source.url)
+    head = [f"{_ended(listed(names, '&'))} ({when}).", title] if names else [title, f"({when})."]
+    return _marked(_who(source, one.names, "&"), f", {year}"), _joined(
+        *head, site and f"{cell(site, 80)}.", where
+    )
+
+
+def _mla(one: _Cited) -> tuple[str, str]:
+    source, date, names = one.source, one.date, one.names
+    first = [cell(f"{name.family}, {name.given}" if name.given else name.family, 160) for name in names[:1]]
+    second = [cell(f"{name.given} {name.family}".strip(), 160) for name in names[1:2]]
+    who = f"{first[0]}, et al." if len(names) > 2 else ", and ".join(first + second)
+    site = site_of(source.url)
+    parts = [
+        f"*{cell(site, 80)}*" if site else "",
+        _long_date(date, months=_MLA_MONTHS, day_first=True) if date else "",
+        _where(source),
+    ]
+    read = date_of(source.retrieved_at)
+    seen = f"Accessed {_long_date(read, months=_MLA_MONTHS, day_first=True)}." if read and not date else ""
+    mark = _who(source, names)
+    mark += f", “{cell(_short(source), 120)}”" if one.ambiguous and names else ""
+    text = _joined(who and _ended(who), f"“{_ended(cell(_title(source), 300))}”")
+    return mark, _joined(text, _ended(", ".join(part for part in parts if part)) if any(parts) else "", seen)
+
+
+def _chicago(one: _Cited) -> tuple[str, str]:
+    source, date, names = one.source, one.date, one.names
+    year = f"{date.year if date else 'n.d.'}{one.suffix}"
+    first = [cell(f"{name.family}, {name.given}" if name.given else name.family, 160) for name in names[:1]]
+    others = [cell(f"{name.given} {name.family}".strip(), 160) for name in names[1:]]
+    shown = [*first, *others] if len(names) <= 10 else [*first, *others[:6], "et al."]
+    who = listed(shown, "and") if len(names) <= 10 else ", ".join(shown)
+    read = date_of(source.retrieved_at)
+    site = site_of(source.url)
+    when = f"{_long_date(date)}." if date and date.month else ""
+    seen = f"Accessed {_long_date(read)}." if read and not date else ""
+    title = f"“{_ended(cell(_title(source), 300))}”"
+    head = [_ended(who), f"{_ended(year)}", title] if who else [title, _ended(year)]
+    tail = [site and f"{cell(site, 80)}.", when, seen, _where(source)]
+    return _marked(_who(source, names), f"{'' if date else ','} {year}"), _joined(*head, *tail)
+
+
+def _numeric(one: _Cited) -> tuple[str, str]:
+    source = one.source
+    names = [cell(f"{name.given} {name.family}".strip(), 160) for name in one.names]
+    who = f"{', '.join(names[:3])} et al." if len(names) > 3 else ", ".join(names)
+    site = site_of(source.url)
+    when = _long_date(one.date) if one.date else "no date" if site else "No date"
+    told = [
+        who and _ended(who),
+        f"*{_ended(cell(_title(source), 300))}*",
+        site and f"{cell(site, 80)},",
+        f"{when}.",
+    ]
+    return str(one.number), _joined(*told, _where(source))
+
+
+_WRITERS: dict[str, Callable[[_Cited], tuple[str, str]]] = {
+    "apa": _apa,
+    "mla": _mla,
+    "chicago": _chicago,
+    "numeric": _numeric,
+}

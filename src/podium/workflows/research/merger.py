@@ -1,0 +1,157 @@
+"""The merger: makes one result of the best version, with everything that a reader needs to trust it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import msgspec
+
+from podium.errors import BudgetExhaustedError
+from podium.tools.aside import aside
+from podium.workflows.research import events
+from podium.workflows.research.article import content_of, html_of
+from podium.workflows.research.contracts import Article, Edit, FinalOutput, Metrics, Source
+from podium.workflows.research.measures.citations import cited_ids
+from podium.workflows.research.measures.length import reading_minutes
+from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.page import to_page
+from podium.workflows.research.policy import improvement
+from podium.workflows.research.study import Study, Version
+from podium.workflows.research.workers.quality import COPIED
+from podium.workflows.research.workers.writing import clean_draft, title_of
+
+Status = Literal["completed", "partial"]
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What the run has taken so far, recorded."""
+
+    usd: float
+    tokens: int
+    seconds: float
+
+
+async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
+    """The best version of the article, its sources by relevance, figures, and how it came about."""
+    version = best_version(study)
+    if version is not None:
+        study.made = dict(version.made)
+        if version.iteration != study.versions[-1].iteration:
+            notes.append(f"The version of iteration {version.iteration} is handed over: it was the best.")
+        _tell_flaws(study, version)
+    checked = version.checked if version is not None else None
+    written = version is not None and version.article.strip()
+    article = await aside(_article, study, version) if written else None
+    output = FinalOutput(
+        request_id=study.run.id, execution_id=study.execution_id, article=article,
+        quality=version.quality if version is not None else None, sources=ranked(study.sources),
+        claims=checked.claims if checked else [], contradictions=checked.contradictions if checked else [],
+        metrics=await _metrics(study), status=status, system_notes=[*_notes(study), *notes],
+        plan_history=study.plan_history, warnings=list(study.warnings),
+    )  # fmt: skip
+    _tell(study, output)
+    return output
+
+
+def best_version(study: Study) -> Version | None:
+    """The last of those with the highest quality."""
+    return max(study.versions, key=lambda one: (one.quality.overall, one.iteration), default=None)
+
+
+def ranked(sources: list[Source]) -> list[Source]:
+    return sorted(sources, key=lambda one: (-one.relevance, int(one.id[1:])))
+
+
+async def keep_files(study: Study, output: FinalOutput) -> None:
+    """The article for people, and the list of its sources for programs."""
+    run = study.run
+    if output.article is not None:
+        page = await aside(_page, study, output)
+        await run.artifact("article.md", output.article.content, "text/markdown")
+        await run.artifact("article.html", page, "text/html")
+    listed = msgspec.json.format(msgspec.json.encode([one.shown() for one in output.sources]))
+    await run.artifact("sources.json", listed, "application/json")
+
+
+def _page(study: Study, output: FinalOutput) -> str:
+    config = study.run.config
+    return to_page(
+        output, topic=study.brief.topic, run_id=study.run.id, rehearsal=bool(config.get("rehearsal")),
+        models=config.get("models", ()), texts=study.texts,
+    )  # fmt: skip
+
+
+def _article(study: Study, version: Version) -> Article:
+    text, style = version.article, study.brief.citation_style
+    claims = version.checked.claims if version.checked else []
+    words = count_words(text)
+    return Article(
+        title=title_of(text, study.brief.topic), content=content_of(text, study.sources, style),
+        html=html_of(text, study.sources, claims, study.texts, style), word_count=words,
+        reading_time=max(reading_minutes(words), 1), cited=cited_ids(text),
+    )  # fmt: skip
+
+
+def _tell_flaws(study: Study, version: Version) -> None:
+    """What a reader must know of the article: invented sources, copied words, sources that disagree."""
+    removed = list(clean_draft(study)[1])
+    edited = study.made.get("editor")
+    if edited is not None and isinstance(edited.value, Edit) and edited.value.article:
+        removed += edited.result.get("removed", [])
+    for one in dict.fromkeys(removed):
+        study.warn(f"Citation error, taken out of the article: {one}")
+    copied = study.made.get("plagiarism_checker")
+    if copied is not None and copied.result["share"] >= COPIED:
+        share = copied.result["share"]
+        study.warn(f"{share:.0%} of the article's words stand in its sources as they are.")
+    for one in version.checked.contradictions if version.checked else []:
+        who = " and ".join(side.source_id for side in one.passages)
+        study.warn(f"Sources {who} contradict each other: {one.about}")
+
+
+def _notes(study: Study) -> list[str]:
+    """How it came about, and what the optional checks found."""
+    rounds = len(study.plan_history)
+    told = [f"It took {rounds} iterations."] if rounds > 1 else []
+    told += study.plan.notes if study.plan else []
+    results = {worker: made.result for worker, made in study.made.items()}
+    if (read := results.get("readability_checker")) and read["flesch"] is not None:
+        told.append(f"Readability: Flesch {read['flesch']:.0f}, school grade {read['grade']:.0f}.")
+    if found := results.get("seo_optimizer"):
+        told.append(f"SEO {found['score']:.2f}. {' '.join(found['findings'][:3])}".strip())
+    if copied := results.get("plagiarism_checker"):
+        told.append(f"{copied['share']:.0%} of the words stand in the sources as they are.")
+    return told
+
+
+async def _metrics(study: Study) -> Metrics:
+    async def read() -> Figures:
+        spent = study.run.spent
+        return Figures(spent.usd, spent.tokens, study.run.driven_s)
+
+    try:
+        figures = await study.run.step("figures", read, key=study.moment("merged"))
+    except BudgetExhaustedError:  # not even the figures can be noted: all of the time was used
+        figures = Figures(study.run.spent.usd, study.run.spent.tokens, study.run.budget.seconds or 0.0)
+    counts = Counter(task.status for task in study.tasks)
+    version = best_version(study)
+    claims = version.checked.claims if version is not None and version.checked else []
+    qualities = [one.quality.overall for one in study.versions[: (version.iteration if version else 0)]]
+    return Metrics(
+        duration=round(figures.seconds, 3), cost=round(figures.usd, 9), tokens=figures.tokens,
+        iteration_count=study.iteration, improvement=improvement(qualities), tasks=dict(counts),
+        retries=sum(task.retries for task in study.tasks), claims=len(claims),
+        verified_claims=sum(one.verdict == "verified" for one in claims),
+    )  # fmt: skip
+
+
+def _tell(study: Study, output: FinalOutput) -> None:
+    study.run.emit(
+        events.Merged(
+            iteration=study.iteration, status=output.status, sources=len(output.sources),
+            quality=output.quality.overall if output.quality else None,
+            word_count=output.article.word_count if output.article else 0,
+            improvement=output.metrics.improvement, warnings=output.warnings,
+        )
+    )  # fmt: skip

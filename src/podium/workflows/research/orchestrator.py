@@ -1,0 +1,217 @@
+"""The orchestrator: runs a plan step by step, tries again what failed, and decides what a loss means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.engine.branch import Failed
+from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.workflows.research import events
+from podium.workflows.research.contracts import PlanStep
+from podium.workflows.research.policy import ATTEMPTS, FALLBACKS, SEARCHES, WAITS, WORKERS
+from podium.workflows.research.shelving import shelve, take_texts
+from podium.workflows.research.study import Made, Study, Task
+from podium.workflows.research.workers import research
+from podium.workflows.research.workers.doing import do
+from podium.workflows.research.workers.research import Hits, Texts
+
+INSTEAD = {
+    "web_scraper": "Full texts unavailable, snippets are used instead",
+    "fact_checker": "Fact checking unavailable, no claim was checked",
+}
+"""What the result says where something stands in for a worker."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A worker that failed for good."""
+
+    worker: str
+    attempts: int
+    error: StepFailedError
+    warning: str
+    causes: list[StepFailedError] = field(default_factory=list[StepFailedError])
+
+
+class WorkerExecutionError(Exception):
+    """The run cannot go on: a critical worker is lost, or nobody found a source."""
+
+    def __init__(self, message: str, causes: list[StepFailedError]) -> None:
+        super().__init__(message)
+        self.causes = causes
+
+
+async def execute(study: Study) -> None:
+    """Run the plan. What is kept from an earlier iteration is not done again."""
+    plan = study.plan
+    if plan is None:
+        raise AssertionError("there is no plan to execute")
+    for worker in set(study.made) - study.kept:
+        del study.made[worker]
+    for index, step in enumerate(plan.steps):
+        await _run_step(study, index, step)
+
+
+async def _run_step(study: Study, index: int, step: PlanStep) -> None:
+    """Side by side, or one after the other. Everybody's work is taken before anybody's loss counts."""
+    tasks = [Task(f"task_{study.iteration}_{one}", one, index) for one in step.workers]
+    study.tasks += tasks
+    working = [task for task in tasks if task.worker not in study.kept]
+    for task in tasks:
+        if task.worker in study.kept:
+            _tell_kept(study, task)
+    lost: list[Lost] = []
+    for group in [working] if step.mode == "parallel" else [[task] for task in working]:
+        lost += await _run_group(study, index, group)
+    _judge_losses(study, step, lost)
+
+
+async def _run_group(study: Study, index: int, tasks: list[Task]) -> list[Lost]:
+    outcomes = await study.run.gather({task.worker: _work(study, task) for task in tasks})
+    lost: list[Lost] = []
+    stopped: Exception | None = None
+    for task, outcome in zip(tasks, outcomes.values(), strict=True):
+        if isinstance(outcome, Failed):
+            if not isinstance(outcome.error, BudgetExhaustedError):
+                raise outcome.error
+            stopped = outcome.error
+        elif isinstance(outcome.value, Lost):
+            lost.append(outcome.value)
+            task.status, task.retries = "skipped", outcome.value.attempts - 1
+            if WORKERS[task.worker].criticality == "critical":
+                task.status = "failed"
+        else:
+            study.made[task.worker] = outcome.value
+            task.status, task.retries = "completed", outcome.value.attempts - 1
+    await _take(study, index, tasks)
+    if stopped is not None:
+        raise stopped
+    return lost
+
+
+async def _take(study: Study, index: int, tasks: list[Task]) -> None:
+    """Sources and texts belong to everybody, as soon as they are there."""
+    made = [study.made[task.worker].value for task in tasks if task.worker in study.made]
+    hits = [one for one in made if isinstance(one, Hits)]
+    for one in hits:
+        for trouble in one.troubles:
+            study.warn(trouble)
+    if hits:
+        await shelve(study, [found for one in hits for found in one.found], index)
+    for one in made:
+        if isinstance(one, Texts):
+            await take_texts(study, one)
+    for task in tasks:
+        done = study.made.get(task.worker)
+        if done is not None and done.fallback and task.worker in INSTEAD:
+            study.warn(f"{INSTEAD[task.worker]}.")
+        elif done is not None and done.fallback:
+            label = WORKERS[task.worker].label
+            study.warn(f"{label} unavailable, {done.fallback} is used instead.")
+
+
+def _judge_losses(study: Study, step: PlanStep, lost: list[Lost]) -> None:
+    for one in lost:
+        if WORKERS[one.worker].criticality == "critical":
+            raise WorkerExecutionError(
+                f"{one.worker} failed after {one.attempts} attempts: {one.error.reason}", one.causes
+            )
+        study.warn(one.warning)
+    if set(step.workers) & set(SEARCHES) and not study.sources:
+        causes = [cause for one in lost for cause in one.causes]
+        why = "; ".join(dict.fromkeys(one.error.reason for one in lost)) or "the searches found nothing"
+        raise WorkerExecutionError(f"no research worker found a source: {why}", causes)
+
+
+# ── one worker ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def _work(study: Study, task: Task) -> Made | Lost:
+    """Three attempts, then whatever can stand in, then it is lost. Told as it happens."""
+    worker, row, run = task.worker, WORKERS[task.worker], study.run
+    run.emit(
+        events.WorkerStarted(
+            iteration=study.iteration, worker=worker, task_id=task.task_id, step=task.step,
+            category=row.category, priority=row.priority,
+        )
+    )  # fmt: skip
+    errors: list[StepFailedError] = []
+    made = await _attempts(study, worker, errors)
+    if made is None:
+        made = await _stand_in(study, worker, errors)
+    if made is None:
+        return _lose(study, task, errors)
+    done = Made(worker, made.value, max(len(errors), made.attempts), made.fallback, made.result)
+    _tell_completed(study, task, done)
+    return done
+
+
+async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) -> Made | None:
+    for attempt in range(1, ATTEMPTS + 1):
+        if attempt > 1:
+            wait = WAITS[attempt - 2]
+            study.run.emit(
+                events.WorkerRetried(
+                    iteration=study.iteration, worker=worker, attempt=attempt, most=ATTEMPTS, wait_s=wait,
+                    error=errors[-1].reason,
+                )
+            )  # fmt: skip
+            await study.clock.wait(study.run, wait)
+        try:
+            async with study.run.branch("attempt", key=str(attempt)):
+                made = await do(study, worker)
+        except StepFailedError as error:
+            errors.append(error)
+        else:
+            return Made(worker, made.value, attempt, made.fallback, made.result)
+    return None
+
+
+async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) -> Made | None:
+    """The fallback of a worker, if it has one that makes something."""
+    if worker == "web_scraper":
+        return Made(worker, Texts({}), ATTEMPTS, FALLBACKS[worker], {"read": 0})
+    if worker != "academic_search":
+        return None
+    try:
+        async with study.run.branch("fallback"):
+            found = await research.search_as(study, worker, FALLBACKS[worker])
+    except StepFailedError as error:
+        errors.append(error)
+        return None
+    return Made(worker, found.value, ATTEMPTS, FALLBACKS[worker], found.result)
+
+
+def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
+    attempts = min(len(errors), ATTEMPTS)
+    row, error = (
+        WORKERS[task.worker],
+        errors[attempts - 1],
+    )  # its own; what stood in for it may have failed too
+    told: dict[str, Any] = {
+        "iteration": study.iteration, "worker": task.worker, "task_id": task.task_id, "step": task.step,
+        "attempts": attempts, "error": error.reason,
+    }  # fmt: skip
+    if row.criticality == "critical":
+        study.run.emit(events.WorkerFailed(**told, error_type=error.error_type))
+        warning = ""
+    else:
+        warning = f"{INSTEAD.get(task.worker, f'{row.label} unavailable')}: {error.reason}"
+        study.run.emit(events.WorkerSkipped(**told, warning=warning))
+    return Lost(task.worker, attempts, error, warning, errors)
+
+
+def _tell_completed(study: Study, task: Task, made: Made, *, kept: bool = False) -> None:
+    study.run.emit(
+        events.WorkerCompleted(
+            iteration=study.iteration, worker=task.worker, task_id=task.task_id, step=task.step,
+            category=WORKERS[task.worker].category, attempts=made.attempts, result=made.result, kept=kept,
+            fallback=made.fallback,
+        )
+    )  # fmt: skip
+
+
+def _tell_kept(study: Study, task: Task) -> None:
+    task.status = "kept"
+    _tell_completed(study, task, study.made[task.worker], kept=True)

@@ -1,0 +1,108 @@
+"""Taking sources into the run: each once, with an id, its text kept as an artifact."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from podium.engine.branch import Ok
+from podium.errors import StepFailedError
+from podium.tools.corpus.corpus import SCHEME
+from podium.tools.sources.found import Found, Retrieved
+from podium.workflows.research.contracts import Source
+from podium.workflows.research.excerpts import relevance_of
+from podium.workflows.research.study import Study
+from podium.workflows.research.workers.research import Texts
+
+MOST_SOURCES = 60
+"""More than a prompt can hold helps nobody."""
+PREFERRED = 0.1
+"""What a kind that the brief prefers adds to the relevance of a source."""
+
+
+async def shelve(study: Study, found: Iterable[Found], step: int) -> list[str]:
+    """Take in what is new among the results; returns the ids. Documents of a corpus are read at once, because
+    that needs no network; of everything else there is the snippet until the scraper reads it."""
+    known = {same(one.url) for one in study.sources}
+    fresh: dict[str, Found] = {}
+    for one in found:
+        key = same(one.url)
+        if key not in known and key not in fresh and len(study.sources) + len(fresh) < MOST_SOURCES:
+            fresh[key] = one
+    at = await study.clock.now(study.run, f"shelved-{step}")
+    first = max((int(one.id[1:]) for one in study.sources), default=0) + 1
+    ids = {f"s{nth}": one for nth, one in enumerate(fresh.values(), first)}
+    read = await _read_documents(study, ids, at)
+    hashes = {one.sha256 for one in study.sources if one.full_text}
+    taken: list[str] = []
+    for rank, (key, one) in enumerate(ids.items()):
+        text = read.get(key) or _snippet(one, at)
+        if text.text.strip() and not (key in read and text.sha256 in hashes):
+            hashes.add(text.sha256)
+            taken.append(key)
+            await keep(study, key, one, text, rank=rank, whole=key in read)
+    return taken
+
+
+async def keep(study: Study, key: str, found: Found, text: Retrieved, *, rank: int, whole: bool) -> None:
+    """A source and its text; a better text of a known source takes the place of the other."""
+    made = await study.run.artifact(f"{key}.txt", text.text)
+    relevance = relevance_of(study.brief.topic, study.aspects, text.title, text.text, rank)
+    wanted = PREFERRED if found.kind in study.brief.preferred_sources else 0.0
+    source = Source(
+        id=key, title=(text.title or found.title or found.url)[:300], url=found.url, kind=found.kind,
+        authors=list(text.authors), published=text.published, retrieved_at=text.retrieved_at,
+        sha256=text.sha256, artifact_id=made.id, snippet=found.snippet[:1000], provider=found.provider,
+        relevance=min(relevance + wanted, 1.0), full_text=whole,
+    )  # fmt: skip
+    study.texts[key], study.found[key] = text.text, found
+    study.sources = [source if one.id == key else one for one in study.sources]
+    if not any(one.id == key for one in study.sources):
+        study.sources.append(source)
+
+
+async def take_texts(study: Study, texts: Texts) -> None:
+    """What the scraper has read. The snippets stay in the log, under the same names in another branch."""
+    async with study.run.branch("texts"):
+        for nth, (key, text) in enumerate(texts.texts.items()):
+            if text.text.strip():
+                await keep(study, key, study.found[key], text, rank=nth, whole=True)
+    for trouble in texts.troubles:
+        study.warn(trouble)
+
+
+async def _read_documents(study: Study, ids: dict[str, Found], at: str) -> dict[str, Retrieved]:
+    async def read(found: Found) -> Retrieved:
+        return await study.run.step("read", study.library.read, found, at, returns=Retrieved)
+
+    local = {key: one for key, one in ids.items() if one.url.startswith(SCHEME)}
+    outcomes = await study.run.gather({key: read(one) for key, one in local.items()})
+    texts: dict[str, Retrieved] = {}
+    for key, outcome in outcomes.items():
+        if isinstance(outcome, Ok):
+            texts[key] = outcome.value
+        elif isinstance(outcome.error, StepFailedError):
+            study.warn(f"{local[key].url} is only known from its snippet: {outcome.error.reason}")
+        else:
+            raise outcome.error
+    return texts
+
+
+def _snippet(found: Found, at: str) -> Retrieved:
+    text = found.snippet.strip()
+    return Retrieved(
+        url=found.url, title=found.title, text=text, kind=found.kind, published=found.published,
+        authors=found.authors, retrieved_at=at, sha256=hashlib.sha256(text.encode()).hexdigest(),
+        media_type="text/plain",
+    )  # fmt: skip
+
+
+def same(url: str) -> str:
+    """An address in the form that its spellings share."""
+    if url.startswith(SCHEME):
+        return url
+    parts = urlsplit(url)
+    host = (parts.hostname or "").removeprefix("www.")
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{parts.path.rstrip('/')}{query}".lower()

@@ -1,0 +1,187 @@
+"""What everybody in one run of research shares: the brief, the sources, what was made so far, and the phase.
+
+Only the run's main task changes it. Workers that work side by side read it and return what they made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from podium.agents.ask import Run
+from podium.engine.codec import fingerprint
+from podium.errors import BudgetExhaustedError
+from podium.tools.sources.found import Found
+from podium.tools.untrusted import untrusted
+from podium.workflows.research import events
+from podium.workflows.research.clock import Clock
+from podium.workflows.research.contracts import (
+    Assessment,
+    Brief,
+    Claim,
+    Contradiction,
+    PhaseEntry,
+    Plan,
+    PlanEntry,
+    QualityScore,
+    Source,
+)
+from podium.workflows.research.excerpts import excerpt_of
+from podium.workflows.research.library import Library
+from podium.workflows.research.machine import Phase, check_transition
+
+PROMPT_ROOM = 60_000
+"""Characters of sources in one prompt."""
+SHORTEST_EXCERPT = 800
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a worker has made."""
+
+    worker: str
+    value: Any
+    attempts: int = 1
+    fallback: str = ""
+    result: dict[str, Any] = field(default_factory=dict[str, Any])
+    """In short, for the log."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of the article's claims."""
+
+    claims: list[Claim]
+    contradictions: list[Contradiction]
+
+
+@dataclass(frozen=True)
+class Version:
+    """The article as one iteration left it."""
+
+    iteration: int
+    article: str
+    checked: Checked | None
+    quality: QualityScore
+    made: dict[str, Made]
+
+
+@dataclass
+class Task:
+    """One worker of a plan at work."""
+
+    task_id: str
+    worker: str
+    step: int
+    status: Literal["pending", "completed", "kept", "skipped", "failed"] = "pending"
+    retries: int = 0
+
+
+@dataclass
+class Study:
+    """One run's research."""
+
+    run: Run
+    brief: Brief
+    library: Library
+    clock: Clock
+    seal: str
+    """Drawn for this run: no author of a source can know it."""
+    started_at: str = ""
+    phase: Phase | None = None
+    iteration: int = 1
+    assessment: Assessment | None = None
+    plan: Plan | None = None
+    kept: set[str] = field(default_factory=set[str])
+    deeper: int = 0
+    """How often the searches were sent further."""
+    made: dict[str, Made] = field(default_factory=dict[str, Made])
+    sources: list[Source] = field(default_factory=list[Source])
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    """The kept text of each source, by its id."""
+    found: dict[str, Found] = field(default_factory=dict[str, Found])
+    tasks: list[Task] = field(default_factory=list[Task])
+    quality: QualityScore | None = None
+    issues: list[str] = field(default_factory=list[str])
+    feedback: list[str] = field(default_factory=list[str])
+    closing: str = ""
+    """Set when a budget has ended the run."""
+    versions: list[Version] = field(default_factory=list[Version])
+    phase_history: list[PhaseEntry] = field(default_factory=list[PhaseEntry])
+    plan_history: list[PlanEntry] = field(default_factory=list[PlanEntry])
+    warnings: list[str] = field(default_factory=list[str])
+
+    @property
+    def execution_id(self) -> str:
+        """`exec_20241125_143022`, from when it began."""
+        digits = "".join(char for char in self.started_at[:19] if char.isdigit())
+        return f"exec_{digits[:8]}_{digits[8:14]}"
+
+    async def enter(self, phase: Phase, reason: str = "") -> None:
+        """Go on to another phase, if the table allows it, and tell so."""
+        check_transition(self.phase, phase)
+        try:
+            at = await self.clock.now(self.run, self.moment(str(phase)))
+        except BudgetExhaustedError:  # not even the time can be noted: it is over, as it was a moment ago
+            if not self.closing:
+                raise
+            at = self.phase_history[-1].timestamp if self.phase_history else ""
+        before = str(self.phase or "")
+        self.phase = phase
+        self.phase_history.append(PhaseEntry(from_=before, to=str(phase), timestamp=at))
+        if phase is Phase.INITIALIZED:
+            self.started_at = at
+        self.run.emit(
+            events.PhaseChanged(iteration=self.iteration, from_=before, to=str(phase), time=at, reason=reason)
+        )
+
+    def moment(self, name: str) -> str:
+        """A key for what is recorded once in an iteration. An end that a budget forced has moments of its
+        own, because the run may be taken up before it."""
+        return "-".join(part for part in (name, str(self.iteration), self.closing) if part)
+
+    def warn(self, message: str) -> None:
+        """For the result, the log and whoever watches; each once."""
+        if message not in self.warnings:
+            self.warnings.append(message)
+            self.run.warn(message)
+
+    # ── what prompts are given ──
+
+    @property
+    def aspects(self) -> list[str]:
+        return self.assessment.aspects if self.assessment else [self.brief.topic]
+
+    @property
+    def task(self) -> dict[str, Any]:
+        """The part of every prompt that says what is wanted."""
+        brief = self.brief
+        return {
+            "topic": brief.topic,
+            "content_type": brief.content_type.replace("_", " "),
+            "length": brief.length,
+            "tone": brief.tone,
+            "depth": brief.depth,
+            "aspects": self.aspects,
+            "feedback": list(self.feedback),
+        }
+
+    def fenced(self, terms: Iterable[str], only: Iterable[str] | None = None) -> list[str]:
+        """The passages of the sources that have to do with `terms`, each between lines that its author cannot
+        write; within the room of a prompt."""
+        wanted = None if only is None else set(only)
+        chosen = [one for one in self.sources if wanted is None or one.id in wanted]
+        room = max(PROMPT_ROOM // max(len(chosen), 1), SHORTEST_EXCERPT)
+        words = " ".join(terms)
+        return [self._fenced(one, excerpt_of(self.texts.get(one.id, ""), words, room)) for one in chosen]
+
+    def _fenced(self, source: Source, text: str) -> str:
+        about = [f"Title: {source.title}", f"Kind: {source.kind}"]
+        about += [f"Authors: {', '.join(source.authors)}"] if source.authors else []
+        about += [f"Published: {source.published}"] if source.published else []
+        return self.sealed("\n".join([*about, "", text]), f"source {source.id}")
+
+    def sealed(self, text: str, name: str) -> str:
+        """Text that holds words of strangers, also an article that was written from them, for a prompt."""
+        return untrusted(text, name, number=fingerprint([self.seal, name])[:16])

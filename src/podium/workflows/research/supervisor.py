@@ -1,0 +1,151 @@
+"""The supervisor: measures what can be measured, asks a model for the rest, and decides what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.report.words import count
+from podium.workflows.research import events
+from podium.workflows.research.contracts import Edit, Judgement, PlanEntry, QualityScore
+from podium.workflows.research.measures.citations import check_citations
+from podium.workflows.research.measures.length import length_score
+from podium.workflows.research.measures.readability import readability
+from podium.workflows.research.measures.structure import structure
+from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.policy import (
+    PARTS,
+    Decision,
+    components,
+    count_score,
+    decide,
+    diversity_score,
+    overall,
+)
+from podium.workflows.research.roles import SUPERVISOR
+from podium.workflows.research.study import Checked, Study, Version
+from podium.workflows.research.workers.analysis import value_of
+from podium.workflows.research.workers.quality import article_of, carried_over
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An article in figures, and what is wrong with it in words."""
+
+    parts: dict[str, float]
+    notes: dict[str, str]
+    """For each part, what a writer should know."""
+
+
+async def evaluate(study: Study, *, closing: bool = False) -> Decision:
+    """Score the article as it stands and decide. Out of budget only what a program can measure counts."""
+    article = article_of(study)
+    checked = value_of(study, "fact_checker", Checked)
+    checked = carried_over(checked, article) if checked is not None else None
+    judged = None if closing else await _judge(study, article)
+    measured = measure(study, article, checked, judged)
+    scores = components(measured.parts, set(study.made))
+    quality = overall(scores)
+    decision = decide(quality, study.brief.min_quality, study.iteration)
+    if closing and decision == "continue":
+        decision = "force_complete"
+    _note(study, article, checked, measured, scores, quality)
+    _decide(study, measured, judged, decision, quality)
+    _tell(study, scores, quality, decision)
+    return decision
+
+
+async def _judge(study: Study, article: str) -> Judgement | None:
+    """What no program can measure: a small question, which may draw on the reserve."""
+    try:
+        async with study.run.closing():
+            return await study.run.ask(
+                SUPERVISOR, "judge", returns=Judgement, task=study.task,
+                article=study.sealed(article, "the article"),
+            )  # fmt: skip
+    except (StepFailedError, BudgetExhaustedError) as error:
+        why = error.reason if isinstance(error, StepFailedError) else error.message
+        study.warn(f"Coverage and tone could not be judged: {why}")
+        return None
+
+
+def measure(study: Study, article: str, checked: Checked | None, judged: Judgement | None) -> Measured:
+    """Every part of the quality that is known."""
+    brief, sources = study.brief, study.sources
+    words, kinds = count_words(article), {one.kind for one in sources}
+    built, cited = structure(article, brief.content_type), check_citations(article, sources)
+    read = readability(article)
+    parts = {
+        "length": length_score(words, brief.length),
+        "structure": built.score,
+        "count": count_score(len(sources), brief.min_sources),
+        "diversity": diversity_score(kinds, brief.sources),
+        "citations": cited.accuracy,
+        "readability": read.score,
+    }
+    notes = {
+        "length": f"It has {words} words; {brief.length} are asked for.",
+        "structure": f"The structure is not there yet: {' '.join(built.findings)}",
+        "count": f"Only {count(len(sources), 'source')} (need {brief.min_sources}).",
+        "diversity": f"Only {', '.join(sorted(kinds)) or 'no'} sources; other kinds are missing.",
+        "citations": f"{count(len(cited.missing), 'sentence')} without a citation that should have one.",
+        "readability": "It is hard to read: write shorter sentences and plainer words.",
+    }
+    edited = value_of(study, "editor", Edit)
+    if edited is not None:
+        parts["grammar"] = edited.grammar
+        notes["grammar"] = f"The language is not right yet: {'; '.join(edited.changes[:5])}."
+    if judged is not None:
+        parts |= {"coverage": judged.coverage, "tone": judged.tone}
+        missing = ", ".join(judged.missing) or "; ".join(judged.issues[:3]) or "go deeper"
+        notes |= {
+            "coverage": f"It does not cover enough: {missing}.",
+            "tone": f"The tone is not {brief.tone}.",
+        }
+    if checked is not None:
+        verified = sum(one.verdict == "verified" for one in checked.claims)
+        parts["verified"] = verified / len(checked.claims) if checked.claims else 0.0
+        notes["verified"] = f"Only {verified} of {len(checked.claims)} claims are verified in a source."
+    return Measured(parts, notes)
+
+
+def _note(
+    study: Study, article: str, checked: Checked | None, measured: Measured, scores: dict[str, float],
+    quality: float,
+) -> None:  # fmt: skip
+    """Keep this version: the best one is what is handed over in the end."""
+    grouped = {
+        component: {name: measured.parts[name] for name in names if name in measured.parts}
+        for component, names in PARTS.items()
+        if component in scores
+    }
+    study.quality = QualityScore(
+        overall=quality, **{f"{name}_quality": value for name, value in scores.items()}, parts=grouped,
+        threshold=study.brief.min_quality,
+    )  # fmt: skip
+    made = dict(study.made)
+    study.versions.append(Version(study.iteration, article, checked, study.quality, made))
+
+
+def _decide(
+    study: Study, measured: Measured, judged: Judgement | None, decision: Decision, quality: float
+) -> None:
+    """Feedback for the next plan: whatever is below the threshold, the worst first."""
+    threshold = study.brief.min_quality
+    low = sorted((value, name) for name, value in measured.parts.items() if value < threshold)
+    worked = {name for parts in (study.quality.parts if study.quality else {}).values() for name in parts}
+    study.issues = [name for _, name in low if name in worked] if decision != "complete" else []
+    study.feedback = [measured.notes[name] for name in study.issues]
+    if study.plan is not None:
+        entry = PlanEntry(plan=study.plan, quality=quality, feedback=list(study.feedback))
+        study.plan_history.append(entry)
+
+
+def _tell(study: Study, scores: dict[str, float], quality: float, decision: Decision) -> None:
+    study.run.emit(
+        events.Evaluated(
+            iteration=study.iteration, quality=quality, threshold=study.brief.min_quality, components=scores,
+            parts=study.quality.parts if study.quality else {}, decision=decision,
+            should_continue=decision == "continue", feedback=study.feedback, issues=study.issues,
+        )
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The workers, by what they do: research, analysis, writing, quality. `doing.py` finds the right one."""

@@ -1,0 +1,207 @@
+"""The quality workers. What a program can find it finds; only facts and language are left to models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from podium.agents.agent import Agent
+from podium.tools.aside import aside
+from podium.workflows.research.contracts import (
+    Check,
+    Claim,
+    Contradiction,
+    Edit,
+    FactCheck,
+    FoundContradiction,
+    Passage,
+)
+from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
+from podium.workflows.research.measures.claims import locate, split_claims
+from podium.workflows.research.measures.plagiarism import overlap
+from podium.workflows.research.measures.readability import readability
+from podium.workflows.research.measures.seo import seo
+from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.roles import agent_of
+from podium.workflows.research.study import Checked, Made, Study
+from podium.workflows.research.workers.analysis import value_of
+from podium.workflows.research.workers.writing import clean_draft, unwrapped
+
+AT_A_TIME = 40
+"""Claims in one ask of the fact checker."""
+LEAST_KEPT = 0.6
+"""An edit that leaves less of the words, or of the cited sources, is no edit."""
+COPIED = 0.25
+"""Share of copied words from which on it is told."""
+
+
+# ── facts ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
+    """Tie every claim to the passage that supports it. A quote that does not stand in its source counts for
+    nothing, whatever the model says. Many claims are checked in several parts, side by side."""
+    claims = claims_in(clean_draft(study)[0])
+    parts = [claims[at : at + AT_A_TIME] for at in range(0, len(claims), AT_A_TIME)] or [[]]
+    agent = agent_of(worker, cheaper=cheaper)
+    if len(parts) == 1:
+        answers = [await _check(study, agent, claims, whole=True)]
+    else:
+        outcomes = await study.run.gather(
+            {f"part-{nth}": _check(study, agent, part, whole=nth == 1) for nth, part in enumerate(parts, 1)}
+        )
+        answers = [outcome.unwrap() for outcome in outcomes.values()]
+    checks = {one.claim_id: one for answer in answers for one in answer.checks}
+    checked = Checked(
+        [tied(one, checks.get(one.id), study.texts) for one in claims],
+        contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
+    )
+    counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
+    told: dict[str, Any] = {"claims": len(claims), **counts}
+    return Made(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
+
+
+async def _check(study: Study, agent: Agent, claims: list[Claim], *, whole: bool) -> FactCheck:
+    """One part: with all sources if contradictions among them are to be found, else with those it cites."""
+    about = [study.brief.topic, *(one.text for one in claims)]
+    cited = None if whole else {source for one in claims for source in one.source_ids}
+    return await study.run.ask(
+        agent, "fact_check", returns=FactCheck, topic=study.brief.topic,
+        sources=study.fenced(about, cited), claims=[one.shown() for one in claims],
+    )  # fmt: skip
+
+
+VERDICTS = ("verified", "unverified", "contradicted")
+
+
+def claims_in(markdown: str) -> list[Claim]:
+    found = split_claims(markdown)
+    return [
+        Claim(id=f"c{nth}", text=one.text, source_ids=list(one.source_ids))
+        for nth, one in enumerate(found, 1)
+    ]
+
+
+def tied(claim: Claim, check: Check | None, texts: dict[str, str]) -> Claim:
+    """The verdict that a program can stand behind."""
+    if check is None:
+        return claim.model_copy(update={"reason": "The fact checker said nothing about it."})
+    if check.verdict == "unverified":
+        return claim.model_copy(update={"reason": check.reason})
+    place = locate(check.quote, texts.get(check.source_id, "")) if check.quote.strip() else None
+    if place is None:
+        return claim.model_copy(update={"reason": "The passage that was named does not stand in the source."})
+    start, end = place
+    found = {
+        "quote": texts[check.source_id][start:end], "quote_source": check.source_id, "start": start,
+        "end": end, "reason": check.reason,
+    }  # fmt: skip
+    if check.verdict == "verified" and check.source_id not in claim.source_ids:
+        return claim.model_copy(
+            update={**found, "reason": f"It stands in {check.source_id}, which is not cited."}
+        )
+    return claim.model_copy(update={**found, "verdict": check.verdict})
+
+
+def contradictions_in(found: list[FoundContradiction], texts: dict[str, str]) -> list[Contradiction]:
+    """Those whose two passages really stand in two sources."""
+    kept: dict[tuple[str, int, str, int], Contradiction] = {}
+    for one in found:
+        passages: list[Passage] = []
+        for side in (one.first, one.second):
+            place = locate(side.quote, texts.get(side.source_id, "")) if side.quote.strip() else None
+            if place is not None:
+                quote = texts[side.source_id][place[0] : place[1]]
+                passages.append(Passage(source_id=side.source_id, quote=quote, start=place[0], end=place[1]))
+        if len(passages) == 2 and passages[0].source_id != passages[1].source_id:
+            first, second = sorted(passages, key=lambda side: (int(side.source_id[1:]), side.start))
+            key = first.source_id, first.start, second.source_id, second.start
+            kept.setdefault(key, Contradiction(about=one.about.strip(), passages=[first, second]))
+    return list(kept.values())
+
+
+def carried_over(checked: Checked, markdown: str) -> Checked:
+    """The verdicts for the article as the editor left it. A sentence that was changed keeps its verdict if it
+    still says nearly the same and cites the same; otherwise nobody has checked it."""
+    same = {old.text: old for old in checked.claims}
+    claims: list[Claim] = []
+    for one in claims_in(markdown):
+        likely = [same[one.text]] if one.text in same else checked.claims
+        before = max(likely, key=lambda old: _alike(old, one), default=None)
+        if before is not None and _alike(before, one) >= ALIKE:
+            now = {"id": one.id, "text": one.text, "source_ids": one.source_ids}
+            claims.append(before.model_copy(update=now))
+        else:
+            claims.append(one.model_copy(update={"reason": "The editor changed it after it was checked."}))
+    return replace(checked, claims=claims)
+
+
+ALIKE = 0.75
+
+
+def _alike(old: Claim, new: Claim) -> float:
+    if old.quote_source and old.verdict == "verified" and old.quote_source not in new.source_ids:
+        return 0.0
+    if old.text == new.text:
+        return 1.0
+    first, second = set(old.text.lower().split()), set(new.text.lower().split())
+    return len(first & second) / len(first | second) if first | second else 0.0
+
+
+# ── language ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def edit(study: Study, worker: str, *, cheaper: bool) -> Made:
+    """The mended article. One that lost words or citations on the way is not taken, but its grade is."""
+    draft, _ = clean_draft(study)
+    found = await study.run.ask(
+        agent_of(worker, cheaper=cheaper, words=study.brief.length), "edit", returns=Edit,
+        topic=study.brief.topic, tone=study.brief.tone, length=study.brief.length,
+        feedback=list(study.feedback), draft=study.sealed(draft, "the article"),
+    )  # fmt: skip
+    words, cited = count_words(draft), cited_ids(draft)
+    known = only_known(unwrapped(found.article), study.sources)
+    left = [one for one in cited_ids(known.markdown) if one in cited]
+    fits = count_words(known.markdown) >= words * LEAST_KEPT and len(left) >= len(cited) * LEAST_KEPT
+    value = found.model_copy(update={"article": known.markdown if fits else ""})
+    told = {"grammar": found.grammar, "changes": found.changes, "taken": fits}
+    return Made(worker, value, result={**told, "removed": list(known.removed)})
+
+
+def article_of(study: Study) -> str:
+    """The article as it stands: edited, if that was done and could be used."""
+    edited = value_of(study, "editor", Edit)
+    return edited.article if edited and edited.article else clean_draft(study)[0]
+
+
+# ── by program ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def format_citations(study: Study, worker: str) -> Made:
+    """Find citations of sources that do not exist, sources that are not cited, sentences that cite nobody."""
+    draft, removed = clean_draft(study)
+    check = check_citations(draft, study.sources)
+    told = {
+        "quality": check.accuracy, "orphans": list(check.orphans), "missing": list(check.missing)[:20],
+        "errors": removed, "by_name": cited_by_name(draft),
+    }  # fmt: skip
+    return Made(worker, told, result=told)
+
+
+async def optimize_seo(study: Study, worker: str) -> Made:
+    found = seo(clean_draft(study)[0], study.brief.topic)
+    told = {"score": found.score, "findings": list(found.findings)}
+    return Made(worker, told, result=told)
+
+
+async def check_readability(study: Study, worker: str) -> Made:
+    found = readability(clean_draft(study)[0])
+    told = {"flesch": found.flesch, "grade": found.grade, "score": found.score}
+    return Made(worker, told, result=told)
+
+
+async def check_plagiarism(study: Study, worker: str) -> Made:
+    found = await aside(overlap, clean_draft(study)[0], study.texts)
+    passages = [{"text": one.text[:300], "source_id": one.source_id} for one in found.passages[:20]]
+    told = {"share": found.share, "passages": passages, "copied": found.share >= COPIED}
+    return Made(worker, told, result=told)

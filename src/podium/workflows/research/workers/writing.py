@@ -1,0 +1,87 @@
+"""The writing workers, and the article that is put together from what they wrote."""
+
+from __future__ import annotations
+
+import re
+
+from podium.tools.untrusted import unfenced
+from podium.workflows.research.measures.citations import cited_ids, only_known
+from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.roles import agent_of
+from podium.workflows.research.study import Made, Study
+from podium.workflows.research.workers.analysis import known, material, value_of
+
+OPENING, ENDING = 0.1, 0.08
+"""Shares of the length that a separate introduction and conclusion take."""
+_TITLE = re.compile(r"\A\s*#\s+(.+)$", re.MULTILINE)
+
+
+async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool = False) -> Made:
+    """The body, or all of it where nobody else writes the introduction and the conclusion."""
+    workers = study.plan.workers if study.plan and not alone else []
+    opening, ending = "introduction_writer" not in workers, "conclusion_writer" not in workers
+    share = 1 - (0 if opening else OPENING) - (0 if ending else ENDING)
+    text = await study.run.ask(
+        agent_of(worker, cheaper=cheaper, words=study.brief.length), "write_article",
+        own_introduction=opening, own_conclusion=ending, words=round(study.brief.length * share),
+        **material(study), **known(study),
+    )  # fmt: skip
+    return _written(worker, text)
+
+
+async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Made:
+    text = await study.run.ask(
+        agent_of(worker, cheaper=cheaper), "write_introduction",
+        words=round(study.brief.length * OPENING), **material(study), **known(study),
+    )  # fmt: skip
+    return _written(worker, text)
+
+
+async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
+    text = await study.run.ask(
+        agent_of(worker, cheaper=cheaper), "write_conclusion", task=study.task,
+        draft=study.sealed(clean_draft(study)[0], "the article"),
+        words=round(study.brief.length * ENDING),
+    )  # fmt: skip
+    return _written(worker, text)
+
+
+def _written(worker: str, text: str) -> Made:
+    plain = unwrapped(text)
+    return Made(worker, plain, result={"word_count": count_words(plain), "cites": cited_ids(plain)})
+
+
+def draft_of(study: Study) -> str:
+    """Title, introduction, body and conclusion as they were written, invented sources included."""
+    body = value_of(study, "article_writer", str) or ""
+    opening = value_of(study, "introduction_writer", str) or ""
+    ending = value_of(study, "conclusion_writer", str) or ""
+    found = _TITLE.match(body)
+    title = found[1].strip() if found else study.brief.topic
+    rest = body[found.end() :] if found else body
+    parts = [f"# {title}", _headless(opening), rest.strip()]
+    parts += [f"## Conclusion\n\n{_headless(ending)}"] if ending.strip() else []
+    return "\n\n".join(part for part in parts if part.strip()) + "\n"
+
+
+def clean_draft(study: Study) -> tuple[str, list[str]]:
+    """The draft with real sources only, and what had to be taken out."""
+    known = only_known(draft_of(study), study.sources)
+    return known.markdown, list(known.removed)
+
+
+def title_of(markdown: str, otherwise: str) -> str:
+    found = _TITLE.match(markdown)
+    return found[1].strip() if found else otherwise
+
+
+def _headless(text: str) -> str:
+    """Without the heading that was not asked for."""
+    return re.sub(r"\A\s*#{1,6}\s+[^\n]*\n+", "", text).strip()
+
+
+def unwrapped(text: str) -> str:
+    """Markdown that a model has put between fences, its own or ours, is meant as it is."""
+    text = unfenced(text.strip())
+    found = re.fullmatch(r"\s*```(?:markdown|md)?\s*\n(.*)\n```\s*", text, re.DOTALL)
+    return found[1] if found else text

@@ -1,0 +1,212 @@
+"""What a program may use: each limit stops it, says so, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from podium.errors import SandboxUnavailableError
+from podium.tools.sandbox.limits import Limits
+from podium.tools.sandbox.sandbox import Sandbox
+from tests.tools.sandbox.attack import attack, until
+
+MB = 1_000_000
+
+
+async def test_an_endless_loop_is_stopped(sandbox: Sandbox, workspace: Path) -> None:
+    program = (
+        "import signal\n"
+        "for number in range(1, 32):\n"
+        "    try: signal.signal(number, signal.SIG_IGN)\n"
+        "    except (OSError, ValueError): pass\n"
+        "print('started', flush=True)\n"
+        "while True: pass"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=1))
+    assert (done.stopped_by, done.exit_code, done.stdout) == ("time", 137, "started\n")
+
+
+async def test_cpu_time_is_limited_too(sandbox: Sandbox, workspace: Path) -> None:
+    done = await attack(sandbox, workspace, "while True: pass", limits=Limits(seconds=60, cpu_seconds=1))
+    assert done.stopped_by == "time"
+
+
+FORKS = (
+    "import os, time\n"
+    "for _ in range({count}):\n"
+    "    try:\n"
+    "        if os.fork() == 0:\n"
+    "            time.sleep(300); os._exit(0)\n"
+    "    except OSError: break\n"
+    "time.sleep(300)"
+)
+
+
+async def test_too_many_forks_are_stopped(sandbox: Sandbox, workspace: Path) -> None:
+    done = await attack(sandbox, workspace, FORKS.format(count=62), limits=Limits(seconds=60, processes=40))
+    assert done.stopped_by == "processes"
+
+
+async def test_a_fork_bomb_is_stopped(sandbox: Sandbox, workspace: Path) -> None:
+    bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+    done = await attack(sandbox, workspace, bomb, limits=Limits(seconds=60, processes=64))
+    assert done.stopped_by == "processes"
+
+
+async def test_threads_count_as_processes(sandbox: Sandbox, workspace: Path) -> None:
+    program = (
+        "import threading, time\n"
+        "for _ in range(60): threading.Thread(target=time.sleep, args=(300,)).start()\n"
+        "time.sleep(300)"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, processes=40))
+    assert done.stopped_by == "processes"
+
+
+async def test_fewer_processes_than_allowed_are_let_be(sandbox: Sandbox, workspace: Path) -> None:
+    program = (
+        "import os, time\n"
+        "for _ in range(30):\n"
+        "    if os.fork() == 0: time.sleep(0.5); os._exit(0)\n"
+        "for _ in range(30): os.wait()\n"
+        "print('all')"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, processes=40))
+    assert (done.stdout, done.stopped_by) == ("all\n", "")
+
+
+async def test_four_gigabytes_bit_by_bit_are_stopped(sandbox: Sandbox, workspace: Path) -> None:
+    program = "kept = []\nfor _ in range(400): kept.append(b'x' * 10_000_000)\nprint('got them')"
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, memory_bytes=300 * MB))
+    assert "got them" not in done.stdout
+    assert done.stopped_by == "memory" or "MemoryError" in done.stderr
+
+
+async def test_four_gigabytes_at_once_are_not_given(sandbox: Sandbox, workspace: Path) -> None:
+    done = await attack(
+        sandbox, workspace, "bytearray(4_000_000_000)", limits=Limits(seconds=60, memory_bytes=300 * MB)
+    )
+    assert "MemoryError" in done.stderr
+    assert done.exit_code == 1
+
+
+async def test_the_memory_of_all_processes_counts(sandbox: Sandbox, workspace: Path) -> None:
+    program = (
+        "import os, time\n"
+        "for _ in range(6):\n"
+        "    if os.fork() == 0: kept = b'x' * 80_000_000; time.sleep(300)\n"
+        "time.sleep(300)"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, memory_bytes=300 * MB))
+    assert done.stopped_by == "memory"
+
+
+async def test_memory_that_is_shared_counts_once(sandbox: Sandbox, workspace: Path) -> None:
+    program = (
+        "import os, time\n"
+        "kept = b'x' * 80_000_000\n"
+        "for _ in range(6):\n"
+        "    if os.fork() == 0: time.sleep(1); os._exit(0)\n"
+        "for _ in range(6): os.wait()\n"
+        "print('shared')"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, memory_bytes=300 * MB))
+    assert (done.stdout, done.stopped_by) == ("shared\n", "")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+async def test_a_gigabyte_of_output_is_cut_and_stopped(
+    sandbox: Sandbox, workspace: Path, stream: str
+) -> None:
+    program = f"import sys\nfor _ in range(1000): sys.{stream}.write('x' * 1_000_000)"
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, output_bytes=2 * MB))
+    assert (done.stopped_by, done.truncated) == ("output", True)
+    assert len(done.stdout) + len(done.stderr) == 2 * MB
+
+
+@pytest.mark.parametrize("place", [".", "TMPDIR"])
+async def test_two_gigabytes_of_small_files_are_stopped(
+    sandbox: Sandbox, workspace: Path, place: str
+) -> None:
+    program = (
+        "import os, sys\n"
+        "folder = os.environ.get(sys.argv[1], '.')\n"
+        "for number in range(500_000):\n"
+        "    with open(f'{folder}/{number}', 'wb') as file: file.write(b'x' * 4096)"
+    )
+    done = await attack(
+        sandbox, workspace, program, place, limits=Limits(seconds=120, workspace_bytes=20 * MB)
+    )
+    shutil.rmtree(workspace)
+    assert done.stopped_by == "workspace"
+
+
+async def test_without_its_watch_a_program_does_not_go_on(sandbox: Sandbox, workspace: Path) -> None:
+    """The watch is ended by somebody else; a program that nobody looks at is not let run."""
+    running = asyncio.ensure_future(attack(sandbox, workspace, "import time; time.sleep(300)"))
+    await until(watches)
+    for pid in watches():
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(SandboxUnavailableError, match="watch over a program ended"):
+        await running
+
+
+def watches() -> list[int]:
+    """The watches that this process has started."""
+    return [
+        int(folder.name)
+        for folder in Path("/proc").glob("[0-9]*")
+        if f" {os.getpid()} " in parent_of(folder) and b"inside.watch" in (folder / "cmdline").read_bytes()
+    ]
+
+
+def parent_of(folder: Path) -> str:
+    try:
+        return f" {(folder / 'stat').read_text().rsplit(')', 1)[1].split()[1]} "
+    except OSError:  # it has just ended
+        return ""
+
+
+async def test_a_relative_folder_is_watched_too(
+    sandbox: Sandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace.parent)
+    limits = Limits(seconds=60, processes=40)
+    done = await attack(sandbox, Path("workspace"), FORKS.format(count=62), limits=limits)
+    assert done.stopped_by == "processes"
+
+
+async def test_a_file_cannot_grow_past_its_limit(sandbox: Sandbox, workspace: Path) -> None:
+    program = (
+        "import signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "with open('large', 'wb', buffering=0) as file:\n"
+        "    for _ in range(20): file.write(b'x' * 1_000_000)"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, file_bytes=5 * MB))
+    assert "File too large" in done.stderr
+    assert (workspace / "large").stat().st_size <= 5 * MB
+
+
+async def test_open_files_are_limited(sandbox: Sandbox, workspace: Path) -> None:
+    program = "kept = [open('/dev/null') for _ in range(200)]"
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, open_files=64))
+    assert "Too many open files" in done.stderr
+
+
+async def test_several_sandboxes_do_not_share_their_limits(sandbox: Sandbox, workspace: Path) -> None:
+    program = (
+        "import os, time\n"
+        "for _ in range(20):\n"
+        "    if os.fork() == 0: time.sleep(1); os._exit(0)\n"
+        "for _ in range(20): os.wait()\n"
+        "print('all')"
+    )
+    limits = Limits(seconds=60, processes=30)
+    runs = [attack(sandbox, workspace, program, limits=limits) for _ in range(4)]
+    assert {(done.stdout, done.stopped_by) for done in await asyncio.gather(*runs)} == {("all\n", "")}

@@ -1,0 +1,310 @@
+"""A model that follows a script, sources that are always the same, and a clock that does not wait."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import podium
+from podium.agents.ask import Run
+from podium.engine.codec import decode
+from podium.engine.log import Store
+from podium.engine.result import RunResult
+from podium.engine.workflow import Workflow
+from podium.settings import Settings
+from podium.tools.sources.choosing import WORKERS as KINDS
+from podium.tools.sources.found import Found, Retrieved
+from podium.tools.tool import ToolError
+from podium.tools.untrusted import unfenced
+from podium.workflows.research.flow import research_with
+from podium.workflows.research.library import Answer, Shelf
+
+FILLERS = (
+    "The matter has more than one side, and people weigh it in their own way.",
+    "It helps to look at the whole before the parts are judged.",
+    "Much depends on where one stands and on what one hopes for.",
+    "There is no need to hurry, for the parts fit well together.",
+    "Those who know it well speak of it with care and good sense.",
+)
+"""Sentences that claim nothing, so that they need no source."""
+_SOURCE = re.compile(r"from source (s\d+)\n.*?\n\n(.*?)\nEND UNTRUSTED", re.DOTALL)
+_CLAIM = re.compile(r"^- (c\d+) \(cites ([^)]*)\): (.*)$", re.MULTILINE)
+
+
+class Shelves:
+    """Sources that are handed in: so many for each worker. A worker in `failing` fails so often first."""
+
+    def __init__(
+        self, counts: Mapping[str, int] | None = None, failing: Mapping[str, int] | None = None
+    ) -> None:
+        self.counts = {"web_search": 4, "news_search": 3, "academic_search": 7, **(counts or {})}
+        self.left = Counter(failing or {})
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, settings: Settings, corpus: str, online: bool) -> Shelves:
+        return self
+
+    async def look(self, at: str) -> Shelf:
+        return Shelf(0)
+
+    async def search(self, worker: str, query: str, limit: int) -> Answer:
+        self.asked.append((worker, query))
+        self._fail(worker)
+        return Answer([hit(worker, nth) for nth in range(1, self.counts.get(worker, 0) + 1)])
+
+    async def read(self, found: Found, at: str) -> Retrieved:
+        self.asked.append(("read", found.url))
+        self._fail("web_scraper")
+        text = f"{found.snippet} The whole text of {found.title} goes on from here."
+        return Retrieved(
+            found.url, found.title, text, found.kind, found.published, found.authors, at,
+            hashlib.sha256(text.encode()).hexdigest(), "text/html",
+        )  # fmt: skip
+
+    def _fail(self, worker: str) -> None:
+        if self.left[worker] > 0:
+            self.left[worker] -= 1
+            raise ToolError(f"{worker} took longer than 15 s.")
+
+
+def hit(worker: str, nth: int) -> Found:
+    kind = KINDS[worker]
+    return Found(
+        f"{kind.capitalize()} report {nth}", f"https://{kind}.example.org/{nth}",
+        f"The {kind} report {nth} counted {nth * 10} cases of it in one year.", kind, "2024-05-17",
+        ("Example Survey Group",), f"{kind} provider",
+    )  # fmt: skip
+
+
+class Clock:
+    """Tells the time as a run would see it, and notes every wait instead of waiting."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+        self.seconds = 0.0
+
+    async def now(self, run: Run, key: str) -> str:
+        async def read() -> str:
+            self.seconds += 1
+            minutes, seconds = divmod(int(self.seconds), 60)
+            return f"2024-11-25T14:{30 + minutes:02d}:{seconds:02d}+00:00"
+
+        return await run.step("clock", read, key=key)
+
+    async def wait(self, run: Run, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.seconds += seconds
+
+
+Script = Mapping[str, Any]
+
+
+class Crew:
+    """Answers by task. A value of the script stands for every ask, a list is given one by one (its last entry
+    for ever), an exception is raised, a function is called. What is not scripted gets a good answer."""
+
+    def __init__(self, script: Script | None = None, *, complexity: float = 0.6) -> None:
+        self.script = dict(script or {})
+        self.complexity = complexity
+        self.calls: list[podium.Call] = []
+        self._given: Counter[str] = Counter()
+
+    async def __call__(self, call: podium.Call) -> Any:
+        self.calls.append(call)
+        plain: Any = plain_answer(call, self.complexity)
+        answer: Any = self._scripted(call)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is None:
+            return plain
+        if isinstance(answer, dict) and isinstance(plain, dict):
+            return cast("dict[str, Any]", plain) | cast("dict[str, Any]", answer)
+        return cast("object", answer)
+
+    def _scripted(self, call: podium.Call) -> Any:
+        answer: Any = self.script.get(call.task)
+        if isinstance(answer, list):
+            answers = cast("list[Any]", answer)
+            answer = answers[min(self._given[call.task], len(answers) - 1)]
+            self._given[call.task] += 1
+        return cast("Callable[[podium.Call], Any]", answer)(call) if callable(answer) else answer
+
+    def tasks(self, task: str) -> list[podium.Call]:
+        return [call for call in self.calls if call.task == task]
+
+    @property
+    def counted(self) -> Counter[str]:
+        return Counter(call.task for call in self.calls)
+
+
+def plain_answer(call: podium.Call, complexity: float) -> Any:
+    sources = _SOURCE.findall(call.prompt)
+    ids = [one for one, _ in sources]
+    answers: dict[str, Callable[[], Any]] = {
+        "assess": lambda: {"complexity": complexity, "aspects": ["causes", "cases"], "queries": ["cases"]},
+        "synthesize": lambda: {
+            "points": [{"text": "cases were counted", "source_ids": ids}],
+            "outline": [{"heading": "Cases", "points": ["counted"], "source_ids": ids}],
+        },
+        "summarize": lambda: {"summaries": [{"source_id": one, "summary": "cases"} for one in ids]},
+        "extract_insights": lambda: {"insights": [{"text": "cases were counted", "source_ids": ids[:1]}]},
+        "write_introduction": lambda: " ".join(FILLERS),
+        "write_article": lambda: article_of(call.prompt, sources),
+        "write_conclusion": lambda: " ".join(FILLERS[:3]),
+        "fact_check": lambda: {"checks": checks_of(call.prompt, sources)},
+        "edit": lambda: {
+            "article": edited_of(call.prompt),
+            "grammar": 0.9,
+        },
+        "judge": lambda: {"coverage": 0.9, "tone": 0.9},
+    }  # fmt: skip
+    return answers[call.task]()
+
+
+def edited_of(prompt: str) -> str:
+    """The article as the editor was given it."""
+    return unfenced(prompt.partition("# Article\n\n")[2].rpartition("\n\n# Answer")[0])
+
+
+def article_of(prompt: str, sources: list[tuple[str, str]]) -> str:
+    """An article of the wanted length that says of every source what stands in it."""
+    asked = re.search(r"^About (\d+) words", prompt, re.MULTILINE)
+    words = int(asked[1]) if asked else 800
+    told = [f"{text.split(' The whole')[0].strip()} [@{one}]" for one, text in sources]
+    parts = ["# What was counted", " ".join(FILLERS)]
+    for nth, name in enumerate(("First look", "Second look", "Third look", "Fourth look")):
+        parts += [f"## {name}", " ".join([*told[nth::4], FILLERS[nth]])]
+    ending = ["## Conclusion", " ".join(FILLERS[:3])]
+    filler = 0
+    while sum(len(part.split()) for part in [*parts, *ending]) < words:
+        parts.append(" ".join(FILLERS[(filler + nth) % 5] for nth in range(4)))
+        filler += 1
+    return "\n\n".join([*parts, *ending])
+
+
+def checks_of(prompt: str, sources: list[tuple[str, str]], verified: float = 1.0) -> list[dict[str, Any]]:
+    """A verdict for every claim; only the first share of them is verified."""
+    texts = {one: text.split(" The whole")[0].strip() for one, text in sources}
+    claims = _CLAIM.findall(prompt)
+    most = round(len(claims) * verified)
+    return [
+        {"claim_id": claim, "verdict": "verified", "source_id": cited.split(", ")[0],
+         "quote": texts.get(cited.split(", ")[0], ""), "reason": "it says so"}
+        if nth < most
+        else {"claim_id": claim, "verdict": "unverified", "reason": "nobody says so"}
+        for nth, (claim, cited, _) in enumerate(claims)
+    ]  # fmt: skip
+
+
+def half_checked(share: float) -> Callable[[podium.Call], dict[str, Any]]:
+    """A fact checker that finds only a share of the claims."""
+    return lambda call: {"checks": checks_of(call.prompt, _SOURCE.findall(call.prompt), share)}
+
+
+class Told:
+    """What a run of research came to, and everything that it told."""
+
+    def __init__(self, result: RunResult, rows: list[tuple[str, str, dict[str, Any]]], crew: Crew) -> None:
+        self.result = result
+        self.rows = rows
+        self.crew = crew
+        self.clock = Clock()
+
+    @property
+    def output(self) -> dict[str, Any]:
+        return self.result.output
+
+    def all(self, kind: str, **wanted: Any) -> list[dict[str, Any]]:
+        return [
+            data for _, name, data in self.rows
+            if name == f"research.{kind}" and all(data.get(key) == value for key, value in wanted.items())
+        ]  # fmt: skip
+
+    @property
+    def phases(self) -> list[str]:
+        return [data["to"] for data in self.all("phase")]
+
+    @property
+    def workers(self) -> list[list[str]]:
+        """Of each plan that was executed."""
+        return [
+            [worker for step in data["plan"]["steps"] for worker in step["workers"]]
+            for data in self.all("plan_optimized")
+        ]
+
+    @property
+    def qualities(self) -> list[float]:
+        return [round(data["quality"], 2) for data in self.all("evaluated")]
+
+
+def workflow_of(shelves: Shelves | None = None, clock: Clock | None = None) -> Workflow:
+    return research_with(shelves or Shelves(), clock or Clock())
+
+
+async def study(
+    store: Store, crew: Crew, topic: str = "AI trends", *, shelves: Shelves | None = None,
+    approve: tuple[str, ...] = (), budget: podium.Budget | None = None, **options: Any,
+) -> Told:  # fmt: skip
+    """Run research with these, to its end."""
+    clock = Clock()
+    result = await podium.run(
+        workflow_of(shelves, clock), topic, model=crew, store=store, approve=approve, budget=budget,
+        options=options,
+    )  # fmt: skip
+    told = await told_of(store, result, crew)
+    told.clock = clock
+    return told
+
+
+async def told_of(store: Store, result: RunResult, crew: Crew) -> Told:
+    rows = [
+        (row.path, row.type, cast("dict[str, Any]", decode(row.data)))
+        for row in await store.read(result.run_id)
+    ]
+    return Told(result, rows, crew)
+
+
+async def tuned(
+    store: Store, targets: list[float], script: Script | None = None, *, complexity: float = 0.6,
+    counts: Mapping[str, int] | None = None, failing: Mapping[str, int] | None = None,
+    topic: str = "AI trends", knobs: tuple[str, ...] = ("coverage", "tone", "grammar"), **options: Any,
+) -> Told:  # fmt: skip
+    """A run whose iterations come out with these qualities. Everything that a program measures stays as it
+    is; what the model says (`knobs`) is moved until the sum is right, one iteration after the other."""
+    levels = [0.9] * len(targets)
+    for nth, target in enumerate(targets):
+        told = await study(
+            store,
+            _with_levels(script, levels, complexity, knobs),
+            topic,
+            shelves=Shelves(counts, failing),
+            **options,
+        )
+        evaluated = told.all("evaluated")[nth]
+        weights = {"article": 0.30, "source": 0.25, "factual": 0.25, "writing": 0.20}
+        whole = sum(weights[one] for one in evaluated["components"])
+        owner = {"coverage": "article", "tone": "writing", "grammar": "writing"}
+        slope = sum(
+            weights[owner[knob]] / whole / len(evaluated["parts"][owner[knob]])
+            for knob in knobs
+            if owner[knob] in evaluated["parts"]
+        )
+        levels[nth] += (target - evaluated["quality"]) / slope
+        assert 0 <= levels[nth] <= 1, (levels, evaluated)
+    crew = _with_levels(script, levels, complexity, knobs)
+    return await study(store, crew, topic, shelves=Shelves(counts, failing), **options)
+
+
+def _with_levels(
+    script: Script | None, levels: list[float], complexity: float,
+    knobs: tuple[str, ...] = ("coverage", "tone", "grammar"),
+) -> Crew:  # fmt: skip
+    def level(knob: str, nth: int) -> float:
+        return levels[nth] if knob in knobs else 0.9
+
+    judged = [{"coverage": level("coverage", nth), "tone": level("tone", nth)} for nth in range(len(levels))]
+    edited = [{"grammar": level("grammar", nth)} for nth in range(len(levels))]
+    return Crew({"judge": judged, "edit": edited, **(script or {})}, complexity=complexity)
