@@ -2,6 +2,8 @@ import { list, maybe, number, record, text, texts, type LogEvent } from "./event
 
 export interface BuildStep {
   id: string;
+  /** Where its steps lie in the log. */
+  path: string;
   title: string;
   depth: number;
   number: number;
@@ -25,7 +27,7 @@ export class BuildFold {
   diff = "";
   patch = "";
 
-  apply({ type, data }: LogEvent): void {
+  apply({ type, data, path }: LogEvent): void {
     if (!type.startsWith("build.")) return;
     const step = this.steps.get(text(data.step_id));
     switch (type) {
@@ -39,7 +41,7 @@ export class BuildFold {
         this.plan(record(data.plan), text(data.step_id));
         break;
       case "build.step_status":
-        this.change(data);
+        this.change(data, path);
         break;
       case "build.coded":
         if (step) step.files = changedIn(record(data.output));
@@ -81,21 +83,23 @@ export class BuildFold {
   private planned(one: Record<string, unknown>, parent: string): BuildStep {
     const id = text(one.id) || text(one.step_id);
     return this.steps.get(id) ?? {
-      id, title: text(one.title) || text(one.description) || id,
+      id, path: "", title: text(one.title) || text(one.description) || id,
       depth: parent ? (this.steps.get(parent)?.depth ?? 0) + 1 : 0,
       number: number(one.number), status: "pending", attempts: 0, reason: "", tests: null, files: [], score: null,
     };
   }
 
-  private change(data: LogEvent["data"]): void {
+  private change(data: LogEvent["data"], path: string): void {
     const id = text(data.step_id);
     const step = this.steps.get(id) ?? this.planned({ id }, "");
     this.steps.set(id, step);
+    step.path = path;
     step.status = text(data.status);
     step.attempts = number(data.attempts);
     step.depth = number(data.depth, step.depth);
     step.reason = text(data.fail_reason);
-    if (step.status === "in_progress" || step.status === "running") this.current = id;
+    if (step.status === "in_progress") this.current = id;
+    else if (this.current === id) this.current = "";
   }
 }
 

@@ -2,6 +2,8 @@ import { list, maybe, number, record, text, texts, type LogEvent } from "./event
 
 export interface Worker {
   id: string;
+  /** Where its steps lie in the log. */
+  path: string;
   category: string;
   iteration: number;
   step: number;
@@ -27,10 +29,12 @@ export class ResearchFold {
   readonly workers = new Map<string, Worker>();
   readonly evaluations: Evaluation[] = [];
   planned: string[] = [];
+  /** Addresses of sources that workers found, each once. */
+  readonly found = new Set<string>();
   sources: number | null = null;
   words: number | null = null;
 
-  apply({ type, data }: LogEvent): void {
+  apply({ type, data, path }: LogEvent): void {
     if (!type.startsWith("research.")) return;
     const iteration = number(data.iteration, 1);
     switch (type) {
@@ -53,16 +57,16 @@ export class ResearchFold {
         this.words = maybe(data.word_count);
         break;
       default:
-        if (data.worker) this.work(type, data, iteration);
+        if (data.worker) this.work(type, data, iteration, path);
     }
   }
 
-  private work(type: string, data: LogEvent["data"], iteration: number): void {
+  private work(type: string, data: LogEvent["data"], iteration: number, path: string): void {
     const id = `${iteration}:${text(data.task_id) || text(data.worker)}`;
     let found = this.workers.get(id) ?? this.named(text(data.worker), iteration);
     if (!found) {
       found = {
-        id: text(data.worker), category: text(data.category), iteration, step: number(data.step),
+        id: text(data.worker), path, category: text(data.category), iteration, step: number(data.step),
         status: "running", attempts: 1, result: {}, error: "",
       };
       this.workers.set(id, found);
@@ -72,6 +76,7 @@ export class ResearchFold {
     if (type === "research.worker_completed") {
       found.status = data.kept === true ? "kept" : "completed";
       found.result = record(data.result);
+      for (const source of list(found.result.sources)) this.found.add(text(record(source).url) || JSON.stringify(source));
     } else if (type === "research.worker_skipped") found.status = "skipped";
     else if (type === "research.worker_failed") found.status = "failed";
   }

@@ -27,13 +27,15 @@ export interface Timeline {
 }
 
 const SHORTEST_MS = 1;
+/** Steps that ask nobody are shown only where they took a while: tests that ran, for example. */
+const LONG_MS = 100;
 const GAP_PART = 0.02;
 
 interface Stretch { from: number; to: number }
 
 /** A row per agent; waits are compressed, so that work can be seen. */
 export function timelineOf(steps: readonly Step[], now: number): Timeline {
-  const work = steps.filter((step) => !isClock(step) && !step.inherited && (step.agent || step.kind !== "step"));
+  const work = steps.filter((step) => !isClock(step) && !step.inherited && (step.agent || step.kind !== "step" || (step.endedAt ?? now) - step.startedAt >= LONG_MS));
   const shown = work.length > 0 ? work : steps.filter((step) => !step.inherited);
   const end = (step: Step): number => Math.max(step.endedAt ?? now, step.startedAt + SHORTEST_MS);
   const stretches = union(shown.map((step) => ({ from: step.startedAt, to: end(step) })));
@@ -44,7 +46,7 @@ export function timelineOf(steps: readonly Step[], now: number): Timeline {
   const critical = criticalPath(shown, end);
   const rows = new Map<string, { row: AgentRow; ends: number[] }>();
   for (const step of [...shown].sort((one, other) => one.startedAt - other.startedAt)) {
-    const agent = step.agent || step.kind;
+    const agent = step.agent || (step.kind === "step" ? "other work" : step.kind);
     const entry = rows.get(agent) ?? { row: { agent, lanes: 0, bars: [] }, ends: [] };
     rows.set(agent, entry);
     const free = entry.ends.findIndex((ended) => ended <= step.startedAt);

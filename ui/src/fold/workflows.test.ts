@@ -75,10 +75,11 @@ describe("research", () => {
       new ResearchFold(), ["", "research.phase", { iteration: 1, from: "", to: "planning" }],
       ["", "research.worker_started", { iteration: 1, worker: "web", task_id: "t1", step: 0, category: "search" }],
       ["", "research.worker_retried", { iteration: 1, worker: "web", attempt: 2, most: 3, error: "slow" }],
-      ["", "research.worker_completed", { iteration: 1, worker: "web", task_id: "t1", step: 0, attempts: 2, result: { sources: 4 } }],
+      ["", "research.worker_completed", { iteration: 1, worker: "web", task_id: "t1", step: 0, attempts: 2, result: { sources: [{ url: "corpus:a" }, { url: "corpus:a" }, { url: "corpus:b" }] } }],
       ["", "research.evaluated", { iteration: 1, quality: 0.6, threshold: 0.8, decision: "continue", feedback: ["more"] }],
     );
-    expect([...found.workers.values()]).toMatchObject([{ id: "web", status: "completed", attempts: 2, result: { sources: 4 } }]);
+    expect([...found.workers.values()]).toMatchObject([{ id: "web", status: "completed", attempts: 2 }]);
+    expect(found.found.size).toBe(2);
     expect(found.evaluations[0]?.decision).toBe("continue");
   });
 });
@@ -89,9 +90,10 @@ describe("build", () => {
       new BuildFold(), ["", "build.plan_created", { plan: { steps: [{ id: "a", title: "A" }, { id: "b", title: "B" }] } }],
       ["", "build.step_status", { step_id: "a", status: "in_progress", attempts: 1, depth: 0, number: 1 }],
       ["", "build.plan_created", { plan: { steps: [{ id: "a1", title: "A1" }] }, step_id: "a" }],
-      ["", "build.tests_run", { step_id: "a", result: { passed: 3, failed: 1 } }],
+      ["", "build.tests_run", { step_id: "a", result: { passed: 3, failed: 1 } }], ["x", "build.step_status", { step_id: "a", status: "completed", attempts: 2, depth: 0, number: 1 }],
     );
     expect(build.checklist().map((one) => [one.id, one.depth])).toEqual([["a", 0], ["a1", 1], ["b", 0]]);
-    expect(build.steps.get("a")?.tests).toEqual({ passed: 3, failed: 1 });
+    expect(build.steps.get("a")).toMatchObject({ tests: { passed: 3, failed: 1 }, status: "completed", attempts: 2, path: "x" });
+    expect(build.current).toBe("");
   });
 });

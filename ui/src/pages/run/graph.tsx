@@ -1,4 +1,5 @@
 import { useCallback, useMemo, useRef } from "react";
+import { number } from "../../fold/events";
 import { boxesOfSteps, boxesOfTree } from "../../graph/boxes";
 import { BuildGraph } from "../../graph/build";
 import { Canvas } from "../../graph/canvas";
@@ -13,6 +14,8 @@ import { go, usePlace, withQuery } from "../../route";
 import { Selected } from "./step";
 
 const MANY = 300;
+/** What research wants where nothing else was said. */
+const LEAST_SOURCES = 10;
 
 /** The picture of this workflow, or its steps; what is selected stands beside it. */
 export function GraphTab({ live }: { live: LiveRun }) {
@@ -46,7 +49,7 @@ function Picture({ live, steps, selected, pick }: {
   if (fold.steps.byPath.size === 0) return <Empty title="Nothing has begun yet." />;
   if (!steps && detail?.kind === "studio") return <StudioGraph fold={detail} selected={selected} pick={pick} />;
   if (!steps && detail?.kind === "council") return <CouncilGraph fold={detail} />;
-  if (!steps && detail?.kind === "research") return <ResearchGraph fold={detail} pick={pick} />;
+  if (!steps && detail?.kind === "research") return <ResearchGraph fold={detail} least={number(fold.options.min_sources, LEAST_SOURCES)} pick={pick} />;
   if (!steps && detail?.kind === "build") return <BuildGraph fold={detail} pick={pick} />;
   return <Boxes live={live} selected={selected} pick={pick} />;
 }
