@@ -85,8 +85,10 @@ ui-types: $(STAMP) ui/node_modules/.installed ## Make the TypeScript types of th
 	npm run --silent --prefix ui types
 	$(BIN)/python -m podium.server.export ui/src/api/openapi.json ui/src/api/types.ts
 
+# Not `npm ci`: it wants the builds of the bundler for all platforms in the lock file, and registries hold those
+# that their users need. Versions are those of the lock file either way.
 ui/node_modules/.installed: ui/package.json ui/package-lock.json
-	npm ci --prefix ui --ignore-scripts --no-audit --no-fund --silent
+	npm install --no-save --prefix ui --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 system: ## Install missing system packages for the tests (only as root, with apt)

@@ -1,7 +1,7 @@
 import { api, type Learnt, type Member, type Team } from "../api/client";
 import { useTitle } from "../live/list";
 import { useLoaded } from "../live/load";
-import { Bones, Card, Fold, ProblemNote } from "../parts/parts";
+import { Bones, Card, ProblemNote } from "../parts/parts";
 import { go, usePlace, withQuery } from "../route";
 
 /** Who works in a studio, and how everybody did so far. */
@@ -39,7 +39,7 @@ function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }
               <thead><tr><th scope="col">Who</th><th scope="col">Skills</th><th scope="col" className="right">Results</th><th scope="col" className="right">Mean</th><th scope="col" className="right">Accepted</th><th scope="col" className="right">Threshold</th></tr></thead>
               <tbody>
                 <Row who={one.head} />
-                {Object.entries(one.specialists).map(([who, member]) => <Row key={who} who={member} learnt={learnt.find((each) => each.agent === `${id}/${who}` || each.agent === `${id}.${who}` || each.agent === who)} />)}
+                {Object.entries(one.specialists).map(([who, member]) => <Row key={who} who={member} learnt={learnt.find((each) => each.agent === `${id}-${who}-specialist`)} />)}
               </tbody>
             </table>
           </div>
@@ -52,8 +52,8 @@ function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }
 function Row({ who, learnt }: { who: Member; learnt?: Learnt | undefined }) {
   return (
     <tr>
-      <td style={{ minWidth: 180 }}><Fold title={who.name}><p className="prose small padded">{who.instructions}</p></Fold></td>
-      <td className="small">{who.skills.join(", ")}</td>
+      <td className="wide"><details className="bare"><summary>{who.name}</summary><p className="prose small quiet">{who.instructions}</p></details></td>
+      <td className="small wide">{who.skills.join(", ")}</td>
       <td className="right num">{learnt?.results ?? ""}</td>
       <td className="right num">{learnt && learnt.results > 0 ? learnt.mean.toFixed(0) : ""}</td>
       <td className="right num">{learnt && learnt.results > 0 ? `${Math.round(learnt.acceptance * 100)} %` : ""}</td>

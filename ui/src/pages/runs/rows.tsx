@@ -21,7 +21,7 @@ export function RunRows({ runs, cursor, now }: { runs: RunSummary[]; cursor: num
             <td className="request cut"><Link to={`/runs/${run.run_id}`} title={run.run_id}>{oneLine(run.request) || run.run_id}</Link></td>
             <td className="model quiet small">{run.rehearsal ? "rehearsal" : (run.model ?? "")}</td>
             <td className="right"><span className="num" title={`${run.calls} calls`}>{money(run.cost_usd)}</span></td>
-            <td className="right num">{span(run.duration_s)}</td>
+            <td className="right num took">{span(run.duration_s)}</td>
             <td className="right quiet small age">{ago(Date.parse(run.created_at), now)}</td>
           </tr>
         ))}
