@@ -7,23 +7,33 @@ from pathlib import Path
 import pytest
 
 from tests.server.serving import done, flow, started, until
-from tests.ui.browsing import Visitor, needs_ui
+from tests.ui.browsing import ROOT, Visitor, needs_ui
 
 pytestmark = needs_ui
 
+CORPUS = ROOT / "tests" / "workflows" / "research" / "example"
 SCENE = "Create a dramatic opening scene where two rivals meet on a night train"
 
 
 @pytest.mark.parametrize(
-    ("workflow", "picture"), [("tree", ".box"), ("studio", ".dept"), ("council", ".idea")]
+    ("workflow", "picture", "options"),
+    [
+        ("tree", ".box", {}),
+        ("studio", ".dept", {}),
+        ("council", ".idea", {}),
+        ("research", ".strip", {"corpus": str(CORPUS)}),
+    ],
 )
 async def test_a_run_of_each_workflow_is_started_from_its_form_and_shown(
-    visitor: Visitor, workflow: str, picture: str
+    visitor: Visitor, workflow: str, picture: str, options: dict[str, str]
 ) -> None:
     page = visitor.page
     await visitor.go(f"/new?workflow={workflow}")
     await page.get_by_label("What should be done?").fill(SCENE)
     await page.get_by_label("Model").fill("rehearsal")
+    await page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    for name, value in options.items():
+        await page.get_by_label(name, exact=True).fill(value)
     await page.get_by_role("button", name="Start", exact=True).click()
     await visitor.see(visitor.status("completed"))
     report = page.frame_locator("iframe.report")
