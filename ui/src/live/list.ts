@@ -5,6 +5,24 @@ import { api, type RunSummary } from "../api/client";
 const watchers = new Set<(run: RunSummary) => void>();
 let source: EventSource | null = null;
 
+// Browsers allow six connections to a server over all tabs: one that nobody looks at gives its own back.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    source?.close();
+    source = null;
+  } else if (watchers.size > 0 && !source) {
+    source = open();
+    back.forEach((again) => again());
+  }
+});
+
+/** What is asked for anew when somebody looks again: changes meanwhile were not told. */
+const back = new Set<() => void>();
+export function onReturn(again: () => void): () => void {
+  back.add(again);
+  return () => back.delete(again);
+}
+
 export function watchRuns(watcher: (run: RunSummary) => void): () => void {
   watchers.add(watcher);
   source ??= open();
@@ -35,11 +53,13 @@ function open(): EventSource {
 export function useWaitingCount(): number {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
-    api.runs(new URLSearchParams({ needs_you: "true", limit: "100" })).then(
+    const ask = (): void => void api.runs(new URLSearchParams({ needs_you: "true", limit: "100" })).then(
       (page) => setIds(new Set(page.runs.map((run) => run.run_id))),
       () => undefined, // the page itself tells when the server is away
     );
-    return watchRuns((run) =>
+    ask();
+    const forget = onReturn(ask);
+    const stop = watchRuns((run) =>
       setIds((before) => {
         if ((run.status === "waiting") === before.has(run.run_id)) return before;
         const next = new Set(before);
@@ -48,6 +68,10 @@ export function useWaitingCount(): number {
         return next;
       }),
     );
+    return () => {
+      stop();
+      forget();
+    };
   }, []);
   return ids.size;
 }

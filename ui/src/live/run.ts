@@ -26,7 +26,17 @@ export class LiveRun {
   private readonly watchers = new Set<() => void>();
   private readonly stopped = new AbortController();
 
-  constructor(readonly id: string) {}
+  constructor(readonly id: string) {
+    document.addEventListener("visibilitychange", this.seen, { signal: this.stopped.signal });
+  }
+
+  /** Browsers allow six connections to a server over all tabs: one that nobody looks at gives its own back. */
+  private readonly seen = (): void => {
+    if (!this.source) return;
+    this.source.close();
+    clearTimeout(this.timer);
+    if (!document.hidden) this.follow();
+  };
 
   get status(): Status {
     return this.told !== null && this.toldSeq >= this.fold.lastSeq ? this.told : this.fold.status;

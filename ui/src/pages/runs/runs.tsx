@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import { api, type RunSummary } from "../../api/client";
-import { useTitle, watchRuns } from "../../live/list";
+import { onReturn, useTitle, watchRuns } from "../../live/list";
 import { useLoaded, useNow } from "../../live/load";
 import { Icon } from "../../parts/icons";
 import { useKeys } from "../../parts/keys";
@@ -43,6 +43,7 @@ export function RunsPage() {
     }),
     [again],
   );
+  useEffect(() => onReturn(again), [again]);
   const runs = order(page?.runs.map((run) => changed.get(run.run_id) ?? run) ?? []);
   useKeys({
     "/": () => document.querySelector<HTMLInputElement>("#search")?.focus(),
