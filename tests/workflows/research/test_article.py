@@ -111,6 +111,21 @@ def test_without_the_kept_text_a_card_shows_the_bare_quotation() -> None:
     assert quoted("", "the words", 5, 9).quote == "the words"
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "It said: “... done. ” [@s1]. Then more. [@s2]",
+        "... [@s1] Then more. [@s2]",
+        "“ ” [@s1]! ? [@s2]",
+        "[@s1] [@s2]",
+    ],
+)
+def test_a_citation_beside_no_word_still_has_its_place(odd: str) -> None:
+    """A page numbers every citation: one that was left out would make the others lead elsewhere."""
+    assert [mark.source_ids for mark in marks_of(odd)] == [("s1",), ("s2",)]
+    assert html_of(odd, SOURCES, claims(), TEXTS).count('class="cite') >= 2
+
+
 def test_two_sentences_that_say_the_same_share_a_card() -> None:
     cards = cards_of(marks_of("So [@s1].\n\nSo [@s2].\n\nOther [@s1]."), SOURCES, [], {})
     assert [[one.id for one in card.sources] for card in cards.values()] == [["s1", "s2"], ["s1"]]

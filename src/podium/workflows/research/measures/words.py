@@ -37,8 +37,19 @@ def count_words(markdown: str) -> int:
 
 
 def sentences_in(text: str) -> list[str]:
-    """A block's sentences; a citation that follows the full stop belongs to the sentence before it."""
-    return [one for one in _sentences(text) if any(map(str.isalnum, CITED.sub("", one)))]
+    """A block's sentences; a citation that follows the full stop belongs to the sentence before it, and so
+    does whatever else holds no word (`... ” [@s5].`). Nothing is left out: a page counts every citation."""
+    found: list[str] = []
+    before = ""
+    for one in _sentences(text):
+        if any(map(str.isalnum, CITED.sub("", one))):
+            found.append(f"{before}{one}")
+            before = ""
+        elif found:
+            found[-1] = f"{found[-1]} {one}".strip()
+        elif one:
+            before += f"{one} "
+    return found
 
 
 def _sentences(text: str) -> Iterator[str]:
