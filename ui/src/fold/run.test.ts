@@ -69,6 +69,8 @@ describe("a run is a fold of its log", () => {
     const run = folded(created(), ["a", "step.started"], ["a", "model.asked", { blob: "h" }], ["a", "step.completed", { blob: "h" }], ["", "run.completed", { blob: "h" }]);
     expect(run.steps.byPath.get("a")).toMatchObject({ promptBlob: 3, resultBlob: 4, result: undefined });
     expect(run.outputBlob).toBe(5);
+    expect(run.delivered).toBe(true);
+    expect(folded(created(), ["", "run.failed", {}]).delivered).toBe(false);
   });
 
   it("keeps artifacts and warnings, and reads events of a type that it does not know", () => {

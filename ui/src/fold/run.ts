@@ -81,6 +81,11 @@ export class RunFold {
     return OVER.has(this.status);
   }
 
+  /** It has come to its end and left something to read, in the log itself or as a blob beside it. */
+  get delivered(): boolean {
+    return this.over && (this.output !== null || this.outputBlob > 0);
+  }
+
   /** Take more of the log into account. An event that is here already is left out: streams may overlap. */
   apply(events: readonly LogEvent[]): void {
     for (const event of events) {

@@ -14,7 +14,7 @@ const SHOWN = 400;
 /** Is it going well, what has it cost, what has it made, does it need me. */
 export function OverviewTab({ live }: { live: LiveRun }) {
   const { fold } = live;
-  const done = fold.over && fold.output !== null;
+  const done = fold.delivered;
   return (
     <div className="split">
       <div className="stack">
