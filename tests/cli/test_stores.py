@@ -35,17 +35,17 @@ def run(podium: Shell, *words: str, **env: str) -> str:
 def test_migrate_makes_a_store_and_tells_what_it_found(podium: Shell, tmp_path: Path) -> None:
     path = tmp_path / "new" / "podium.sqlite"
     made = podium("migrate", "--store", str(path), code=0)
-    assert made.out == f"Made the store sqlite:///{path} with schema 3.\n"
+    assert made.out == f"Made the store sqlite:///{path} with schema 4.\n"
     again = podium("migrate", "--store", str(path), code=0)
-    assert again.out.startswith(f"The store sqlite:///{path} has schema 3, the newest ")
+    assert again.out.startswith(f"The store sqlite:///{path} has schema 4, the newest ")
     assert podium("migrate", "--store", str(path), "--json", code=0).json == {
         "store": f"sqlite:///{path}", "before": 3, "after": 3,
     }  # fmt: skip
 
 
 def test_migrate_in_postgresql(podium: Shell, database: str) -> None:
-    assert "with schema 1." in podium("migrate", "--store", database, code=0).out
-    assert "has schema 1, the newest" in podium("migrate", "--store", database, code=0).out
+    assert "with schema 2." in podium("migrate", "--store", database, code=0).out
+    assert "has schema 2, the newest" in podium("migrate", "--store", database, code=0).out
     with psycopg.connect(database, autocommit=True) as db:
         db.execute("UPDATE podium_schema SET version = 99")
     refused = podium("migrate", "--store", database, code=2)

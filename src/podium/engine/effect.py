@@ -156,7 +156,11 @@ class Effect:
                 self._stopped(error)
             except (BudgetExhaustedError, StoreError) as error:
                 self._fail(error)
-            except (KeyboardInterrupt, GeneratorExit):
+            except KeyboardInterrupt:  # it ends the event loop itself, so nobody comes to ask this task
+                if self.task is not None:
+                    self.task.add_done_callback(_looked_at)
+                raise
+            except GeneratorExit:
                 raise
             except BaseException as error:  # noqa: BLE001 - whatever a step raises is its outcome
                 self._record_failure(error)
@@ -313,6 +317,12 @@ class Attempt:
         if self._reservation is not None and not self._effect.core.journal.closed:
             self._effect.emit(BudgetSettled(charge=self._worst, estimated=True))
         self._settle(self._worst)
+
+
+def _looked_at(task: asyncio.Task[None]) -> None:
+    """What a task raised is known elsewhere."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _loggable(details: dict[str, Any]) -> dict[str, Any]:
