@@ -18,7 +18,7 @@ from podium.workflows import SHIPPED, find_workflow
 from podium.workflows.studio.team_file import SHIPPED as TEAMS
 
 SHARED_OPTIONS: dict[str, frozenset[str]] = {
-    "build": frozenset({"max_iterations", "time_limit"}),
+    "build": frozenset({"max_iterations"}),
     "council": frozenset(
         {
             "preset", "roles", "rounds", "passes", "min_ideas", "min_score", "deep_dive", "context_window",
