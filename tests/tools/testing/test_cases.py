@@ -193,4 +193,5 @@ def test_files_are_told_apart_by_their_names(path: str, test: bool, code: bool) 
     st.text("it(\"test'`{}/*\\\n fn#[]_:.expect", max_size=200),
 )
 def test_no_text_breaks_a_reader(path: str, text: str) -> None:
-    cases_of(path, text)
+    found = cases_of(path, text)
+    assert found is None or all(1 <= case.line <= len(text.splitlines()) + 1 for case in found)
