@@ -38,9 +38,9 @@ def append(store: Store, lease: Lease, *seqs: int) -> None:
         store.append(lease, a_row(seq))
 
 
-async def commit(store: Store, lease: Lease) -> None:
+async def commit(store: Store, lease: Lease, first: Callable[[], None] | None = None) -> None:
     """Commit, on the spot or grouped."""
-    pending = store.commit(lease)
+    pending = store.commit(lease, None, None, first)
     if pending is not None:
         await pending
 

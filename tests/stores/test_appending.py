@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from functools import partial
 
 import pytest
 
 from podium.engine.log import Row, Store
-from podium.errors import StoreError
+from podium.errors import FencedError, StoreError
 from podium.stores import open_store
 from tests.stores.samples import a_row, append, commit, driven, run_id, seqs_of, take
 
@@ -196,3 +197,30 @@ async def test_the_url_opens_the_same_store_again(store: Store) -> None:
     await driven(store)
     async with open_store(store.url) as again:
         assert await seqs_of(again) == [1]
+
+
+async def test_what_comes_first_is_done_before_anybody_who_waits_goes_on(store: Store) -> None:
+    """All of a batch's: a slot that one step gives back must not wait for the work of another."""
+    leases = [await driven(store, number) for number in (1, 2, 3)]
+    store.live = 3
+    order: list[str] = []
+    pending: list[asyncio.Future[None]] = []
+    for number, lease in enumerate(leases):
+        append(store, lease, 2)
+        future = store.commit(lease, None, None, partial(order.append, f"first {number}"))
+        assert future is not None
+        future.add_done_callback(lambda _, number=number: order.append(f"waited {number}"))
+        pending.append(future)
+    await asyncio.gather(*pending)
+    assert order == ["first 0", "first 1", "first 2", "waited 0", "waited 1", "waited 2"]
+
+
+async def test_what_comes_first_is_done_also_when_the_rows_are_refused(store: Store, other: Store) -> None:
+    lease = await driven(store)
+    store.live = 2
+    await other.acquire(run_id(1), take_over=True)
+    called: list[str] = []
+    append(store, lease, 2)
+    with pytest.raises(FencedError):
+        await commit(store, lease, partial(called.append, "given back"))
+    assert called == ["given back"]

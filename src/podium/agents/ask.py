@@ -157,6 +157,8 @@ class _Asking:
         effect.emit_clean(_asked(effect, call, calling.model))
         while True:
             reply = await calling.answer(call, partial(self._deltas, effect, call), self._fits)
+            if (turn := effect.core.turns.take(urgent=True)) is not None:
+                await turn
             found = self._found(reply)
             if not isinstance(found, Mismatch):
                 calling.keep(reply)

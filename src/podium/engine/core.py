@@ -24,6 +24,7 @@ from podium.engine.events import (
 )
 from podium.engine.journal import Journal
 from podium.engine.memo import Done, Memo
+from podium.engine.turns import turns_of
 from podium.errors import (
     BudgetExhaustedError,
     ConcurrentBranchError,
@@ -77,6 +78,8 @@ class Core:
         replaying: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
+        self.turns = turns_of(self._loop)
+        """Bursts of replies, branches and answers are spread, so that nothing waits for all of them."""
         self.journal = journal
         self.memo = memo
         self.budget = budget

@@ -213,7 +213,8 @@ class Effect:
         """Append a result; the caller gets it when it is durable."""
         try:
             self.core.journal.append_raw(self.path, event_type, data)
-            durable = self.core.journal.commit(self.waiter, outcome)
+            free = self.give_back if self.holds_slot else None
+            durable = self.core.journal.commit(self.waiter, outcome, free)
         except StoreError as error:
             self._fail(error)
             return

@@ -45,6 +45,8 @@ class Gathering(Generic[T]):
 
     async def _walk(self, index: int, child: Branch, coroutine: Coroutine[Any, Any, T]) -> None:
         try:
+            if (turn := self._core.turns.take()) is not None:
+                await turn
             self._outcomes[index] = Ok(await coroutine)
         except _NEVER_DATA as error:
             self._outcomes[index] = error

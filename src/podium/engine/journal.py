@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 from podium.engine.codec import encode
@@ -45,10 +46,13 @@ class Journal:
             self.store.update(self.lease, RunUpdate(updated_us=self.now_us(), **changes))  # pyright: ignore[reportArgumentType]
 
     def commit(
-        self, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+        self,
+        waiter: asyncio.Future[Any] | None = None,
+        outcome: Any = None,
+        first: Callable[[], None] | None = None,
     ) -> asyncio.Future[Any] | None:
         """Make everything so far durable; `None` when it is already."""
-        return self.store.commit(self.lease, waiter, outcome)
+        return self.store.commit(self.lease, waiter, outcome, first)
 
     async def committed(self) -> None:
         future = self.store.commit(self.lease)

@@ -193,12 +193,17 @@ class Store(Samples, Facts, Protocol):
         ...
 
     def commit(
-        self, lease: Lease, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+        self,
+        lease: Lease,
+        waiter: asyncio.Future[Any] | None = None,
+        outcome: Any = None,
+        first: Callable[[], None] | None = None,
     ) -> asyncio.Future[Any] | None:
         """Make everything queued so far durable. `None`: it is already (committed on the spot).
         The future fails with `FencedError`, `StoreFullError` or `StoreError`, for this run only.
         A `waiter` that is handed in is used as the future, and gets `outcome` as its result: one hop
-        less for every step."""
+        less for every step. `first` is called when it is durable (or has failed), before anybody who waits
+        goes on; not when it is durable already."""
         ...
 
     # ── reading ──

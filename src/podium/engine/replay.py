@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from podium.engine.branch import CURRENT
@@ -34,7 +35,10 @@ class _ReadOnlyJournal(Journal):
         raise ReplayDivergedError(path, f"the log does not hold this {event_type}")
 
     def commit(
-        self, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+        self,
+        waiter: asyncio.Future[Any] | None = None,
+        outcome: Any = None,
+        first: Callable[[], None] | None = None,
     ) -> asyncio.Future[Any] | None:
         return None
 

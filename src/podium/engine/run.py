@@ -155,6 +155,8 @@ class Run:
                 effect.give_back()
         if effect.calls:
             core.ledger.told(effect.calls)
+        if kind == "ask" and (turn := core.turns.take()) is not None:
+            await turn
         if type(outcome) is Raised:
             raise outcome.error
         return outcome

@@ -249,6 +249,8 @@ class Driver:
     async def _main(self, run: Run, core: Core) -> Any:
         CURRENT.set(core.root_branch(asyncio.current_task()))
         try:
+            if (turn := core.turns.take()) is not None:
+                await turn
             options = self.workflow.typed(self._created.options)
             value = await self.workflow.fn(run, self._created.request, **options)
             run.returned()

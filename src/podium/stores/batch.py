@@ -144,7 +144,8 @@ class Batch:
     """One transaction to be."""
 
     __slots__ = (
-        "acquisitions", "blobs", "creations", "jobs", "liberations", "notes", "rows", "updates", "waiters",
+        "acquisitions", "blobs", "creations", "firsts", "jobs", "liberations", "notes", "rows", "updates",
+        "waiters",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -156,6 +157,8 @@ class Batch:
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[Job] = []
         self.notes = Notes()
+        self.firsts: list[Callable[[], None]] = []
+        """To be called before those who wait go on."""
         self.waiters: list[tuple[asyncio.Future[Any], HeldLease, Any]] = []
 
     def __bool__(self) -> bool:
@@ -196,6 +199,7 @@ class Batch:
         self.jobs += later.jobs
         self.notes.absorb(later.notes)
         self.waiters += later.waiters
+        self.firsts += later.firsts
 
     def drop(self, keys: set[Key]) -> None:
         """Leave out what these leases have queued; those who wait are told elsewhere."""

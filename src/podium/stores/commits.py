@@ -105,7 +105,11 @@ class Commits:
         return digest.hexdigest()
 
     def commit(
-        self, lease: Any, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+        self,
+        lease: Any,
+        waiter: asyncio.Future[Any] | None = None,
+        outcome: Any = None,
+        first: Callable[[], None] | None = None,
     ) -> asyncio.Future[Any] | None:
         """Make everything queued so far durable."""
         if waiter is None:
@@ -114,6 +118,8 @@ class Commits:
             _fail(waiter, lease.failure)
         else:
             self._batch.waiters.append((waiter, lease, outcome))
+            if first is not None:
+                self._batch.firsts.append(first)
             self._schedule()
         return waiter
 
@@ -151,6 +157,8 @@ class Commits:
         self._in_flight -= report.merged
         if report.failures:
             self._give_up(report.failures)
+        for first in batch.firsts:
+            first()
         self._announce(report)
         for future, lease, outcome in batch.waiters:
             if not future.done():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from collections.abc import Callable
 from typing import Any
 
 from podium.stores.batch import ROW_WIDTH, Batch
@@ -47,7 +48,11 @@ class SpotCommits(Commits):
         self._stretch = 0
 
     def commit(
-        self, lease: Any, waiter: asyncio.Future[Any] | None = None, outcome: Any = None
+        self,
+        lease: Any,
+        waiter: asyncio.Future[Any] | None = None,
+        outcome: Any = None,
+        first: Callable[[], None] | None = None,
     ) -> asyncio.Future[Any] | None:
         if (
             self.live <= 1
@@ -58,7 +63,7 @@ class SpotCommits(Commits):
             and lease.failure is None
         ):
             return None
-        return super().commit(lease, waiter, outcome)
+        return super().commit(lease, waiter, outcome, first)
 
     def _commit_here(self) -> bool:
         """Write what is queued, whoever queued it, on this thread; `False` if the writer should do it."""
