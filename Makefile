@@ -28,7 +28,7 @@ export PIP_NO_INPUT := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-small-model test check format bench lock ui ui-check ui-types system clean
+.PHONY: help setup demo test-small-model test check format bench bench-postgres lock ui ui-check ui-types system clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ format: $(STAMP) ## Put the code into shape
 
 bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydantic AI; QUICK=1 for a small run
 	PODIUM_MODEL=rehearsal $(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
+
+bench-postgres: $(STAMP) ## The same on PostgreSQL, beside LangGraph's saver for it and DBOS; QUICK=1 for a small run
+	$(BIN)/python -m benchmarks.postgres $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.postgres_peers $(if $(QUICK),--quick --rounds 1)
 
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)

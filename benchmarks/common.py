@@ -21,6 +21,9 @@ OUT = ROOT / ".bench"
 JOURNAL = "BENCH_JOURNAL"
 """Environment variable that names the journal of a process that is killed or resumed."""
 
+POSTGRES = "BENCH_POSTGRES"
+"""Environment variable that names the database of a subject that needs one."""
+
 WORKLOADS = ("chain", "fanout", "tree", "many")
 REPLY = json.dumps(
     {"verdict": "fine", "text": "an answer of ordinary size", "score": 0.9, "notes": "n" * 120}

@@ -14,6 +14,11 @@ LANGGRAPH = (
 )  # fmt: skip
 
 
+POSTGRES_PEERS = (
+    *LANGGRAPH, "langgraph-checkpoint-postgres==3.2.0", "psycopg[binary,pool]==3.3.8", "dbos==3.3.0",
+)  # fmt: skip
+
+
 class PeerError(Exception):
     """Something that is measured beside Podium could not be set up or failed; the report says so."""
 
@@ -45,6 +50,10 @@ def environment(name: str, *arguments: str, key: str = "") -> Path:
 
 def langgraph_environment() -> Path:
     return environment("venv-langgraph", *LANGGRAPH)
+
+
+def postgres_peers_environment() -> Path:
+    return environment("venv-postgres-peers", *POSTGRES_PEERS)
 
 
 def build_wheel() -> Path:

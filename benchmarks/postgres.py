@@ -21,11 +21,9 @@ from pathlib import Path
 import psycopg
 from tests.stores.postgres import server
 
-import podium
 from benchmarks.baseline import PlainAsyncio
 from benchmarks.common import FULL, MODEL, QUICK, Sizes, Subject, perform
-from benchmarks.podium_ import PodiumSteps
-from podium import Settings
+from benchmarks.podium_postgres_ import PodiumThere
 
 WORKLOADS = {
     "fan-out of 200": ("fanout", FULL),
@@ -53,19 +51,6 @@ class BareInserts(PlainAsyncio):
         reply = await MODEL.answer(tag)
         await self.db.execute("INSERT INTO done VALUES (%s, %s)", (tag, reply))
         return reply
-
-
-class PodiumThere(PodiumSteps):
-    """Podium on a store at `url`."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    @asynccontextmanager
-    async def opened(self, folder: Path) -> AsyncGenerator[None]:
-        self.settings = Settings.load()
-        async with podium.open_store(self.url) as self.store:
-            yield
 
 
 @dataclass

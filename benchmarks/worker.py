@@ -18,7 +18,10 @@ from pathlib import Path
 from benchmarks.baseline import commit, plain
 from benchmarks.common import FULL, MODEL, QUICK, Sizes, Subject, perform
 
-SUBJECTS = {"steps": "podium_", "asks": "podium_", "langgraph": "langgraph_"}
+SUBJECTS = {
+    "steps": "podium_", "asks": "podium_", "langgraph": "langgraph_", "podium_postgres": "podium_postgres_",
+    "langgraph_postgres": "langgraph_postgres_", "dbos": "dbos_",
+}  # fmt: skip
 """Where each subject is declared; imported by name, because each has its own dependencies."""
 
 
