@@ -7,6 +7,8 @@ rows written under an older epoch are refused by the store. Everybody else write
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +20,11 @@ from podium.engine.samples import Samples
 
 Written = tuple[int, int, str, str, bytes]
 """A `Row`, or the bare tuple: a class of its own costs a driver more than the rest of queueing it."""
+
+
+def this_process() -> str:
+    """How this process is named to people, as the holder of runs."""
+    return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
 class Row(NamedTuple):

@@ -7,8 +7,6 @@ or when somebody orders a stop. However it ends, the log can be taken up again.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,7 +21,7 @@ from podium.engine.ending import Ending, ending_of, ending_of_broken
 from podium.engine.events import RunCreated, RunResumed, RunStarted
 from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
 from podium.engine.journal import Journal, Redact
-from podium.engine.log import Lease, Message, Store
+from podium.engine.log import Lease, Message, Store, this_process
 from podium.engine.memo import MAX_RECOVERIES, Memo
 from podium.engine.result import RunResult
 from podium.engine.run import Run
@@ -58,10 +56,6 @@ class MakeRun(Protocol):
         config: Mapping[str, Any],
         core: Core,
     ) -> Run: ...
-
-
-def holder_name() -> str:
-    return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
 class Driver:
@@ -204,12 +198,12 @@ class Driver:
 
     def _begin(self, core: Core, memo: Memo) -> None:
         if memo.left == "queued":
-            core.emit("", RunStarted(holder=holder_name()))
+            core.emit("", RunStarted(holder=this_process()))
         else:
             core.emit(
                 "",
                 RunResumed(
-                    holder=holder_name(),
+                    holder=this_process(),
                     after="take-over" if self.taken_over and memo.left == "crash" else memo.left,
                     budget=self._new_budget.to_dict(),
                     config=self._new_config,
