@@ -175,6 +175,8 @@ class Driver:
             self._begin(core, memo)
             if not self._fresh:
                 await journal.committed()  # so that a life which ends at once is still counted
+            if self._config.get("owner") and self._store.limits is not None:
+                await core.open_purse(self._store.limits)
             if memo.recoveries >= MAX_RECOVERIES:
                 return await self._finish(core, too_many_recoveries())
             return await self._walk(core)
@@ -333,6 +335,8 @@ class Driver:
         ending.fill(result, core)
         try:
             ending.write(core, result)
+            if core.purse is not None:
+                core.purse.close()
             await self._store.release(core.journal.lease)  # commits the end and the unlocking together
         except StoreError as error:
             ending.not_written(result, error)

@@ -37,9 +37,12 @@ class Errands(Commits):
     async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
         """Have something rare done; `call` gets the writer's connection first."""
         job = Job(self._loop.create_future(), lambda db: call(db, *args))
+        self._queue_job(job)
+        return await job.future
+
+    def _queue_job(self, job: Job) -> None:
         self._batch.jobs.append(job)
         self._schedule()
-        return await job.future
 
     # ── the cache ──
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import psycopg
@@ -195,7 +195,7 @@ class Reader:
 
     # ── asking ──
 
-    async def all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    async def all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         async def fetch(db: Db) -> list[Any]:
             return await (await db.execute(sql.encode(), parameters, binary=True)).fetchall()
 

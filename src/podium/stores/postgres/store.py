@@ -21,6 +21,7 @@ from podium.stores.postgres.driving import Driving
 from podium.stores.postgres.fact_reading import FactReader
 from podium.stores.postgres.failures import check_address, explain, unknown
 from podium.stores.postgres.jobs import discard_messages, fence_run, post_message
+from podium.stores.postgres.limits import PostgresLimits
 from podium.stores.postgres.reading import SLICE, Reader
 from podium.stores.postgres.writer import Writer
 
@@ -34,6 +35,7 @@ class PostgresStore(Driving):
         self._address = address
         """The same as PostgreSQL knows it."""
         self._brain = FactReader(reader)
+        self._limits = PostgresLimits(reader, self._queue_job, self._join)
 
     @classmethod
     async def open(cls, url: str) -> PostgresStore:
@@ -53,6 +55,10 @@ class PostgresStore(Driving):
     @property
     def url(self) -> str:
         return self._url
+
+    @property
+    def limits(self) -> PostgresLimits:
+        return self._limits
 
     async def close(self) -> None:
         """Commit what is queued and let go of everything. Closing twice does no harm."""

@@ -43,6 +43,11 @@ class SqliteStore(Remembering):
     def url(self) -> str:
         return f"sqlite:///{self._path}"
 
+    @property
+    def limits(self) -> None:
+        """Processes of one machine keep each their own."""
+        return
+
     async def close(self) -> None:
         """Commit what is queued and let go of everything. Closing twice does no harm."""
         if self._closed:
