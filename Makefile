@@ -67,7 +67,7 @@ bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydan
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server --extra postgres \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server --extra postgres --extra cluster \
 		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 
