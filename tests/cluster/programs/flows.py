@@ -30,3 +30,31 @@ async def three(run: podium.Run, request: str) -> list[str]:
         return token
 
     return [request, *[await run.step(f"pay-{number}", pay, number) for number in range(3)]]
+
+
+@podium.workflow
+async def gated(run: podium.Run, request: str) -> list[str]:
+    """Three steps; the second lasts until there is a file of the run's request."""
+
+    async def pay(number: int) -> str:
+        token = secrets.token_hex(8)
+        note("paid", run.id, number, token, os.getpid())
+        while number == 1 and not os.path.exists(request):  # noqa: ASYNC110, ASYNC240 - another process
+            await asyncio.sleep(0.01)
+        return token
+
+    return [await run.step(f"pay-{number}", pay, number) for number in range(3)]
+
+
+@podium.workflow
+async def asks(run: podium.Run, request: str) -> str:
+    """A paid step, a question, and another paid step."""
+
+    async def pay(number: int) -> str:
+        note("paid", run.id, number, secrets.token_hex(8), os.getpid())
+        return f"{os.getpid()}"
+
+    await run.step("before", pay, 0)
+    answer = await run.wait_for(request)
+    await run.step("after", pay, 1)
+    return str(answer)
