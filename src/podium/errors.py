@@ -150,11 +150,15 @@ class ChangeRefusedError(WorkspaceError):
         """`podium.tools.workspace.change.Refusal`, one for each change that was refused."""
 
 
+OWNER = "(owner)"
+"""What stands for a path where a budget is none of the run's, but that of all runs of its owner."""
+
+
 class BudgetExhaustedError(PodiumError):
     """A budget cannot pay for the next call, and nothing in flight can free enough of it."""
 
     def __init__(self, kind: str, scope: str, limit: float, spent: float, needed: float) -> None:
-        where = f"branch {scope}" if scope else "the run"
+        where = "the run's owner" if scope == OWNER else f"branch {scope}" if scope else "the run"
         name, unit = ("time", " s") if kind == "seconds" else (kind, "")
         more = f", {needed:g}{unit} more needed" if needed else ""
         super().__init__(
@@ -164,7 +168,8 @@ class BudgetExhaustedError(PodiumError):
         self.kind = kind
         """`usd`, `tokens`, `calls`, `seconds` or `depth`."""
         self.scope = scope
-        """Path of the branch whose budget it is; empty for the run's own."""
+        """Path of the branch whose budget it is; empty for the run's own, `OWNER` for that of all runs of an
+        owner."""
         self.limit = limit
         self.spent = spent
         self.needed = needed

@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from podium.stores.postgres.database import SCHEMA
 from tests.cli.shell import FLOWS, Shell
 from tests.stores.postgres import Server
 
@@ -44,12 +45,13 @@ def test_migrate_makes_a_store_and_tells_what_it_found(podium: Shell, tmp_path: 
 
 
 def test_migrate_in_postgresql(podium: Shell, database: str) -> None:
-    assert "with schema 2." in podium("migrate", "--store", database, code=0).out
-    assert "has schema 2, the newest" in podium("migrate", "--store", database, code=0).out
+    newest = len(list(SCHEMA.glob("postgres_*.sql")))
+    assert f"with schema {newest}." in podium("migrate", "--store", database, code=0).out
+    assert f"has schema {newest}, the newest" in podium("migrate", "--store", database, code=0).out
     with psycopg.connect(database, autocommit=True) as db:
         db.execute("UPDATE podium_schema SET version = 99")
     refused = podium("migrate", "--store", database, code=2)
-    assert "newer Podium (schema 99; known: 2)" in refused.err
+    assert f"newer Podium (schema 99; known: {newest})" in refused.err
 
 
 def test_migrate_refuses_what_is_no_store(podium: Shell, tmp_path: Path) -> None:

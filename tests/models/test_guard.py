@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from podium.models.faults import ModelFault
-from podium.models.guard import APART_S, FIRST_REST_S, LONGEST_REST_S, OPENS_AFTER, Breaker, Guards, Pace
+from podium.models.guard import APART_S, FIRST_REST_S, LONGEST_REST_S, OPENS_AFTER, Breaker, Pace
+from podium.models.guards import Guards
 
 
 class Clock:

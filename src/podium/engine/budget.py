@@ -20,7 +20,7 @@ from podium.errors import BudgetExhaustedError, UsageError
 
 KINDS = ("usd", "tokens", "calls")
 """What can be reserved, in the order in which amounts are kept."""
-_NANO = 1_000_000_000
+NANO = 1_000_000_000
 _WINDOW = 16
 """So many calls are looked back at before a lease is lowered: waves of calls come again."""
 
@@ -69,15 +69,15 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
 
 def amount_of(charge: Charge) -> Amount:
-    return (round(charge.usd * _NANO), charge.input_tokens + charge.output_tokens, charge.calls)
+    return (round(charge.usd * NANO), charge.input_tokens + charge.output_tokens, charge.calls)
 
 
 def _charge_of(amount: Amount) -> Charge:
-    return Charge(usd=amount[0] / _NANO, input_tokens=amount[1], calls=amount[2])
+    return Charge(usd=amount[0] / NANO, input_tokens=amount[1], calls=amount[2])
 
 
 def _shown(kind: int, value: int) -> float:
-    return value / _NANO if kind == 0 else value
+    return value / NANO if kind == 0 else value
 
 
 def _reserve(closing: float, limit: int | None) -> int:
@@ -96,7 +96,7 @@ class Scope:
 
     def __init__(self, path: str, budget: Budget, closing: float = 0.0) -> None:
         self.path = path
-        usd = None if budget.usd is None else round(budget.usd * _NANO)
+        usd = None if budget.usd is None else round(budget.usd * NANO)
         self.limit: tuple[int | None, int | None, int | None] = (usd, budget.tokens, budget.calls)
         self.withheld: list[int] = [_reserve(closing, limit) for limit in self.limit]
         """The closing reserve: only steps inside `run.closing()` draw on it."""
@@ -127,6 +127,9 @@ class Scope:
             if amount[kind] > room:
                 return kind
         return -1
+
+    def lacking(self, amount: Amount) -> None:
+        """Somebody waits because this does not fit now."""
 
     def exhausted(self, kind: int, amount: Amount) -> BudgetExhaustedError:
         limit = self.limit[kind] or 0
@@ -199,7 +202,7 @@ class Ledger:
                 scope.spent[kind] += spent[kind]
         self.spent += actual
         if self._waiting:
-            self._pump()
+            self.pump()
         usd, tokens, calls = reservation.amount
         return spent[0] > usd or spent[1] > tokens or spent[2] > calls
 
@@ -219,7 +222,7 @@ class Ledger:
     async def _queue(self, wanted: Reservation) -> None:
         wanted.granted = asyncio.get_running_loop().create_future()
         self._waiting.append(wanted)
-        self._pump()
+        self.pump()
         try:
             await wanted.granted
         except asyncio.CancelledError:
@@ -231,10 +234,10 @@ class Ledger:
                 self.settle(wanted, NOTHING)
             elif wanted in self._waiting:
                 self._waiting.remove(wanted)
-                self._pump()
+                self.pump()
             raise
 
-    def _pump(self) -> None:
+    def pump(self) -> None:
         """Let those in who fit, first come first served. Only a scope that is really full blocks the
         ones behind, so a tight branch does not hold up its neighbours."""
         full: set[int] = set()
@@ -250,11 +253,14 @@ class Ledger:
                 self._take(wanted)
                 future.set_result(None)
             else:
-                full.update(
-                    id(s)
+                lacking = [
+                    s
                     for s in wanted.scopes
                     if s.lacks(wanted.amount, wanted.closing, counting_reserved=True) >= 0
-                )
+                ]
+                full.update(map(id, lacking))
+                for scope in lacking:
+                    scope.lacking(wanted.amount)
                 still.append(wanted)
         self._waiting = still
 

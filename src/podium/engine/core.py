@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from podium.engine.branch import CURRENT, Branch, Deadline
-from podium.engine.budget import Budget, Ledger, Scope
+from podium.engine.budget import NANO, Budget, Ledger, Scope
 from podium.engine.clock import Clock
 from podium.engine.codec import decode, encode
 from podium.engine.events import (
@@ -23,9 +23,12 @@ from podium.engine.events import (
     StepCompleted,
 )
 from podium.engine.journal import Journal
+from podium.engine.limits import Limits
 from podium.engine.memo import Done, Memo
 from podium.engine.turns import turns_of
+from podium.engine.purse import Purse
 from podium.errors import (
+    OWNER,
     BudgetExhaustedError,
     ConcurrentBranchError,
     ReplayDivergedError,
@@ -89,6 +92,8 @@ class Core:
         self.root_scope = Scope("", budget, closing)
         self.scopes: list[Scope] = [self.root_scope]
         self.ledger = Ledger(self.root_scope, self._log_lease)
+        self.purse: Purse | None = None
+        """What the run draws from its owner's account; `None`: nothing limits the owner."""
         self._restore_spending()
         self.closing_share = closing
         self.slots = asyncio.Semaphore(concurrency) if concurrency else None
@@ -130,6 +135,8 @@ class Core:
         branch = Branch("", task, None, self.journal.redact)
         if self.root_scope.limited:
             branch.scopes = (self.root_scope,)
+        if self.purse is not None:
+            branch.scopes += (self.purse,)
         branch.depth_limit = self.budget.depth
         seconds = self.budget.seconds
         if seconds is not None:
@@ -195,6 +202,19 @@ class Core:
 
     # ── budgets ──
 
+    async def open_purse(self, limits: Limits) -> None:
+        """Where the run's owner has a limit for all runs together, this one draws on it. Such a run has a
+        ceiling of its own too: its log tells after a crash what calls in flight may have cost."""
+        lease, spent = self.journal.lease, self.root_scope.spent[0]
+        purse = Purse(limits, lease, spent, changed=self.ledger.pump, broke=self.broke)
+        limit = await purse.open()
+        if limit is None:
+            return
+        self.purse = purse
+        if self.budget.usd is None:
+            self.budget = self.budget.merged(Budget(usd=limit / NANO))
+            self.root_scope.limit = (2 * limit + 1, *self.root_scope.limit[1:])  # the purse ends first
+
     def remaining_time(self, branch: Branch, path: str) -> float | None:
         """Seconds until the nearest time budget of a branch is used up; raises when one is."""
         if not branch.deadline:
@@ -227,7 +247,7 @@ class Core:
                     needed=error.needed,
                 ),
             )
-        if not error.scope:
+        if error.scope in ("", OWNER):
             self.exhausted = error
         return error
 

@@ -7,8 +7,10 @@ rows written under an older epoch are refused by the store. Everybody else write
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -16,8 +18,16 @@ from podium.engine.events import NOTHING, Charge, Event, decode_event
 from podium.engine.facts import Facts
 from podium.engine.samples import Samples
 
+if TYPE_CHECKING:
+    from podium.engine.limits import Limits
+
 Written = tuple[int, int, str, str, bytes]
 """A `Row`, or the bare tuple: a class of its own costs a driver more than the rest of queueing it."""
+
+
+def this_process() -> str:
+    """How this process is named to people, as the holder of runs."""
+    return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
 class Row(NamedTuple):
@@ -122,6 +132,11 @@ class Store(Samples, Facts, Protocol):
     @property
     def url(self) -> str:
         """`sqlite:///PATH`; enough to open the same store again."""
+        ...
+
+    @property
+    def limits(self) -> Limits | None:
+        """What processes on many machines keep together; `None`: this store is for one machine."""
         ...
 
     async def close(self) -> None:

@@ -7,8 +7,6 @@ or when somebody orders a stop. However it ends, the log can be taken up again.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,7 +21,7 @@ from podium.engine.ending import Ending, ending_of, ending_of_broken
 from podium.engine.events import RunCreated, RunResumed, RunStarted
 from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
 from podium.engine.journal import Journal, Redact
-from podium.engine.log import Lease, Message, Store
+from podium.engine.log import Lease, Message, Store, this_process
 from podium.engine.memo import MAX_RECOVERIES, Memo
 from podium.engine.result import RunResult
 from podium.engine.run import Run
@@ -60,10 +58,6 @@ class MakeRun(Protocol):
     ) -> Run: ...
 
 
-def holder_name() -> str:
-    return f"pid {os.getpid()} on {socket.gethostname()}"
-
-
 class Driver:
     """Drives one run for one stretch. Make it, then `await drive()`; the other methods may be
     called meanwhile from the same loop."""
@@ -92,6 +86,7 @@ class Driver:
         self._wake = asyncio.Event()
         self._order: RunInterrupted | None = None
         self._hurry = asyncio.Event()
+        self._pause_grace_s = PAUSE_GRACE_S
         self._core: Core | None = None
         self._viewers: set[Callable[[tuple[str, int, int, str]], None]] = set()
         self._fresh = created is not None
@@ -111,10 +106,13 @@ class Driver:
             asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self._hurry.set)
         self._give(RunCancelledError(reason or "cancelled"))
 
-    def pause(self, reason: str = "paused", *, at_once: bool = False) -> None:
-        """Stop so that it can be resumed. Calls in flight get time to be recorded, unless `at_once`."""
-        if at_once or isinstance(self._order, RunPausedError):
+    def pause(self, reason: str = "paused", *, at_once: bool = False, grace_s: float | None = None) -> None:
+        """Stop so that it can be resumed. Calls in flight get time to be recorded (`grace_s`, or the usual
+        one), unless `at_once`."""
+        if at_once or grace_s == 0 or isinstance(self._order, RunPausedError):
             self._hurry.set()
+        if grace_s is not None:
+            self._pause_grace_s = grace_s
         if self._order is None:
             self._give(RunPausedError(reason))
 
@@ -181,6 +179,8 @@ class Driver:
             self._begin(core, memo)
             if not self._fresh:
                 await journal.committed()  # so that a life which ends at once is still counted
+            if self._config.get("owner") and self._store.limits is not None:
+                await core.open_purse(self._store.limits)
             if memo.recoveries >= MAX_RECOVERIES:
                 return await self._finish(core, too_many_recoveries())
             return await self._walk(core)
@@ -204,12 +204,12 @@ class Driver:
 
     def _begin(self, core: Core, memo: Memo) -> None:
         if memo.left == "queued":
-            core.emit("", RunStarted(holder=holder_name()))
+            core.emit("", RunStarted(holder=this_process()))
         else:
             core.emit(
                 "",
                 RunResumed(
-                    holder=holder_name(),
+                    holder=this_process(),
                     after="take-over" if self.taken_over and memo.left == "crash" else memo.left,
                     budget=self._new_budget.to_dict(),
                     config=self._new_config,
@@ -264,7 +264,8 @@ class Driver:
             await self._wake.wait()
             self._wake.clear()
             if self._order is not None:
-                grace = CANCEL_GRACE_S if isinstance(self._order, RunCancelledError) else PAUSE_GRACE_S
+                cancelled = isinstance(self._order, RunCancelledError)
+                grace = CANCEL_GRACE_S if cancelled else self._pause_grace_s
                 return await self._stop(core, main, grace)
             if core.broken is not None or main.done():
                 await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)
@@ -341,6 +342,8 @@ class Driver:
         ending.fill(result, core)
         try:
             ending.write(core, result)
+            if core.purse is not None:
+                core.purse.close()
             await self._store.release(core.journal.lease)  # commits the end and the unlocking together
         except StoreError as error:
             ending.not_written(result, error)

@@ -1,4 +1,5 @@
-"""What all calls to one provider share in this process: a breaker for when it is down, and its pace.
+"""What all calls to one provider share in this process: a breaker for when it is down, and its pace. How a
+fleet keeps one pace together is in `podium.models.share`.
 
 Neither waits by itself: they tell how long to wait, and an ask does that while it holds nothing.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from podium.models.faults import ModelFault
 
@@ -73,6 +75,18 @@ class Breaker:
         self._probing = False
 
 
+class Meter(Protocol):
+    """How much of a limit may be used now."""
+
+    def wait(self, amount: float) -> float:
+        """Seconds until so much may be taken; 0: now."""
+        ...
+
+    def take(self, amount: float) -> None:
+        """Negative: it was not used after all."""
+        ...
+
+
 class Bucket:
     """So much per minute, evenly, with a small burst at the start."""
 
@@ -102,8 +116,8 @@ class Pace:
         self, requests: int | None = None, tokens: int | None = None, clock: Clock = time.monotonic
     ) -> None:
         self._clock = clock
-        self._requests = Bucket(requests, clock) if requests else None
-        self._tokens = Bucket(tokens, clock) if tokens else None
+        self._requests: Meter | None = Bucket(requests, clock) if requests else None
+        self._tokens: Meter | None = Bucket(tokens, clock) if tokens else None
         self._spacing = 60 / requests if requests else 0.0
         self._promised = 0.0
         self._held_until = 0.0
@@ -156,23 +170,7 @@ class Guard:
         requests: int | None = None,
         tokens: int | None = None,
         clock: Clock = time.monotonic,
+        pace: Pace | None = None,
     ) -> None:
         self.breaker = Breaker(provider, clock)
-        self.pace = Pace(requests, tokens, clock)
-
-
-class Guards:
-    """All guards of a process: runs that share a provider share its limits."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str, int | None, int | None], Guard] = {}
-
-    def of(self, provider: str, address: str, requests: int | None, tokens: int | None) -> Guard:
-        key = (provider, address, requests, tokens)
-        if key not in self._known:
-            self._known[key] = Guard(provider, requests, tokens)
-        return self._known[key]
-
-
-GUARDS = Guards()
-"""Shared by everything in this process."""
+        self.pace = pace or Pace(requests, tokens, clock)

@@ -41,7 +41,8 @@ def open_model(
     settings: Settings | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Model:
-    """The model of a name, or `ModelUnavailableError`. `store` is where `replay:` finds its run; `env`
+    """The model of a name, or `ModelUnavailableError`. `store` is where `replay:` finds its run, and
+    a fleet keeps its pace; `env`
     replaces the environment in which keys are looked for."""
     kind, _, rest = name.partition(":")
     match kind:
@@ -52,16 +53,16 @@ def open_model(
         case "replay":
             return _open_replay(name, rest, store)
         case _ if is_hosted(name):
-            return _open_hosted(name, settings or Settings(), env)
+            return _open_hosted(name, settings or Settings(), env, store)
         case _:
             raise _unknown(name, kind, rest)
 
 
-def _open_hosted(name: str, settings: Settings, env: Mapping[str, str] | None) -> Model:
+def _open_hosted(name: str, settings: Settings, env: Mapping[str, str] | None, store: Store | None) -> Model:
     access = access_to(name, settings.providers, env)
     from podium.models.providers.opening import open_hosted  # noqa: PLC0415 - takes a second to import
 
-    return open_hosted(access, settings.prices)
+    return open_hosted(access, settings.prices, store.limits if store is not None else None)
 
 
 def _open_replay(name: str, run_id: str, store: Store | None) -> Model:

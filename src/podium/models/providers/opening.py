@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from podium.engine.limits import Limits
 from podium.errors import ModelUnavailableError
 from podium.models.catalogue import Access
-from podium.models.guard import GUARDS
+from podium.models.guards import GUARDS
 from podium.models.model import FREE
 from podium.models.prices import Rates, rates_of
 from podium.models.providers.backends import open_backend
@@ -14,8 +15,8 @@ from podium.models.providers.hosted import HostedModel
 from podium.settings import OwnPrice
 
 
-def open_hosted(access: Access, prices: Mapping[str, OwnPrice]) -> HostedModel:
-    """Open a hosted model. Nothing is sent yet."""
+def open_hosted(access: Access, prices: Mapping[str, OwnPrice], limits: Limits | None = None) -> HostedModel:
+    """Open a hosted model. Nothing is sent yet. `limits` is where a fleet keeps the provider's pace."""
     provider, options = access.provider.name, access.options
     try:
         opened = open_backend(access)
@@ -29,7 +30,7 @@ def open_hosted(access: Access, prices: Mapping[str, OwnPrice]) -> HostedModel:
         access.name,
         opened,
         rates_for(access, prices),
-        GUARDS.of(provider, access.address, options.requests_per_minute, options.tokens_per_minute),
+        GUARDS.of(provider, access.address, options.requests_per_minute, options.tokens_per_minute, limits),
         mode=options.output,
         hinted=options.prompt_cache,
         mark=(access.address,),

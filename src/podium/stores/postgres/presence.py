@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 
+from podium.engine.log import this_process
 from podium.stores.postgres.database import Db, connect
 
 BEATS = 5
@@ -30,11 +31,6 @@ _JOIN = (
     "ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp()"
 )
 _CLEAR = "DELETE FROM driver WHERE seen < clock_timestamp() - make_interval(secs => lease_s * 10 + 60)"
-
-
-def this_process() -> str:
-    """How this process is named to people."""
-    return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
 def is_gone(host: str, pid: int, began: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import psycopg
@@ -125,6 +125,18 @@ class Reader:
         sql = f"{_RUN}WHERE updated_us >= %s AND (%s::text IS NULL OR owner = %s) ORDER BY updated_us, number"
         return [_summary(row) for row in await self.all(sql, (since_us, owner, owner))]
 
+    async def unattended(self, stop_reason: str, limit: int) -> list[RunRow]:
+        """Runs that want to be driven and that nobody drives."""
+        sql = (
+            f"{_RUN}WHERE status IN ('queued', 'running', 'waiting', 'paused') "
+            f"AND (d.name IS NULL OR NOT {FRESH}) "
+            "AND (status IN ('queued', 'running') OR (status = 'paused' AND stop_reason = %s) OR "
+            "(status = 'waiting' AND EXISTS "
+            "(SELECT 1 FROM inbox WHERE inbox.run = run.number AND kind = 'answer'))) "
+            "ORDER BY number LIMIT %s"
+        )
+        return [_summary(row) for row in await self.all(sql, (stop_reason, limit))]
+
     async def totals(self, owner: str | None) -> list[RunTotal]:
         """How many runs, and what they spent, by workflow and status."""
         sql = (
@@ -195,7 +207,7 @@ class Reader:
 
     # ── asking ──
 
-    async def all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    async def all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         async def fetch(db: Db) -> list[Any]:
             return await (await db.execute(sql.encode(), parameters, binary=True)).fetchall()
 

@@ -11,8 +11,6 @@ from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.stores.batch import Notes
 from podium.stores.postgres.database import Db
 
-TRIM_EVERY = 64
-"""So many answers are kept before the size of the cache is looked at again."""
 _TRIM_TO = 0.9
 
 _COLUMNS = "id, key, number, model, usd, input_tokens, output_tokens, made_us, used_us, bytes, data"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from hashlib import sha256
 from typing import Any
 
 import psycopg
@@ -15,16 +13,15 @@ from podium.engine.events import NOTHING, Charge
 from podium.engine.facts import Fact, FactChange, FactUpdate, ProjectShare
 from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
-from podium.errors import StoreError
 from podium.stores.address import shown, take_lease
-from podium.stores.batch import Blob, Creation, HeldLease, Job
 from podium.stores.postgres import facts as fact_sql
 from podium.stores.postgres import samples
 from podium.stores.postgres.database import connect_here
-from podium.stores.postgres.driving import Driving, heard
+from podium.stores.postgres.driving import Driving
 from podium.stores.postgres.fact_reading import FactReader
 from podium.stores.postgres.failures import check_address, explain, unknown
 from podium.stores.postgres.jobs import discard_messages, fence_run, post_message
+from podium.stores.postgres.limits import PostgresLimits
 from podium.stores.postgres.reading import SLICE, Reader
 from podium.stores.postgres.writer import Writer
 
@@ -38,8 +35,7 @@ class PostgresStore(Driving):
         self._address = address
         """The same as PostgreSQL knows it."""
         self._brain = FactReader(reader)
-        self._kept = 0
-        """Answers that were put into the cache."""
+        self._limits = PostgresLimits(reader, self._queue_job, self._join)
 
     @classmethod
     async def open(cls, url: str) -> PostgresStore:
@@ -60,6 +56,10 @@ class PostgresStore(Driving):
     def url(self) -> str:
         return self._url
 
+    @property
+    def limits(self) -> PostgresLimits:
+        return self._limits
+
     async def close(self) -> None:
         """Commit what is queued and let go of everything. Closing twice does no harm."""
         if self._closed:
@@ -77,28 +77,6 @@ class PostgresStore(Driving):
             await self._writer.stop()
 
     # ── runs ──
-
-    async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
-        await self._create(run, rows, blobs)
-
-    async def create_driven(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> HeldLease:
-        self._join()
-        created = self._create(run, rows, blobs)
-        marked = self._queue_mark(run.run_id, "")  # queued in the same iteration: the same transaction
-        try:
-            await asyncio.shield(created)
-        except (asyncio.CancelledError, StoreError):
-            created.add_done_callback(heard)
-            marked.add_done_callback(self._disown)
-            raise
-        return self._hold(run.run_id, await marked)
-
-    def _create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes]) -> asyncio.Future[None]:
-        named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
-        creation = Creation(self._loop.create_future(), run, rows, named)
-        self._batch.creations.append(creation)
-        self._schedule()
-        return creation.future
 
     async def get(self, run_id: str) -> RunRow:
         return await self._reader.run(run_id)
@@ -120,6 +98,11 @@ class PostgresStore(Driving):
 
     async def run_totals(self, owner: str | None = None) -> list[RunTotal]:
         return await self._reader.totals(owner)
+
+    async def list_unattended(self, stop_reason: str, *, limit: int) -> list[RunRow]:
+        """Runs that want to be driven and that nobody drives, the oldest first: `queued` ones, those whose
+        driver is gone, those paused for `stop_reason`, those that have got an answer."""
+        return await self._reader.unattended(stop_reason, limit)
 
     async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
         number = await self._do(fence_run, run_id, rows, update)
@@ -162,19 +145,6 @@ class PostgresStore(Driving):
 
     async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
         return await self._reader.ask(lambda db: samples.find(db, key, skip))
-
-    def keep_sample(self, sample: Sample, most_bytes: int) -> None:
-        notes = self.notes()
-        notes.kept.append(sample)
-        if self._kept % samples.TRIM_EVERY == 0:
-            notes.most_bytes = most_bytes
-        self._kept += 1
-
-    def use_sample(self, sample: Sample, now_us: int) -> None:
-        self.notes().used.append((sample, now_us))
-
-    def drop_sample(self, sample_id: str) -> None:
-        self.notes().dropped.append(sample_id)
 
     async def cache_shares(self) -> list[CacheShare]:
         return await self._reader.ask(samples.shares)
@@ -252,10 +222,3 @@ class PostgresStore(Driving):
         self, project: str, model: str, *, ids: Collection[str] | None = None
     ) -> dict[str, bytes]:
         return await self._brain.vectors(project, model, ids)
-
-    async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Have something rare done in the writer's next transaction."""
-        job = Job(self._loop.create_future(), lambda db: call(db, *args))
-        self._batch.jobs.append(job)
-        self._schedule()
-        return await job.future

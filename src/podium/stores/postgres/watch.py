@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager, suppress
 
 import psycopg
 
 from podium.engine.codec import decode
 from podium.engine.log import Message, Row
 from podium.errors import StoreError
+from podium.stores.audience import Audience, Subscriber
 from podium.stores.batch import ROW_WIDTH, Batch, Key
 from podium.stores.postgres.database import Db, connect
 from podium.stores.postgres.reading import Reader
@@ -56,34 +57,16 @@ class Bell:
         return []
 
 
-class Subscriber:
-    """Somebody who wants every message of one run, once."""
-
-    def __init__(self, run_id: str, number: int, callback: Callable[[Message], None]) -> None:
-        self.run_id = run_id
-        self.number = number
-        self.seen: set[int] = set()
-        """What lies in the inbox and was handed over. A set, because a message can become visible after one
-        with a higher id."""
-        self.active = True
-        self._callback = callback
-
-    def deliver(self, message: Message) -> None:
-        if self.active:
-            self._callback(message)
-
-
-class Watch:
+class Watch(Audience[Bell]):
     """All tails and subscribers of one store, and what wakes them."""
 
     def __init__(self, url: str, reader: Reader, driven: Collection[int]) -> None:
+        super().__init__()
         self._url = url
         self._driven = driven
         """Runs whose rows this process writes itself, and hands over."""
         self._reader = reader
         self._loop = asyncio.get_running_loop()
-        self._bells: dict[int, set[Bell]] = {}
-        self._subscribers: dict[int, list[Subscriber]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._nudged = asyncio.Event()
         self.closed = False
@@ -100,22 +83,9 @@ class Watch:
 
     # ── tails ──
 
-    @property
-    def has_tails(self) -> bool:
-        return bool(self._bells)
-
-    @contextmanager
-    def tail(self, number: int, after: int) -> Generator[Bell]:
-        bell = Bell(after)
-        self._bells.setdefault(number, set()).add(bell)
+    def tail(self, number: int, after: int) -> AbstractContextManager[Bell]:
         self._begin()
-        try:
-            yield bell
-        finally:
-            bells = self._bells[number]
-            bells.discard(bell)
-            if not bells:
-                del self._bells[number]
+        return self._following(number, Bell(after))
 
     def hand(self, batch: Batch, failures: Iterable[Key]) -> None:
         """Rows that this process has committed."""
@@ -139,18 +109,12 @@ class Watch:
 
     def subscribe(self, run_id: str, number: int, callback: Callable[[Message], None]) -> Callable[[], None]:
         subscriber = Subscriber(run_id, number, callback)
-        self._subscribers.setdefault(number, []).append(subscriber)
+        self._enlist(subscriber)
         self._begin()
         self.nudge()
 
         def unsubscribe() -> None:
-            if subscriber.active:
-                subscriber.active = False
-                others = [other for other in self._subscribers.get(number, ()) if other is not subscriber]
-                if others:
-                    self._subscribers[number] = others
-                else:
-                    self._subscribers.pop(number, None)
+            self._strike(subscriber)
 
         return unsubscribe
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
+from podium.engine.log import this_process
 from podium.errors import StoreError, StoreFullError
 
 _SOMEBODY = "another process"
@@ -25,11 +25,6 @@ _SOMEBODY = "another process"
 def folder_beside(database: Path) -> Path:
     """Where the lock files of a database are."""
     return database.with_name(f"{database.name}.locks")
-
-
-def this_process() -> str:
-    """How this process is named to people."""
-    return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
 class Driver:

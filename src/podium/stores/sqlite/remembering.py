@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 from podium.engine.events import NOTHING, Charge
 from podium.engine.facts import Fact, FactChange, FactUpdate, ProjectShare
-from podium.stores.batch import Job
 from podium.stores.sqlite import facts as sql
 from podium.stores.sqlite.driving import Driving
 
@@ -58,10 +56,3 @@ class Remembering(Driving):
         self, project: str, model: str, *, ids: Collection[str] | None = None
     ) -> dict[str, bytes]:
         return self._reader.brain.vectors(project, model, ids)
-
-    async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Have something rare done in the writer's next transaction."""
-        job = Job(self._loop.create_future(), lambda db: call(db, *args))
-        self._batch.jobs.append(job)
-        self._schedule()
-        return await job.future

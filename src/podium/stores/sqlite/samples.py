@@ -15,8 +15,6 @@ from podium.stores.batch import Notes
 from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.failures import explain
 
-TRIM_EVERY = 64
-"""So many answers are kept between two looks at the size of the cache, the first of a process included."""
 _TRIM_TO = 0.9
 """Less than the limit, so that the next answer does not trim again."""
 

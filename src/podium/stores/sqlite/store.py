@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
-from hashlib import sha256
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
-from podium.errors import StoreError
-from podium.stores.batch import Blob, Creation, HeldLease
 from podium.stores.sqlite import database, samples
 from podium.stores.sqlite.failures import explain
 from podium.stores.sqlite.jobs import discard_messages, fence_run, post_message
@@ -28,8 +25,6 @@ class SqliteStore(Remembering):
     def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
         super().__init__(path, writer, near, reader)
         self._path = path
-        self._kept = 0
-        """Answers that were put into the cache."""
 
     @classmethod
     async def open(cls, path: str | Path) -> SqliteStore:
@@ -48,6 +43,11 @@ class SqliteStore(Remembering):
     def url(self) -> str:
         return f"sqlite:///{self._path}"
 
+    @property
+    def limits(self) -> None:
+        """Processes of one machine keep each their own."""
+        return
+
     async def close(self) -> None:
         """Commit what is queued and let go of everything. Closing twice does no harm."""
         if self._closed:
@@ -62,32 +62,9 @@ class SqliteStore(Remembering):
         try:
             await self._writer.stop()
         finally:
-            self._leave()
+            self._let_go()
 
     # ── runs ──
-
-    async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
-        await self._create(run, rows, blobs)
-
-    async def create_driven(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> HeldLease:
-        created = self._create(run, rows, blobs)
-        marked = self._mark_new(run.run_id)  # queued in the same iteration: the same transaction
-        try:
-            await created
-        except asyncio.CancelledError:
-            marked.add_done_callback(self._disown)
-            raise
-        except StoreError:
-            marked.cancel()
-            raise
-        return self._hold(run.run_id, await marked)
-
-    def _create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes]) -> asyncio.Future[None]:
-        named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
-        creation = Creation(self._loop.create_future(), run, rows, named)
-        self._batch.creations.append(creation)
-        self._schedule()
-        return creation.future
 
     async def get(self, run_id: str) -> RunRow:
         return self._reader.run(run_id)
@@ -142,19 +119,6 @@ class SqliteStore(Remembering):
 
     async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
         return self._reader.sample(key, skip)
-
-    def keep_sample(self, sample: Sample, most_bytes: int) -> None:
-        notes = self.notes()
-        notes.kept.append(sample)
-        if self._kept % samples.TRIM_EVERY == 0:
-            notes.most_bytes = most_bytes
-        self._kept += 1
-
-    def use_sample(self, sample: Sample, now_us: int) -> None:
-        self.notes().used.append((sample, now_us))
-
-    def drop_sample(self, sample_id: str) -> None:
-        self.notes().dropped.append(sample_id)
 
     async def cache_shares(self) -> list[CacheShare]:
         return self._reader.shares()

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from podium.engine.codec import decode
 from podium.engine.log import Message, Row
 from podium.errors import StoreError
+from podium.stores.audience import Audience, Subscriber
 from podium.stores.sqlite.reading import Reader
 
 INTERVAL_S = 0.05
@@ -27,30 +28,13 @@ class Bell:
         self.rung = asyncio.Event()
 
 
-class Subscriber:
-    """Somebody who wants every message of one run, once."""
-
-    def __init__(self, run_id: str, number: int, callback: Callable[[Message], None]) -> None:
-        self.run_id = run_id
-        self.number = number
-        self.seen = 0
-        """Messages up to this id were handed over."""
-        self.active = True
-        self._callback = callback
-
-    def deliver(self, message: Message) -> None:
-        if self.active:
-            self._callback(message)
-
-
-class Watch:
+class Watch(Audience[Bell]):
     """All tails and subscribers of one store, and the timer that serves them."""
 
     def __init__(self, reader: Reader) -> None:
+        super().__init__()
         self._reader = reader
         self._loop = asyncio.get_running_loop()
-        self._bells: dict[int, set[Bell]] = {}
-        self._subscribers: dict[int, list[Subscriber]] = {}
         self._listeners = 0
         self._shared = _NOTHING
         self._seen = 0
@@ -67,23 +51,14 @@ class Watch:
 
     # ── tails ──
 
-    @property
-    def has_tails(self) -> bool:
-        return bool(self._bells)
-
     @contextmanager
     def tail(self, number: int, after: int) -> Generator[Bell]:
-        bell = Bell(after)
         self._shared = _NOTHING
-        self._bells.setdefault(number, set()).add(bell)
         self._join()
         try:
-            yield bell
+            with self._following(number, Bell(after)) as bell:
+                yield bell
         finally:
-            bells = self._bells[number]
-            bells.discard(bell)
-            if not bells:
-                del self._bells[number]
             self._leave()
 
     def slice(self, number: int, after: int) -> list[Row]:
@@ -108,13 +83,7 @@ class Watch:
         self._loop.call_soon(self._welcome, subscriber)
 
         def unsubscribe() -> None:
-            if subscriber.active:
-                subscriber.active = False
-                others = [other for other in self._subscribers.get(number, ()) if other is not subscriber]
-                if others:
-                    self._subscribers[number] = others
-                else:
-                    self._subscribers.pop(number, None)
+            if self._strike(subscriber):
                 self._leave()
 
         return unsubscribe
@@ -128,7 +97,7 @@ class Watch:
         except StoreError:
             self._loop.call_later(INTERVAL_S, self._welcome, subscriber)
             return
-        self._subscribers.setdefault(subscriber.number, []).append(subscriber)
+        self._enlist(subscriber)
         for message in messages:
             self._hand(subscriber, message)
 
@@ -147,8 +116,8 @@ class Watch:
                 self._hand(subscriber, Message(message_id, subscriber.run_id, kind, decode(data)))
 
     def _hand(self, subscriber: Subscriber, message: Message) -> None:
-        if message.id > subscriber.seen:
-            subscriber.seen = message.id
+        if message.id not in subscriber.seen:
+            subscriber.seen.add(message.id)
             self._loop.call_soon(subscriber.deliver, message)
 
     # ── the timer ──

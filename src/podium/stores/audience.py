@@ -1,0 +1,64 @@
+"""Who follows which run of a store: readers of its log, and those who wait for its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+from podium.engine.log import Message
+
+B = TypeVar("B")
+
+
+class Subscriber:
+    """Somebody who wants every message of one run, once."""
+
+    def __init__(self, run_id: str, number: int, callback: Callable[[Message], None]) -> None:
+        self.run_id = run_id
+        self.number = number
+        self.seen: set[int] = set()
+        """What lies in the inbox and was handed over. A set, because a message can become visible after one
+        with a higher id."""
+        self.active = True
+        self._callback = callback
+
+    def deliver(self, message: Message) -> None:
+        if self.active:
+            self._callback(message)
+
+
+class Audience(Generic[B]):
+    """By the number of the run. `B` is what a store rings for a reader of a log."""
+
+    def __init__(self) -> None:
+        self._bells: dict[int, set[B]] = {}
+        self._subscribers: dict[int, list[Subscriber]] = {}
+
+    @property
+    def has_tails(self) -> bool:
+        return bool(self._bells)
+
+    @contextmanager
+    def _following(self, number: int, bell: B) -> Generator[B]:
+        self._bells.setdefault(number, set()).add(bell)
+        try:
+            yield bell
+        finally:
+            bells = self._bells[number]
+            bells.discard(bell)
+            if not bells:
+                del self._bells[number]
+
+    def _enlist(self, subscriber: Subscriber) -> None:
+        self._subscribers.setdefault(subscriber.number, []).append(subscriber)
+
+    def _strike(self, subscriber: Subscriber) -> bool:
+        """Leave one out from now on; `False`: it was left out already."""
+        was_active, subscriber.active = subscriber.active, False
+        others = [other for other in self._subscribers.get(subscriber.number, ()) if other is not subscriber]
+        if others:
+            self._subscribers[subscriber.number] = others
+        else:
+            self._subscribers.pop(subscriber.number, None)
+        return was_active

@@ -1,0 +1,153 @@
+"""Limits that all processes keep together, in SQL. See `podium.engine.limits`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from podium.engine.limits import Account, Drawn
+from podium.errors import FencedError
+from podium.stores.batch import HeldLease, Job
+from podium.stores.postgres.database import Db
+from podium.stores.postgres.presence import FRESH
+from podium.stores.postgres.reading import Reader
+
+NANO = 1_000_000_000
+_SMALLER = 8
+"""A run is lent at most such a part of what is free: the less there is, the smaller the parts."""
+
+_LEND = (
+    "INSERT INTO pace AS p (name, taken) "
+    "VALUES (%(name)s, clock_timestamp() + make_interval(secs => greatest(%(span)s, 0.0) - %(burst)s)) "
+    "ON CONFLICT (name) DO UPDATE SET taken = make_interval(secs => greatest(%(span)s, 0.0)) "
+    "+ greatest(p.taken + make_interval(secs => least(%(span)s, 0.0)), "
+    "clock_timestamp() - make_interval(secs => %(burst)s)) "
+    "RETURNING extract(epoch FROM taken - clock_timestamp())::float8 - greatest(%(span)s, 0.0)"
+)
+_HOLD = (
+    "INSERT INTO pace AS p (name, taken) VALUES (%(name)s, clock_timestamp() + make_interval(secs => %(s)s)) "
+    "ON CONFLICT (name) DO UPDATE SET taken = greatest(p.taken, excluded.taken)"
+)
+_SET = (
+    "INSERT INTO account AS a (owner, usd, runs, settled) SELECT %(owner)s, %(usd)s, %(runs)s, "
+    "coalesce(round(sum(usd) * 1e9)::bigint, 0) FROM run WHERE owner = %(owner)s "
+    "ON CONFLICT (owner) DO UPDATE SET usd = excluded.usd, runs = excluded.runs "
+    "RETURNING usd, runs, settled + "
+    "(SELECT coalesce(sum(lent), 0)::bigint FROM drawing WHERE owner = a.owner)"
+)
+_LOCK = "SELECT owner FROM account WHERE owner = (SELECT owner FROM run WHERE "
+_MINE = (
+    "SELECT r.owner, coalesce(d.base, %(spent)s) FROM run AS r LEFT JOIN drawing AS d ON d.run = r.number "
+    "WHERE r.number = %(run)s AND r.epoch = %(epoch)s"
+)
+_FOLD = (
+    "WITH gone AS (DELETE FROM drawing WHERE owner = %(owner)s AND closed AND run <> %(run)s RETURNING lent) "
+    "UPDATE account SET settled = settled + (SELECT coalesce(sum(lent), 0)::bigint FROM gone) "
+    "WHERE owner = %(owner)s AND EXISTS (SELECT 1 FROM gone)"
+)
+_OTHERS = (
+    "SELECT a.usd, a.settled, coalesce(sum(w.lent), 0)::bigint, "
+    f"coalesce(sum(CASE WHEN {FRESH} THEN w.spent ELSE w.lent END), 0)::bigint FROM account AS a "
+    "LEFT JOIN drawing AS w ON w.owner = a.owner AND w.run <> %(run)s LEFT JOIN run AS r ON r.number = w.run "
+    "LEFT JOIN driver AS d ON d.name = r.driver WHERE a.owner = %(owner)s GROUP BY a.usd, a.settled"
+)
+_DRAW = (
+    "INSERT INTO drawing (run, owner, base, lent, spent) "
+    "VALUES (%(run)s, %(owner)s, %(base)s, %(lent)s, %(told)s) "
+    "ON CONFLICT (run) DO UPDATE SET lent = excluded.lent, spent = excluded.spent, closed = false"
+)
+_SETTLE = (
+    "UPDATE drawing SET lent = %(spent)s - base, spent = %(spent)s - base, closed = true "
+    "FROM run WHERE run.number = drawing.run AND run.number = %(run)s AND run.epoch = %(epoch)s"
+)
+_CROWD = (
+    "SELECT a.runs, (SELECT count(*) FROM place AS p JOIN driver AS d ON d.name = p.driver "
+    f"WHERE p.owner = a.owner AND p.run <> %(run)s AND {FRESH}) FROM account AS a WHERE a.owner = %(owner)s"
+)
+_ENTER = (
+    "INSERT INTO place (run, owner, driver) VALUES (%(run)s, %(owner)s, %(driver)s) "
+    "ON CONFLICT (run) DO UPDATE SET driver = excluded.driver"
+)
+
+
+class PostgresLimits:
+    """Small transactions of their own: each holds one row of one owner, so none can wait for another in a
+    circle."""
+
+    def __init__(self, reader: Reader, do: Callable[[Job], None], join: Callable[[], str]) -> None:
+        self._reader = reader
+        self._do = do
+        """Has something done in the writer's next transaction."""
+        self._join = join
+        """Makes this process one that drives, and returns its mark."""
+
+    async def lend_pace(self, name: str, span_s: float, burst_s: float) -> float:
+        given = {"name": name, "span": float(span_s), "burst": float(burst_s)}
+        return (await self._reader.all(_LEND, given))[0][0]
+
+    async def hold_pace(self, name: str, seconds: float) -> None:
+        await self._reader.ask(lambda db: db.execute(_HOLD, {"name": name, "s": float(seconds)}))
+
+    async def set_account(self, owner: str, usd: float | None, runs: int | None) -> Account:
+        nano = None if usd is None else round(usd * NANO)
+        ((most, places, taken),) = await self._reader.all(_SET, {"owner": owner, "usd": nano, "runs": runs})
+        return Account(usd=None if most is None else most / NANO, runs=places, taken_usd=taken / NANO)
+
+    async def draw(self, lease: Any, spent: int, held: int, need: int, want: int) -> Drawn:
+        held_lease: HeldLease = lease
+        return await self._reader.ask(lambda db: _draw(db, held_lease, spent, held, need, want))
+
+    def settle(self, lease: Any, spent: int) -> None:
+        held_lease: HeldLease = lease
+        number, epoch = held_lease.key
+        given = {"run": number, "epoch": epoch, "spent": spent}
+        future = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_looked_at)  # what is not settled counts as spent
+        self._do(Job(future, lambda db: db.execute(_SETTLE, given)))
+
+    async def enter(self, run_id: str) -> bool:
+        mark = self._join()
+        return await self._reader.ask(lambda db: _enter(db, run_id, mark))
+
+    async def leave(self, run_id: str) -> None:
+        await self._reader.ask(lambda db: db.execute("DELETE FROM place WHERE run = %s", (run_id,)))
+
+
+async def _draw(db: Db, lease: HeldLease, spent: int, held: int, need: int, want: int) -> Drawn:
+    number, epoch = lease.key
+    given: dict[str, Any] = {"run": number, "epoch": epoch, "spent": spent}
+    async with db.transaction():
+        await db.execute(_LOCK + "number = %(run)s) FOR UPDATE", given)
+        mine = await (await db.execute(_MINE, given)).fetchone()
+        if mine is None:
+            raise FencedError(lease.run_id)
+        given["owner"], given["base"] = mine
+        await db.execute(_FOLD, given)
+        found = await (await db.execute(_OTHERS, given)).fetchone()
+        if found is None or found[0] is None:
+            return Drawn(want, want, None)
+        limit, settled, lent, told = found
+        own = spent - given["base"]
+        free = limit - settled - lent - own - held
+        granted = max(need, min(want, free // _SMALLER)) if free >= need else 0
+        await db.execute(_DRAW, {**given, "lent": own + held + granted, "told": own})
+        return Drawn(granted, limit - settled - told - own, limit)
+
+
+async def _enter(db: Db, run_id: str, mark: str) -> bool:
+    async with db.transaction():
+        found = await (await db.execute(_LOCK + "run_id = %s) FOR UPDATE", (run_id,))).fetchone()
+        if found is None:
+            return True
+        given = {"run": run_id, "owner": found[0], "driver": mark}
+        crowd = await (await db.execute(_CROWD, given)).fetchone()
+        if crowd is not None and crowd[0] is not None and crowd[1] >= crowd[0]:
+            return False
+        await db.execute(_ENTER, given)
+        return True
+
+
+def _looked_at(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,164 @@
+"""What an owner may spend holds for all runs together, on however many machines, and whatever dies."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+import podium
+from podium.api.queueing import enqueue
+from podium.engine.budget import NANO, Ledger, Scope
+from podium.engine.events import Charge
+from podium.engine.limits import Limits
+from podium.engine.log import Store
+from podium.engine.purse import Purse
+from podium.errors import BudgetExhaustedError, FencedError
+from podium.settings import Settings
+from podium.stores import open_store
+from tests.engine.programs.spend import CENT, spending
+from tests.stores.postgres import Server
+from tests.stores.samples import PATIENCE_S
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+async def store(pg_server: Server) -> AsyncGenerator[Store]:
+    async with open_store(pg_server.new_place()) as opened:
+        yield opened
+
+
+def limits_of(store: Store) -> Limits:
+    assert store.limits is not None
+    return store.limits
+
+
+async def begin(store: Store, runs: int | str, calls: int, place: Path) -> Process:
+    words = [store.url, "alice", str(runs), str(calls), str(place)]
+    program = "tests.engine.programs.spend"
+    return await asyncio.create_subprocess_exec(sys.executable, "-m", program, *words, stdout=PIPE, cwd=ROOT)
+
+
+async def statuses(process: Process) -> list[str]:
+    async with asyncio.timeout(PATIENCE_S):
+        out, _ = await process.communicate()
+    assert process.returncode == 0
+    return out.decode().splitlines()[-1].split()
+
+
+async def accepted(store: Store, workflow: podium.Workflow) -> str:
+    row = await enqueue(workflow, "go", store=store, settings=Settings(), marks={"owner": "alice"})
+    return row.run_id
+
+
+async def test_the_money_of_an_owner_holds_across_four_workers_with_fifty_runs(
+    store: Store, tmp_path: Path
+) -> None:
+    """1,000 calls of a cent are wanted, three dollars are there: exactly 300 are made, so nothing starves."""
+    await limits_of(store).set_account("alice", 3.0, None)
+    place = tmp_path / "calls"
+    workers = [await begin(store, runs, 20, place) for runs in (13, 13, 12, 12)]
+    ended = [status for worker in workers for status in await statuses(worker)]
+    assert len(ended) == 50
+    assert place.stat().st_size == 300
+    assert "partial" in ended
+    account = await limits_of(store).set_account("alice", 3.0, None)
+    assert account.taken_usd == pytest.approx(3.0)
+
+
+async def test_a_worker_that_is_killed_does_not_make_its_owner_richer(store: Store, tmp_path: Path) -> None:
+    """What it was lent counts as spent, then as what its log says; all calls stay under the limit."""
+    await limits_of(store).set_account("alice", 2.0, None)
+    place = tmp_path / "calls"
+    first, second = await begin(store, 6, 60, place), await begin(store, 6, 60, place)
+    async with asyncio.timeout(PATIENCE_S):
+        while not place.exists() or place.stat().st_size < 60:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.01)
+    first.send_signal(signal.SIGKILL)
+    await first.wait()
+    assert "partial" in await statuses(second)
+    third = await begin(store, "take-over", 60, place)
+    await statuses(third)
+    assert place.stat().st_size <= 200
+    assert place.stat().st_size >= 200 - 2 * 12 * 4, "what was lost is what calls in flight may have cost"
+    row = await store.list_runs(owner="alice", limit=100)
+    assert not [run.status for run in row if run.status not in ("partial", "completed")]
+
+
+async def test_a_raised_limit_lets_runs_go_on_and_nothing_is_paid_twice(store: Store, tmp_path: Path) -> None:
+    await limits_of(store).set_account("alice", 0.05, None)
+    place = tmp_path / "calls"
+    workflow = spending(20, place, slow=0.0)
+    handle = await podium.resume(await accepted(store, workflow), workflow=workflow, store=store)
+    result = await handle.result()
+    assert (result.status, result.stop_reason, result.usage.calls) == ("partial", "budget", 5)
+    assert "owner" in (result.error or "")
+    await limits_of(store).set_account("alice", 1.0, None)
+    again = await (await podium.resume(handle.run_id, workflow=workflow, store=store)).result()
+    assert (again.status, again.usage.calls, place.stat().st_size) == ("completed", 20, 20)
+    assert (await limits_of(store).set_account("alice", 1.0, None)).taken_usd == pytest.approx(0.2)
+
+
+async def test_an_owner_without_a_limit_is_not_asked_for_anything(store: Store, tmp_path: Path) -> None:
+    workflow = spending(4, tmp_path / "calls", slow=0.0)
+    handle = await podium.resume(await accepted(store, workflow), workflow=workflow, store=store)
+    assert (await handle.result()).status == "completed"
+
+
+async def test_what_was_spent_before_there_was_a_limit_counts(store: Store, tmp_path: Path) -> None:
+    workflow = spending(4, tmp_path / "calls", slow=0.0)
+    await (await podium.resume(await accepted(store, workflow), workflow=workflow, store=store)).result()
+    account = await limits_of(store).set_account("alice", 1.0, None)
+    assert account.taken_usd == pytest.approx(0.04)
+
+
+async def purse_of(store: Store, tmp_path: Path) -> tuple[Purse, Ledger, Scope]:
+    lease = await store.acquire(await accepted(store, spending(2, tmp_path / "calls")))
+    root = Scope("", podium.Budget())
+    ledger = Ledger(root, lambda path, leased: None)
+    purse = Purse(limits_of(store), lease, 0, changed=ledger.pump, broke=print)
+    return purse, ledger, root
+
+
+async def test_one_run_waits_for_what_another_may_give_back(store: Store, tmp_path: Path) -> None:
+    """Too little is free now, but a call in flight reserved more than it will cost."""
+    await limits_of(store).set_account("alice", 1.0, None)
+    (one, first, _), (two, second, _) = await purse_of(store, tmp_path), await purse_of(store, tmp_path)
+    held = await first.reserve((one,), Charge(usd=0.9), closing=False)
+    waiting = asyncio.create_task(second.reserve((two,), Charge(usd=0.5), closing=False))
+    await asyncio.wait([waiting], timeout=0.1)
+    assert not waiting.done()
+    first.settle(held, Charge(usd=0.1))
+    one.close()
+    async with asyncio.timeout(PATIENCE_S):
+        await waiting
+    with pytest.raises(BudgetExhaustedError, match="owner"):
+        await second.reserve((two,), Charge(usd=0.95), closing=False)
+    two.close()
+
+
+async def test_many_calls_ask_for_money_a_few_times(store: Store, tmp_path: Path) -> None:
+    """Parts double: no commit for every call. They are small when little is left, for the others."""
+    await limits_of(store).set_account("alice", 100.0, None)
+    purse, ledger, _ = await purse_of(store, tmp_path)
+    limits: set[int] = set()
+    for _ in range(500):
+        ledger.settle(await ledger.reserve((purse,), CENT, closing=False), CENT)
+        limits.add(purse.limit[0] or 0)
+    assert len(limits) <= 10
+    assert max(limits) <= 100 * NANO / 4
+    purse.close()
+
+
+async def test_whoever_was_taken_over_draws_nothing_any_more(store: Store, tmp_path: Path) -> None:
+    await limits_of(store).set_account("alice", 1.0, None)
+    lease = await store.acquire(await accepted(store, spending(2, tmp_path / "calls")))
+    await store.acquire(lease.run_id, take_over=True)
+    with pytest.raises(FencedError):
+        await limits_of(store).draw(lease, 0, 0, 1, 1)
