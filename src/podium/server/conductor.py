@@ -12,6 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from podium.engine.log import Message, RunRow, Store
 from podium.engine.redact import Redactor
 from podium.engine.runner import history_of
 from podium.errors import PodiumError, RunLockedError, StoreError, UnknownRunError
+from podium.server.room import Room
 from podium.settings import Settings
 
 LOG = logging.getLogger("podium.server")
@@ -51,8 +53,10 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 class Conductor:
     """All runs that this process drives, and those that wait for a place."""
 
-    def __init__(self, store: Store, settings: Settings, *, max_runs: int) -> None:
+    def __init__(self, store: Store, settings: Settings, *, max_runs: int, room: Room | None = None) -> None:
         self._store = store
+        self._room = room
+        """Where runs are driven; `None`: on the loop of whoever asks."""
         self._settings = settings
         self.max_runs = max_runs
         self.limit_of: Callable[[str], int] = lambda owner: max_runs
@@ -163,7 +167,7 @@ class Conductor:
         try:
             await self._store.post(row.run_id, RESUME, msgspec.to_builtins(change or Change()))
             journal = Journal(self._store, lease, Redactor(self._settings.secrets()))
-            journal.update(status="queued", stop_reason="")
+            journal.update(status="queued", stop_reason="", budget=change.budget if change else None)
             await journal.committed()
         finally:
             await self._store.release(lease)
@@ -218,7 +222,7 @@ class Conductor:
         status = ""
         self._forget(run_id)
         try:
-            status = await self._stretch(run_id)
+            status = await self._stretched(run_id)
         except RunLockedError as error:
             LOG.info("Run %s is left alone: %s", run_id, error)
         except UnknownRunError:
@@ -233,28 +237,42 @@ class Conductor:
         if status == "waiting":
             self._listen(await self._store.get(run_id))
 
-    async def _stretch(self, run_id: str) -> str:
-        row = await self._store.get(run_id)
+    async def _stretched(self, run_id: str) -> str:
+        loop, room = asyncio.get_running_loop(), self._room
+        if room is None:
+            return await self._stretch(self._store, run_id, partial(self._show, run_id))
+
+        def show(delta: Delta) -> None:
+            if run_id in self._viewers:
+                loop.call_soon_threadsafe(self._show, run_id, delta)
+
+        return await room.do(self._stretch(room.store, run_id, show))
+
+    async def _stretch(self, store: Store, run_id: str, show: DeltaViewer) -> str:
+        """In the room, if there is one: what it touches of this object is read or replaced whole."""
+        row = await store.get(run_id)
         if row.status in ("completed", "cancelled"):
             return row.status  # somebody was quicker
-        change = await self._change(run_id)
+        change = await self._change(store, run_id)
         if self._stopping:
             return "queued"
         handle = self._handles[run_id] = await resume(
-            run_id, store=self._store, settings=self._settings, budget=change.budget, model=change.model,
+            run_id, store=store, settings=self._settings, budget=change.budget, model=change.model,
             model_for=change.model_for or None, marks=MARKS,
         )  # fmt: skip
-        stop = handle.watch_deltas(lambda delta: self._show(run_id, delta))
+        if self._stopping:  # since it was looked at
+            handle.request_pause(STOPPED)
+        stop = handle.watch_deltas(show)
         try:
             return (await handle.result()).status
         finally:
             stop()
 
-    async def _change(self, run_id: str) -> Change:
+    async def _change(self, store: Store, run_id: str) -> Change:
         """What has been asked of it while it waited; the newest counts."""
-        asked = [message for message in await self._store.inbox(run_id) if message.kind == RESUME]
+        asked = [message for message in await store.inbox(run_id) if message.kind == RESUME]
         changes = [msgspec.convert(message.data, Change) for message in asked]
-        await self._store.discard([message.id for message in asked[:-1]])
+        await store.discard([message.id for message in asked[:-1]])
         return changes[-1] if changes else Change()
 
     async def _refuse(self, run_id: str, error: PodiumError) -> None:
@@ -295,6 +313,9 @@ class Conductor:
         for run_id in list(self._listening):
             self._forget(run_id)
         for handle in list(self._handles.values()):
-            handle.request_pause(STOPPED)
+            if self._room is None:
+                handle.request_pause(STOPPED)
+            else:
+                self._room.soon(handle.request_pause, STOPPED)
         while self._tasks:
             await asyncio.wait(self._tasks)
