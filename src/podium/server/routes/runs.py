@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from podium.api import enqueue
+from podium.api.going_on import MARKS
 from podium.api.outcome import state_of
 from podium.engine.budget import Budget
 from podium.engine.state import RunState
 from podium.errors import UsageError
-from podium.server.conductor import MARKS
 from podium.server.contracts.runs import (
     RunDetail,
     RunPage,

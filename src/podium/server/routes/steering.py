@@ -8,12 +8,12 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from podium.api import answer, cancel, enqueue_fork, replay
+from podium.api.going_on import MARKS, Change
 from podium.api.outcome import result_of, state_of
 from podium.engine.codec import encode
 from podium.engine.log import RunRow
 from podium.engine.runner import check_resumable
 from podium.errors import NotResumableError, ReplayDivergedError, RunLockedError, UsageError
-from podium.server.conductor import MARKS, Change
 from podium.server.contracts.runs import (
     Answered,
     AnswerRun,

@@ -121,6 +121,11 @@ class PostgresStore(Driving):
     async def run_totals(self, owner: str | None = None) -> list[RunTotal]:
         return await self._reader.totals(owner)
 
+    async def list_unattended(self, stop_reason: str, *, limit: int) -> list[RunRow]:
+        """Runs that want to be driven and that nobody drives, the oldest first: `queued` ones, those whose
+        driver is gone, those paused for `stop_reason`, those that have got an answer."""
+        return await self._reader.unattended(stop_reason, limit)
+
     async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
         number = await self._do(fence_run, run_id, rows, update)
         self._watch.ring([number])
