@@ -8,8 +8,8 @@ import "./style/run.css";
 
 const root = document.getElementById("root");
 if (root)
-    createRoot(root).render(
-        <StrictMode>
-            <App />
-        </StrictMode>,
-    );
+  createRoot(root).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );

@@ -17,110 +17,110 @@ export type Checks = Schemas["Checks"];
 
 /** What the server said instead, in one sentence and a hint. */
 export class Problem extends Error {
-    constructor(
-        readonly status: number,
-        message: string,
-        readonly hint = "",
-        readonly problems: readonly string[] = [],
-    ) {
-        super(message);
-    }
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly hint = "",
+    readonly problems: readonly string[] = [],
+  ) {
+    super(message);
+  }
 }
 
 async function ask(path: string, method: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
-    let response: Response;
-    try {
-        response = await fetch(path, {
-            method,
-            headers: { "X-Podium": "ui", ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-            ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-            ...(signal ? { signal } : {}),
-        });
-    } catch (error) {
-        if (error instanceof DOMException && error.name === "AbortError") throw error;
-        throw new Problem(0, "The server cannot be reached.", "Is `podium serve` still running? Nothing is lost.");
-    }
-    if (!response.ok) throw await problemIn(response);
-    return response;
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers: { "X-Podium": "ui", ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Problem(0, "The server cannot be reached.", "Is `podium serve` still running? Nothing is lost.");
+  }
+  if (!response.ok) throw await problemIn(response);
+  return response;
 }
 
 async function problemIn(response: Response): Promise<Problem> {
-    try {
-        const told = (await response.json()) as Schemas["Problem"];
-        return new Problem(response.status, told.error, told.hint, told.problems);
-    } catch {
-        return new Problem(response.status, `The server answered ${response.status}.`);
-    }
+  try {
+    const told = (await response.json()) as Schemas["Problem"];
+    return new Problem(response.status, told.error, told.hint, told.problems);
+  } catch {
+    return new Problem(response.status, `The server answered ${response.status}.`);
+  }
 }
 
 async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-    return (await (await ask(path, "GET", undefined, signal)).json()) as T;
+  return (await (await ask(path, "GET", undefined, signal)).json()) as T;
 }
 
 async function post<T>(path: string, body: unknown): Promise<T> {
-    return (await (await ask(path, "POST", body)).json()) as T;
+  return (await (await ask(path, "POST", body)).json()) as T;
 }
 
 const run = (id: string): string => `/api/runs/${encodeURIComponent(id)}`;
 const project = (name: string): string => `/api/brain/projects/${encodeURIComponent(name)}`;
 
 export const api = {
-    runs: (query: URLSearchParams, signal?: AbortSignal) => get<RunPage>(`/api/runs?${query}`, signal),
-    run: (id: string, signal?: AbortSignal) => get<Schemas["RunDetail"]>(run(id), signal),
-    events: (id: string, after: number, limit: number, signal?: AbortSignal) =>
-        get<{ events: LogEvent[]; next: number | null }>(`${run(id)}/events?after=${after}&limit=${limit}`, signal),
-    step: (id: string, path: string, signal?: AbortSignal) =>
-        get<StepDetail>(`${run(id)}/step?path=${encodeURIComponent(path)}`, signal),
-    blob: async (id: string, seq: number, signal?: AbortSignal) =>
-        (await ask(`${run(id)}/events/${seq}/blob`, "GET", undefined, signal)).text(),
-    artifactText: async (id: string, artifact: string, signal?: AbortSignal) =>
-        (await ask(`${run(id)}/artifacts/${encodeURIComponent(artifact)}`, "GET", undefined, signal)).text(),
-    start: (body: unknown) => post<RunSummary>("/api/runs", body),
-    answer: (id: string, answer: string, question: string) => post(`${run(id)}/answer`, { answer, question }),
-    cancel: (id: string) => post<RunSummary>(`${run(id)}/cancel`, {}),
-    pause: (id: string) => post<RunSummary>(`${run(id)}/pause`, {}),
-    resume: (id: string, body: unknown) => post<RunSummary>(`${run(id)}/resume`, body),
-    fork: (id: string, body: unknown) => post<RunSummary>(`${run(id)}/fork`, body),
-    workflows: (signal?: AbortSignal) => get<{ workflows: Workflow[] }>("/api/workflows", signal),
-    estimate: (name: string, body: unknown) => post<Estimate>(`/api/workflows/${name}/estimate`, body),
-    models: (signal?: AbortSignal) => get<Models>("/api/models", signal),
-    checks: (signal?: AbortSignal) => get<Checks>("/api/doctor", signal),
-    teams: (signal?: AbortSignal) => get<{ teams: string[] }>("/api/teams", signal),
-    team: (name: string, signal?: AbortSignal) => get<Team>(`/api/teams/${name}`, signal),
-    teamStats: (name: string, rehearsals: boolean, signal?: AbortSignal) =>
-        get<{ agents: Learnt[] }>(`/api/teams/${name}/stats?rehearsals=${rehearsals}`, signal),
-    projects: (signal?: AbortSignal) => get<{ projects: Project[] }>("/api/brain/projects", signal),
-    facts: (name: string, signal?: AbortSignal) => get<{ facts: Fact[] }>(`${project(name)}/facts`, signal),
-    waiting: (name: string, signal?: AbortSignal) => get<Waiting>(`${project(name)}/review`, signal),
-    review: (name: string, body: unknown) => post(`${project(name)}/review`, body),
+  runs: (query: URLSearchParams, signal?: AbortSignal) => get<RunPage>(`/api/runs?${query}`, signal),
+  run: (id: string, signal?: AbortSignal) => get<Schemas["RunDetail"]>(run(id), signal),
+  events: (id: string, after: number, limit: number, signal?: AbortSignal) =>
+    get<{ events: LogEvent[]; next: number | null }>(`${run(id)}/events?after=${after}&limit=${limit}`, signal),
+  step: (id: string, path: string, signal?: AbortSignal) =>
+    get<StepDetail>(`${run(id)}/step?path=${encodeURIComponent(path)}`, signal),
+  blob: async (id: string, seq: number, signal?: AbortSignal) =>
+    (await ask(`${run(id)}/events/${seq}/blob`, "GET", undefined, signal)).text(),
+  artifactText: async (id: string, artifact: string, signal?: AbortSignal) =>
+    (await ask(`${run(id)}/artifacts/${encodeURIComponent(artifact)}`, "GET", undefined, signal)).text(),
+  start: (body: unknown) => post<RunSummary>("/api/runs", body),
+  answer: (id: string, answer: string, question: string) => post(`${run(id)}/answer`, { answer, question }),
+  cancel: (id: string) => post<RunSummary>(`${run(id)}/cancel`, {}),
+  pause: (id: string) => post<RunSummary>(`${run(id)}/pause`, {}),
+  resume: (id: string, body: unknown) => post<RunSummary>(`${run(id)}/resume`, body),
+  fork: (id: string, body: unknown) => post<RunSummary>(`${run(id)}/fork`, body),
+  workflows: (signal?: AbortSignal) => get<{ workflows: Workflow[] }>("/api/workflows", signal),
+  estimate: (name: string, body: unknown) => post<Estimate>(`/api/workflows/${name}/estimate`, body),
+  models: (signal?: AbortSignal) => get<Models>("/api/models", signal),
+  checks: (signal?: AbortSignal) => get<Checks>("/api/doctor", signal),
+  teams: (signal?: AbortSignal) => get<{ teams: string[] }>("/api/teams", signal),
+  team: (name: string, signal?: AbortSignal) => get<Team>(`/api/teams/${name}`, signal),
+  teamStats: (name: string, rehearsals: boolean, signal?: AbortSignal) =>
+    get<{ agents: Learnt[] }>(`/api/teams/${name}/stats?rehearsals=${rehearsals}`, signal),
+  projects: (signal?: AbortSignal) => get<{ projects: Project[] }>("/api/brain/projects", signal),
+  facts: (name: string, signal?: AbortSignal) => get<{ facts: Fact[] }>(`${project(name)}/facts`, signal),
+  waiting: (name: string, signal?: AbortSignal) => get<Waiting>(`${project(name)}/review`, signal),
+  review: (name: string, body: unknown) => post(`${project(name)}/review`, body),
 };
 
 export const files = {
-    report: (id: string) => `${run(id)}/report?format=html`,
-    reportAs: (id: string, format: string) => `${run(id)}/report?format=${format}`,
-    artifact: (id: string, artifact: string) => `${run(id)}/artifacts/${encodeURIComponent(artifact)}`,
-    shown: (id: string, artifact: string) => `${run(id)}/artifacts/${encodeURIComponent(artifact)}?inline=true`,
+  report: (id: string) => `${run(id)}/report?format=html`,
+  reportAs: (id: string, format: string) => `${run(id)}/report?format=${format}`,
+  artifact: (id: string, artifact: string) => `${run(id)}/artifacts/${encodeURIComponent(artifact)}`,
+  shown: (id: string, artifact: string) => `${run(id)}/artifacts/${encodeURIComponent(artifact)}?inline=true`,
 };
 
 export interface Member {
-    readonly name: string;
-    readonly skills: readonly string[];
-    readonly instructions: string;
-    readonly passing_threshold: number | null;
+  readonly name: string;
+  readonly skills: readonly string[];
+  readonly instructions: string;
+  readonly passing_threshold: number | null;
 }
 
 export interface Team {
-    readonly name: string;
-    readonly description: string;
-    readonly departments: Readonly<
-        Record<
-            string,
-            {
-                readonly name: string;
-                readonly depends_on: readonly string[];
-                readonly head: Member;
-                readonly specialists: Readonly<Record<string, Member>>;
-            }
-        >
-    >;
+  readonly name: string;
+  readonly description: string;
+  readonly departments: Readonly<
+    Record<
+      string,
+      {
+        readonly name: string;
+        readonly depends_on: readonly string[];
+        readonly head: Member;
+        readonly specialists: Readonly<Record<string, Member>>;
+      }
+    >
+  >;
 }

@@ -1,99 +1,97 @@
 import { maybe, number, record, text, texts, type LogEvent } from "./events";
 
 export interface Idea {
-    id: string;
-    title: string;
-    description: string;
-    category: string;
-    round: number;
-    refines: string;
-    score: number | null;
-    criteria: Record<string, number>;
-    pros: string[];
-    cons: string[];
-    feedback: string;
+  id: string;
+  title: string;
+  description: string;
+  category: string;
+  round: number;
+  refines: string;
+  score: number | null;
+  criteria: Record<string, number>;
+  pros: string[];
+  cons: string[];
+  feedback: string;
 }
 
 export interface Contribution {
-    id: string;
-    round: number;
-    from: string;
-    kind: string;
-    content: string;
+  id: string;
+  round: number;
+  from: string;
+  kind: string;
+  content: string;
 }
 
 /** Rounds, who said what in them, and the ideas with their scores. */
 export class CouncilFold {
-    readonly kind = "council";
-    readonly said: Contribution[] = [];
-    readonly ideas = new Map<string, Idea>();
-    readonly phases: { phase: string; round: number }[] = [];
-    team: string[] = [];
-    minScore = 0;
-    minIdeas = 0;
-    selected: { id: string; title: string; reasoning: string } | null = null;
+  readonly kind = "council";
+  readonly said: Contribution[] = [];
+  readonly ideas = new Map<string, Idea>();
+  readonly phases: { phase: string; round: number }[] = [];
+  team: string[] = [];
+  minScore = 0;
+  minIdeas = 0;
+  selected: { id: string; title: string; reasoning: string } | null = null;
 
-    apply({ type, data }: LogEvent): void {
-        const round = number(data.round);
-        switch (type) {
-            case "council.phase":
-                this.phases.push({ phase: text(data.phase), round });
-                if (texts(data.team).length > 0) this.team = texts(data.team);
-                this.minScore = number(data.min_score, this.minScore);
-                this.minIdeas = number(data.min_ideas, this.minIdeas);
-                break;
-            case "council.message":
-                this.said.push({
-                    id: text(data.id),
-                    round,
-                    from: text(data.from),
-                    kind: text(data.type),
-                    content: text(data.content),
-                });
-                break;
-            case "council.idea_added":
-                this.ideas.set(text(data.id), {
-                    id: text(data.id),
-                    title: text(data.title),
-                    description: text(data.description),
-                    category: text(data.category),
-                    round,
-                    refines: text(data.refines),
-                    score: null,
-                    criteria: {},
-                    pros: [],
-                    cons: [],
-                    feedback: "",
-                });
-                break;
-            case "council.idea_scored":
-                this.score(data);
-                break;
-            case "council.selected":
-                this.selected = { id: text(data.id), title: text(data.title), reasoning: text(data.reasoning) };
-                break;
-        }
+  apply({ type, data }: LogEvent): void {
+    const round = number(data.round);
+    switch (type) {
+      case "council.phase":
+        this.phases.push({ phase: text(data.phase), round });
+        if (texts(data.team).length > 0) this.team = texts(data.team);
+        this.minScore = number(data.min_score, this.minScore);
+        this.minIdeas = number(data.min_ideas, this.minIdeas);
+        break;
+      case "council.message":
+        this.said.push({
+          id: text(data.id),
+          round,
+          from: text(data.from),
+          kind: text(data.type),
+          content: text(data.content),
+        });
+        break;
+      case "council.idea_added":
+        this.ideas.set(text(data.id), {
+          id: text(data.id),
+          title: text(data.title),
+          description: text(data.description),
+          category: text(data.category),
+          round,
+          refines: text(data.refines),
+          score: null,
+          criteria: {},
+          pros: [],
+          cons: [],
+          feedback: "",
+        });
+        break;
+      case "council.idea_scored":
+        this.score(data);
+        break;
+      case "council.selected":
+        this.selected = { id: text(data.id), title: text(data.title), reasoning: text(data.reasoning) };
+        break;
     }
+  }
 
-    /** Scored ideas first, best on top; the rest in the order in which they came. */
-    ranked(): Idea[] {
-        return [...this.ideas.values()].sort((one, other) => (other.score ?? -1) - (one.score ?? -1));
-    }
+  /** Scored ideas first, best on top; the rest in the order in which they came. */
+  ranked(): Idea[] {
+    return [...this.ideas.values()].sort((one, other) => (other.score ?? -1) - (one.score ?? -1));
+  }
 
-    rounds(): number[] {
-        const known = new Set([...this.phases.map((one) => one.round), ...this.said.map((one) => one.round)]);
-        return [...known].sort((one, other) => one - other);
-    }
+  rounds(): number[] {
+    const known = new Set([...this.phases.map((one) => one.round), ...this.said.map((one) => one.round)]);
+    return [...known].sort((one, other) => one - other);
+  }
 
-    private score(data: LogEvent["data"]): void {
-        const idea = this.ideas.get(text(data.id));
-        if (!idea) return;
-        idea.score = maybe(data.score);
-        idea.criteria = Object.fromEntries(
-            Object.entries(record(data.criteria)).map(([name, of]) => [name, number(of)]),
-        );
-        idea.pros = texts(data.pros);
-        idea.cons = texts(data.cons);
-        idea.feedback = text(data.feedback);
-    }
+  private score(data: LogEvent["data"]): void {
+    const idea = this.ideas.get(text(data.id));
+    if (!idea) return;
+    idea.score = maybe(data.score);
+    idea.criteria = Object.fromEntries(Object.entries(record(data.criteria)).map(([name, of]) => [name, number(of)]));
+    idea.pros = texts(data.pros);
+    idea.cons = texts(data.cons);
+    idea.feedback = text(data.feedback);
+  }
 }

@@ -2,105 +2,102 @@ import { maybe, number, record, text, texts, type LogEvent } from "./events";
 
 /** One line for a person about one event; and how much it matters. */
 export interface Told {
-    line: string;
-    weight: "routine" | "result" | "bad" | "person";
+  line: string;
+  weight: "routine" | "result" | "bad" | "person";
 }
 
 const score = (value: unknown): string => {
-    const found = maybe(value);
-    return found === null ? "not graded" : found.toFixed(found % 1 ? 1 : 0);
+  const found = maybe(value);
+  return found === null ? "not graded" : found.toFixed(found % 1 ? 1 : 0);
 };
 const flat = (value: unknown, most = 140): string => {
-    const line = (
-        typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
-    )
-        .slice(0, most * 4)
-        .replace(/\s+/g, " ")
-        .trim();
-    return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+  const line = (typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value))
+    .slice(0, most * 4)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 };
 
 type Data = LogEvent["data"];
 const RESULTS: Record<string, (data: Data) => string> = {
-    "run.created": (data) => `Accepted: ${flat(data.request)}`,
-    "run.started": () => "Started",
-    "run.resumed": (data) => `Resumed after ${text(data.after, "a pause")}`,
-    "run.answered": (data) => `Answered: ${flat(data.answer)}`,
-    "run.completed": () => "Completed",
-    "run.forked": (data) => `Forked from ${text(data.source)} at ${text(data.at)}`,
-    "artifact.created": (data) => `Made ${text(data.name)}`,
-    "tree.node_created": (data) => `New task: ${flat(data.title)}`,
-    "tree.plan_created": (data) => `Planned: ${flat(data.summary)}`,
-    "tree.node_aggregated": (data) => `Put together: ${flat(data.summary)}`,
-    "tree.node_completed": (data) => `Done (${text(data.outcome)})`,
-    "tree.replan_requested": (data) => `Plans anew: ${flat(data.reason)}`,
-    "studio.routed": (data) => `Routed to ${[text(data.primary), ...texts(data.supporting)].join(", ")}`,
-    "studio.department_started": (data) => `${text(data.name)} starts`,
-    "studio.department_completed": (data) => `${text(data.name)} done, score ${score(data.score)}`,
-    "studio.specialist_graded": (data) =>
-        `${text(data.specialist)} graded ${score(data.score)} of ${score(data.threshold)}: ${text(data.decision)}`,
-    "studio.conflict_found": (data) => `Conflict: ${flat(data.description)}`,
-    "studio.conflict_resolved": (data) => `Conflict resolved by ${text(data.by)}`,
-    "council.phase": (data) => `${text(data.phase)}${number(data.round) ? `, round ${number(data.round)}` : ""}`,
-    "council.message": (data) => `${text(data.from)}: ${flat(data.content)}`,
-    "council.idea_added": (data) => `Idea ${text(data.id)}: ${flat(data.title)}`,
-    "council.idea_scored": (data) => `${text(data.id)} scored ${score(data.score)}`,
-    "council.selected": (data) => `Chosen: ${flat(data.title)}`,
-    "research.phase": (data) => `${text(data.from) || "start"} → ${text(data.to)}`,
-    "research.worker_completed": (data) => `${text(data.worker)} done`,
-    "research.evaluated": (data) =>
-        `Quality ${score(data.quality)} of ${score(data.threshold)}: ${text(data.decision)}`,
-    "build.phase": (data) => `${text(data.status)}`,
-    "build.step_status": (data) => `Step ${text(data.step_id)}: ${text(data.status)}`,
-    "build.committed": (data) => `Committed ${text(data.sha).slice(0, 8)}: ${flat(data.message)}`,
+  "run.created": (data) => `Accepted: ${flat(data.request)}`,
+  "run.started": () => "Started",
+  "run.resumed": (data) => `Resumed after ${text(data.after, "a pause")}`,
+  "run.answered": (data) => `Answered: ${flat(data.answer)}`,
+  "run.completed": () => "Completed",
+  "run.forked": (data) => `Forked from ${text(data.source)} at ${text(data.at)}`,
+  "artifact.created": (data) => `Made ${text(data.name)}`,
+  "tree.node_created": (data) => `New task: ${flat(data.title)}`,
+  "tree.plan_created": (data) => `Planned: ${flat(data.summary)}`,
+  "tree.node_aggregated": (data) => `Put together: ${flat(data.summary)}`,
+  "tree.node_completed": (data) => `Done (${text(data.outcome)})`,
+  "tree.replan_requested": (data) => `Plans anew: ${flat(data.reason)}`,
+  "studio.routed": (data) => `Routed to ${[text(data.primary), ...texts(data.supporting)].join(", ")}`,
+  "studio.department_started": (data) => `${text(data.name)} starts`,
+  "studio.department_completed": (data) => `${text(data.name)} done, score ${score(data.score)}`,
+  "studio.specialist_graded": (data) =>
+    `${text(data.specialist)} graded ${score(data.score)} of ${score(data.threshold)}: ${text(data.decision)}`,
+  "studio.conflict_found": (data) => `Conflict: ${flat(data.description)}`,
+  "studio.conflict_resolved": (data) => `Conflict resolved by ${text(data.by)}`,
+  "council.phase": (data) => `${text(data.phase)}${number(data.round) ? `, round ${number(data.round)}` : ""}`,
+  "council.message": (data) => `${text(data.from)}: ${flat(data.content)}`,
+  "council.idea_added": (data) => `Idea ${text(data.id)}: ${flat(data.title)}`,
+  "council.idea_scored": (data) => `${text(data.id)} scored ${score(data.score)}`,
+  "council.selected": (data) => `Chosen: ${flat(data.title)}`,
+  "research.phase": (data) => `${text(data.from) || "start"} → ${text(data.to)}`,
+  "research.worker_completed": (data) => `${text(data.worker)} done`,
+  "research.evaluated": (data) => `Quality ${score(data.quality)} of ${score(data.threshold)}: ${text(data.decision)}`,
+  "build.phase": (data) => `${text(data.status)}`,
+  "build.step_status": (data) => `Step ${text(data.step_id)}: ${text(data.status)}`,
+  "build.committed": (data) => `Committed ${text(data.sha).slice(0, 8)}: ${flat(data.message)}`,
 };
 
 const BAD: Record<string, (data: Data) => string> = {
-    "run.failed": (data) => `Failed: ${flat(data.error)}`,
-    "run.partial": (data) => `Stopped early: ${text(data.stop_reason)}`,
-    "run.cancelled": (data) => `Cancelled ${flat(data.reason)}`,
-    "run.paused": (data) => `Paused ${flat(data.reason)}`,
-    "run.warned": (data) => `Warning: ${flat(data.message)}`,
-    "step.failed": (data) => `Failed: ${flat(data.error)}`,
-    "step.retried": (data) => `Retry ${number(data.attempt)}: ${flat(data.error)}`,
-    "model.repaired": (data) => `Reply did not fit, sent back: ${flat(data.error)}`,
-    "model.fell_back": (data) => `${text(data.from_model)} gave up, ${text(data.to_model)} takes over`,
-    "budget.exhausted": (data) => `Budget used up: ${text(data.kind)}`,
-    "budget.overrun": () => "A call cost more than its worst case",
-    "tree.node_failed": (data) => `Failed: ${flat(data.error)}`,
-    "studio.department_failed": (data) => `${text(data.name)} failed: ${flat(data.error)}`,
-    "council.warning": (data) => flat(data.message),
-    "research.worker_failed": (data) => `${text(data.worker)} failed: ${flat(data.error)}`,
-    "research.worker_skipped": (data) => `${text(data.worker)} left out: ${flat(data.warning)}`,
-    "build.escalated": (data) => `Level ${text(data.level)}: ${flat(data.reason)}`,
+  "run.failed": (data) => `Failed: ${flat(data.error)}`,
+  "run.partial": (data) => `Stopped early: ${text(data.stop_reason)}`,
+  "run.cancelled": (data) => `Cancelled ${flat(data.reason)}`,
+  "run.paused": (data) => `Paused ${flat(data.reason)}`,
+  "run.warned": (data) => `Warning: ${flat(data.message)}`,
+  "step.failed": (data) => `Failed: ${flat(data.error)}`,
+  "step.retried": (data) => `Retry ${number(data.attempt)}: ${flat(data.error)}`,
+  "model.repaired": (data) => `Reply did not fit, sent back: ${flat(data.error)}`,
+  "model.fell_back": (data) => `${text(data.from_model)} gave up, ${text(data.to_model)} takes over`,
+  "budget.exhausted": (data) => `Budget used up: ${text(data.kind)}`,
+  "budget.overrun": () => "A call cost more than its worst case",
+  "tree.node_failed": (data) => `Failed: ${flat(data.error)}`,
+  "studio.department_failed": (data) => `${text(data.name)} failed: ${flat(data.error)}`,
+  "council.warning": (data) => flat(data.message),
+  "research.worker_failed": (data) => `${text(data.worker)} failed: ${flat(data.error)}`,
+  "research.worker_skipped": (data) => `${text(data.worker)} left out: ${flat(data.warning)}`,
+  "build.escalated": (data) => `Level ${text(data.level)}: ${flat(data.reason)}`,
 };
 
 const ROUTINE: Record<string, (data: Data) => string> = {
-    "step.started": (data) =>
-        [text(record(data.about).agent), text(record(data.about).task)].filter(Boolean).join(": ") ||
-        text(data.kind, "step"),
-    "step.completed": (data) => (data.blob ? "A long result" : flat(data.result)),
-    "model.asked": (data) => flat(data.prompt || "A long prompt"),
-    "model.attempted": (data) => {
-        const charge = record(data.charge);
-        const tokens = `${number(charge.input_tokens)} → ${number(charge.output_tokens)} tokens`;
-        return `${text(data.model)}: ${data.ok === true ? tokens : flat(data.error)}`;
-    },
-    "model.cached": (data) => `${text(data.model)}: from the cache`,
+  "step.started": (data) =>
+    [text(record(data.about).agent), text(record(data.about).task)].filter(Boolean).join(": ") ||
+    text(data.kind, "step"),
+  "step.completed": (data) => (data.blob ? "A long result" : flat(data.result)),
+  "model.asked": (data) => flat(data.prompt || "A long prompt"),
+  "model.attempted": (data) => {
+    const charge = record(data.charge);
+    const tokens = `${number(charge.input_tokens)} → ${number(charge.output_tokens)} tokens`;
+    return `${text(data.model)}: ${data.ok === true ? tokens : flat(data.error)}`;
+  },
+  "model.cached": (data) => `${text(data.model)}: from the cache`,
 };
 
 export function tell(event: LogEvent): Told {
-    if (event.type === "run.waiting") return { line: `Asks: ${flat(event.data.question)}`, weight: "person" };
-    const result = RESULTS[event.type];
-    if (result) return { line: result(event.data), weight: "result" };
-    const bad = BAD[event.type];
-    if (bad) return { line: bad(event.data), weight: "bad" };
-    const routine = ROUTINE[event.type];
-    return { line: routine ? routine(event.data) : flat(event.data), weight: "routine" };
+  if (event.type === "run.waiting") return { line: `Asks: ${flat(event.data.question)}`, weight: "person" };
+  const result = RESULTS[event.type];
+  if (result) return { line: result(event.data), weight: "result" };
+  const bad = BAD[event.type];
+  if (bad) return { line: bad(event.data), weight: "bad" };
+  const routine = ROUTINE[event.type];
+  return { line: routine ? routine(event.data) : flat(event.data), weight: "routine" };
 }
 
 /** What the activity shows: one line per important event. */
 export const isImportant = (event: LogEvent): boolean =>
-    event.type in RESULTS || event.type in BAD || event.type === "run.waiting";
+  event.type in RESULTS || event.type in BAD || event.type === "run.waiting";
 
 export const isError = (event: LogEvent): boolean => event.type in BAD && event.type !== "run.paused";

@@ -1,29 +1,29 @@
 import { isClock, type Step } from "./steps";
 
 export interface Bar {
-    step: Step;
-    /** From 0 to 1 over the width of the timeline. */
-    from: number;
-    to: number;
-    lane: number;
-    critical: boolean;
-    /** As it was when this was made: the step itself goes on. */
-    status: string;
-    /** Where calls that failed ended, for segments. */
-    cuts: number[];
+  step: Step;
+  /** From 0 to 1 over the width of the timeline. */
+  from: number;
+  to: number;
+  lane: number;
+  critical: boolean;
+  /** As it was when this was made: the step itself goes on. */
+  status: string;
+  /** Where calls that failed ended, for segments. */
+  cuts: number[];
 }
 
 export interface AgentRow {
-    agent: string;
-    lanes: number;
-    bars: Bar[];
+  agent: string;
+  lanes: number;
+  bars: Bar[];
 }
 
 export interface Timeline {
-    rows: AgentRow[];
-    /** Stretches in which nothing was under way, squeezed to a mark. */
-    gaps: { at: number; seconds: number }[];
-    seconds: number;
+  rows: AgentRow[];
+  /** Stretches in which nothing was under way, squeezed to a mark. */
+  gaps: { at: number; seconds: number }[];
+  seconds: number;
 }
 
 const SHORTEST_MS = 1;
@@ -32,94 +32,93 @@ const LONG_MS = 100;
 const GAP_PART = 0.02;
 
 interface Stretch {
-    from: number;
-    to: number;
+  from: number;
+  to: number;
 }
 
 /** A row per agent; waits are compressed, so that work can be seen. */
 export function timelineOf(steps: readonly Step[], now: number): Timeline {
-    const work = steps.filter(
-        (step) =>
-            !isClock(step) &&
-            !step.inherited &&
-            (step.agent || step.kind !== "step" || (step.endedAt ?? now) - step.startedAt >= LONG_MS),
-    );
-    const shown = work.length > 0 ? work : steps.filter((step) => !step.inherited);
-    const end = (step: Step): number => Math.max(step.endedAt ?? now, step.startedAt + SHORTEST_MS);
-    const stretches = union(shown.map((step) => ({ from: step.startedAt, to: end(step) })));
-    const busy = stretches.reduce((sum, one) => sum + one.to - one.from, 0) || 1;
-    const waits = gapsOf(stretches, busy);
-    const total = 1 - waits.length * GAP_PART;
-    const place = scale(stretches, waits, busy, total);
-    const critical = criticalPath(shown, end);
-    const rows = new Map<string, { row: AgentRow; ends: number[] }>();
-    for (const step of [...shown].sort((one, other) => one.startedAt - other.startedAt)) {
-        const agent = step.agent || (step.kind === "step" ? "other work" : step.kind);
-        const entry = rows.get(agent) ?? { row: { agent, lanes: 0, bars: [] }, ends: [] };
-        rows.set(agent, entry);
-        const free = entry.ends.findIndex((ended) => ended <= step.startedAt);
-        const lane = free === -1 ? entry.ends.length : free;
-        entry.ends[lane] = end(step);
-        entry.row.lanes = entry.ends.length;
-        entry.row.bars.push({
-            step,
-            from: place(step.startedAt),
-            to: place(end(step)),
-            lane,
-            critical: critical.has(step),
-            status: step.status,
-            cuts: step.attempts.filter((one) => !one.ok).map((one) => place(one.at)),
-        });
-    }
-    return {
-        rows: [...rows.values()].map((entry) => entry.row),
-        gaps: waits.map((wait) => ({ at: place(wait.from), seconds: (wait.to - wait.from) / 1000 })),
-        seconds: busy / 1000,
-    };
+  const work = steps.filter(
+    (step) =>
+      !isClock(step) &&
+      !step.inherited &&
+      (step.agent || step.kind !== "step" || (step.endedAt ?? now) - step.startedAt >= LONG_MS),
+  );
+  const shown = work.length > 0 ? work : steps.filter((step) => !step.inherited);
+  const end = (step: Step): number => Math.max(step.endedAt ?? now, step.startedAt + SHORTEST_MS);
+  const stretches = union(shown.map((step) => ({ from: step.startedAt, to: end(step) })));
+  const busy = stretches.reduce((sum, one) => sum + one.to - one.from, 0) || 1;
+  const waits = gapsOf(stretches, busy);
+  const total = 1 - waits.length * GAP_PART;
+  const place = scale(stretches, waits, busy, total);
+  const critical = criticalPath(shown, end);
+  const rows = new Map<string, { row: AgentRow; ends: number[] }>();
+  for (const step of [...shown].sort((one, other) => one.startedAt - other.startedAt)) {
+    const agent = step.agent || (step.kind === "step" ? "other work" : step.kind);
+    const entry = rows.get(agent) ?? { row: { agent, lanes: 0, bars: [] }, ends: [] };
+    rows.set(agent, entry);
+    const free = entry.ends.findIndex((ended) => ended <= step.startedAt);
+    const lane = free === -1 ? entry.ends.length : free;
+    entry.ends[lane] = end(step);
+    entry.row.lanes = entry.ends.length;
+    entry.row.bars.push({
+      step,
+      from: place(step.startedAt),
+      to: place(end(step)),
+      lane,
+      critical: critical.has(step),
+      status: step.status,
+      cuts: step.attempts.filter((one) => !one.ok).map((one) => place(one.at)),
+    });
+  }
+  return {
+    rows: [...rows.values()].map((entry) => entry.row),
+    gaps: waits.map((wait) => ({ at: place(wait.from), seconds: (wait.to - wait.from) / 1000 })),
+    seconds: busy / 1000,
+  };
 }
 
 function union(all: Stretch[]): Stretch[] {
-    const merged: Stretch[] = [];
-    for (const one of [...all].sort((a, b) => a.from - b.from)) {
-        const last = merged.at(-1);
-        if (last && one.from <= last.to) last.to = Math.max(last.to, one.to);
-        else merged.push({ ...one });
-    }
-    return merged;
+  const merged: Stretch[] = [];
+  for (const one of [...all].sort((a, b) => a.from - b.from)) {
+    const last = merged.at(-1);
+    if (last && one.from <= last.to) last.to = Math.max(last.to, one.to);
+    else merged.push({ ...one });
+  }
+  return merged;
 }
 
 /** Only waits that would be wider than their mark are worth one. */
 function gapsOf(stretches: Stretch[], busy: number): Stretch[] {
-    const gaps = stretches.slice(1).map((next, index) => ({ from: stretches[index]?.to ?? 0, to: next.from }));
-    const long = gaps.filter((gap) => gap.to - gap.from > busy * 0.05);
-    return long
-        .sort((a, b) => b.to - b.from - (a.to - a.from))
-        .slice(0, 12)
-        .sort((a, b) => a.from - b.from);
+  const gaps = stretches.slice(1).map((next, index) => ({ from: stretches[index]?.to ?? 0, to: next.from }));
+  const long = gaps.filter((gap) => gap.to - gap.from > busy * 0.05);
+  return long
+    .sort((a, b) => b.to - b.from - (a.to - a.from))
+    .slice(0, 12)
+    .sort((a, b) => a.from - b.from);
 }
 
 function scale(stretches: Stretch[], waits: Stretch[], busy: number, total: number): (at: number) => number {
-    const first = stretches[0]?.from ?? 0;
-    const whole =
-        (stretches.at(-1)?.to ?? 1) - first - waits.reduce((sum, wait) => sum + wait.to - wait.from, 0) || busy;
-    return (at) => {
-        const before = waits.filter((wait) => wait.to <= at);
-        const inside = waits.find((wait) => wait.from < at && at < wait.to);
-        const squeezed = before.reduce((sum, wait) => sum + wait.to - wait.from, 0) + (inside ? at - inside.from : 0);
-        const part = ((at - first - squeezed) / whole) * total + before.length * GAP_PART;
-        return Math.min(1, Math.max(0, part));
-    };
+  const first = stretches[0]?.from ?? 0;
+  const whole = (stretches.at(-1)?.to ?? 1) - first - waits.reduce((sum, wait) => sum + wait.to - wait.from, 0) || busy;
+  return (at) => {
+    const before = waits.filter((wait) => wait.to <= at);
+    const inside = waits.find((wait) => wait.from < at && at < wait.to);
+    const squeezed = before.reduce((sum, wait) => sum + wait.to - wait.from, 0) + (inside ? at - inside.from : 0);
+    const part = ((at - first - squeezed) / whole) * total + before.length * GAP_PART;
+    return Math.min(1, Math.max(0, part));
+  };
 }
 
 /** From the last end backwards: each time, the step that ended last before the next one could begin. */
 export function criticalPath(steps: readonly Step[], end: (step: Step) => number): Set<Step> {
-    const byEnd = [...steps].sort((one, other) => end(other) - end(one));
-    const path = new Set<Step>();
-    let limit = Infinity;
-    for (const step of byEnd) {
-        if (end(step) > limit) continue;
-        path.add(step);
-        limit = step.startedAt;
-    }
-    return path;
+  const byEnd = [...steps].sort((one, other) => end(other) - end(one));
+  const path = new Set<Step>();
+  let limit = Infinity;
+  for (const step of byEnd) {
+    if (end(step) > limit) continue;
+    path.add(step);
+    limit = step.startedAt;
+  }
+  return path;
 }

@@ -12,223 +12,219 @@ import { go, Link, usePlace, withQuery } from "../route";
 
 /** Two runs side by side: settings, steps, scores, cost, output. */
 export function ComparePage() {
-    const place = usePlace();
-    const [a, b] = [place.query.get("a") ?? "", place.query.get("b") ?? ""];
-    const runs = useLoaded("recent", (signal) => api.runs(new URLSearchParams({ limit: "100" }), signal));
-    useTitle("Compare");
-    const pick = (name: string, id: string): void => go(withQuery(place, { [name]: id }), true);
-    return (
-        <>
-            <div className="top">
-                <h1>Compare two runs</h1>
-            </div>
-            {runs.problem && <ProblemNote problem={runs.problem} />}
-            <div className="fields two" style={{ marginBottom: 16 }}>
-                <Pick label="One run" value={a} runs={runs.value?.runs ?? []} pick={(id) => pick("a", id)} />
-                <Pick label="The other" value={b} runs={runs.value?.runs ?? []} pick={(id) => pick("b", id)} />
-            </div>
-            {a && b ? (
-                <Both key={`${a} ${b}`} a={a} b={b} />
-            ) : (
-                <div className="card">
-                    <Empty title="Choose two runs.">A fork and the run that it comes from, for example.</Empty>
-                </div>
-            )}
-        </>
-    );
+  const place = usePlace();
+  const [a, b] = [place.query.get("a") ?? "", place.query.get("b") ?? ""];
+  const runs = useLoaded("recent", (signal) => api.runs(new URLSearchParams({ limit: "100" }), signal));
+  useTitle("Compare");
+  const pick = (name: string, id: string): void => go(withQuery(place, { [name]: id }), true);
+  return (
+    <>
+      <div className="top">
+        <h1>Compare two runs</h1>
+      </div>
+      {runs.problem && <ProblemNote problem={runs.problem} />}
+      <div className="fields two" style={{ marginBottom: 16 }}>
+        <Pick label="One run" value={a} runs={runs.value?.runs ?? []} pick={(id) => pick("a", id)} />
+        <Pick label="The other" value={b} runs={runs.value?.runs ?? []} pick={(id) => pick("b", id)} />
+      </div>
+      {a && b ? (
+        <Both key={`${a} ${b}`} a={a} b={b} />
+      ) : (
+        <div className="card">
+          <Empty title="Choose two runs.">A fork and the run that it comes from, for example.</Empty>
+        </div>
+      )}
+    </>
+  );
 }
 
 function Pick({
-    label,
-    value,
-    runs,
-    pick,
+  label,
+  value,
+  runs,
+  pick,
 }: {
-    label: string;
-    value: string;
-    runs: readonly RunSummary[];
-    pick: (id: string) => void;
+  label: string;
+  value: string;
+  runs: readonly RunSummary[];
+  pick: (id: string) => void;
 }) {
-    return (
-        <label>
-            {label}
-            <select value={value} onChange={(event) => pick(event.target.value)}>
-                <option value="">Choose…</option>
-                {value && !runs.some((run) => run.run_id === value) && <option value={value}>{value}</option>}
-                {runs.map((run) => (
-                    <option key={run.run_id} value={run.run_id}>
-                        {run.run_id} · {run.workflow} · {oneLine(run.request, 60)}
-                    </option>
-                ))}
-            </select>
-        </label>
-    );
+  return (
+    <label>
+      {label}
+      <select value={value} onChange={(event) => pick(event.target.value)}>
+        <option value="">Choose…</option>
+        {value && !runs.some((run) => run.run_id === value) && <option value={value}>{value}</option>}
+        {runs.map((run) => (
+          <option key={run.run_id} value={run.run_id}>
+            {run.run_id} · {run.workflow} · {oneLine(run.request, 60)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
 }
 
 function Both({ a, b }: { a: string; b: string }) {
-    const one = useLiveRun(a);
-    const other = useLiveRun(b);
-    const problem = one?.problem ?? other?.problem;
-    if (problem) return <ProblemNote problem={problem} />;
-    if (!one || !other || one.link !== "live" || other.link !== "live")
-        return (
-            <div className="card">
-                <Bones />
-            </div>
-        );
+  const one = useLiveRun(a);
+  const other = useLiveRun(b);
+  const problem = one?.problem ?? other?.problem;
+  if (problem) return <ProblemNote problem={problem} />;
+  if (!one || !other || one.link !== "live" || other.link !== "live")
     return (
-        <div className="stack">
-            <Figures one={one} other={other} />
-            <Settings one={one.fold} other={other.fold} />
-            <StepPairs one={one} other={other} />
-            <Outputs one={one.fold} other={other.fold} />
-        </div>
+      <div className="card">
+        <Bones />
+      </div>
     );
+  return (
+    <div className="stack">
+      <Figures one={one} other={other} />
+      <Settings one={one.fold} other={other.fold} />
+      <StepPairs one={one} other={other} />
+      <Outputs one={one.fold} other={other.fold} />
+    </div>
+  );
 }
 
 function Figures({ one, other }: { one: LiveRun; other: LiveRun }) {
-    const rows: [string, (live: LiveRun) => React.ReactNode][] = [
-        [
-            "Run",
-            (live) => (
-                <Link to={`/runs/${live.id}`} className="mono">
-                    {live.id}
-                </Link>
-            ),
-        ],
-        ["Workflow", (live) => <Glyph workflow={live.fold.workflow} />],
-        ["Status", (live) => <StatusMark status={live.status} />],
-        ["Quality", (live) => <span className="num">{live.fold.quality?.toFixed(2) ?? ""}</span>],
-        ["Cost", (live) => <span className="num">{money(live.fold.usage.usd)}</span>],
-        ["Calls", (live) => <span className="num">{live.fold.usage.calls}</span>],
-        ["Tokens", (live) => <span className="num">{live.fold.usage.input + live.fold.usage.output}</span>],
-        ["Took", (live) => <span className="num">{span(live.fold.drivenS)}</span>],
-    ];
-    return (
-        <Card title="In figures" flush>
-            <table>
-                <tbody>
-                    {rows.map(([name, show]) => (
-                        <tr key={name}>
-                            <th scope="row">{name}</th>
-                            <td>{show(one)}</td>
-                            <td>{show(other)}</td>
-                        </tr>
-                    ))}
-                </tbody>
-            </table>
-        </Card>
-    );
+  const rows: [string, (live: LiveRun) => React.ReactNode][] = [
+    [
+      "Run",
+      (live) => (
+        <Link to={`/runs/${live.id}`} className="mono">
+          {live.id}
+        </Link>
+      ),
+    ],
+    ["Workflow", (live) => <Glyph workflow={live.fold.workflow} />],
+    ["Status", (live) => <StatusMark status={live.status} />],
+    ["Quality", (live) => <span className="num">{live.fold.quality?.toFixed(2) ?? ""}</span>],
+    ["Cost", (live) => <span className="num">{money(live.fold.usage.usd)}</span>],
+    ["Calls", (live) => <span className="num">{live.fold.usage.calls}</span>],
+    ["Tokens", (live) => <span className="num">{live.fold.usage.input + live.fold.usage.output}</span>],
+    ["Took", (live) => <span className="num">{span(live.fold.drivenS)}</span>],
+  ];
+  return (
+    <Card title="In figures" flush>
+      <table>
+        <tbody>
+          {rows.map(([name, show]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>{show(one)}</td>
+              <td>{show(other)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
 }
 
 function Settings({ one, other }: { one: RunFold; other: RunFold }) {
-    const [left, right] = [settingsOf(one), settingsOf(other)];
-    const names = [...new Set([...Object.keys(left), ...Object.keys(right)])].filter(
-        (name) => left[name] !== right[name],
-    );
-    return (
-        <Card title="What was set differently" flush>
-            {names.length === 0 ? (
-                <Empty title="Nothing: both were started alike." />
-            ) : (
-                <table>
-                    <tbody>
-                        {names.map((name) => (
-                            <tr key={name}>
-                                <th scope="row">{name}</th>
-                                <td>{left[name] ?? ""}</td>
-                                <td>{right[name] ?? ""}</td>
-                            </tr>
-                        ))}
-                    </tbody>
-                </table>
-            )}
-        </Card>
-    );
+  const [left, right] = [settingsOf(one), settingsOf(other)];
+  const names = [...new Set([...Object.keys(left), ...Object.keys(right)])].filter(
+    (name) => left[name] !== right[name],
+  );
+  return (
+    <Card title="What was set differently" flush>
+      {names.length === 0 ? (
+        <Empty title="Nothing: both were started alike." />
+      ) : (
+        <table>
+          <tbody>
+            {names.map((name) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{left[name] ?? ""}</td>
+                <td>{right[name] ?? ""}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Card>
+  );
 }
 
 function StepPairs({ one, other }: { one: LiveRun; other: LiveRun }) {
-    const [all, setAll] = useState(false);
-    const pairs = pairsOf(one.fold, other.fold);
-    const shown = all ? pairs : pairs.filter((pair) => !pair.same);
-    return (
-        <Card
-            title="Steps"
-            flush
-            aside={
-                <label className="row small">
-                    <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} />
-                    also those that are the same ({pairs.filter((pair) => pair.same).length})
-                </label>
-            }
-        >
-            {shown.length === 0 ? (
-                <Empty title="No step differs." />
-            ) : (
-                <div className="scroll" tabIndex={0} role="group" aria-label="Steps">
-                    <table>
-                        <thead>
-                            <tr>
-                                <th scope="col">Step</th>
-                                <th scope="col">One run</th>
-                                <th scope="col">The other</th>
-                            </tr>
-                        </thead>
-                        <tbody>
-                            {shown.slice(0, 300).map((pair) => (
-                                <tr key={pair.path}>
-                                    <td className="mono">{pair.path}</td>
-                                    <td>
-                                        {pair.one ? (
-                                            <Link
-                                                to={`/runs/${one.id}?tab=graph&view=steps&step=${encodeURIComponent(pair.path)}`}
-                                            >
-                                                {oneLine(readable(pair.one.result), 90) || pair.one.status}
-                                            </Link>
-                                        ) : (
-                                            <span className="quiet">not there</span>
-                                        )}
-                                    </td>
-                                    <td>
-                                        {pair.other ? (
-                                            <Link
-                                                to={`/runs/${other.id}?tab=graph&view=steps&step=${encodeURIComponent(pair.path)}`}
-                                            >
-                                                {oneLine(readable(pair.other.result), 90) || pair.other.status}
-                                            </Link>
-                                        ) : (
-                                            <span className="quiet">not there</span>
-                                        )}
-                                    </td>
-                                </tr>
-                            ))}
-                        </tbody>
-                    </table>
-                </div>
-            )}
-        </Card>
-    );
+  const [all, setAll] = useState(false);
+  const pairs = pairsOf(one.fold, other.fold);
+  const shown = all ? pairs : pairs.filter((pair) => !pair.same);
+  return (
+    <Card
+      title="Steps"
+      flush
+      aside={
+        <label className="row small">
+          <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} />
+          also those that are the same ({pairs.filter((pair) => pair.same).length})
+        </label>
+      }
+    >
+      {shown.length === 0 ? (
+        <Empty title="No step differs." />
+      ) : (
+        <div className="scroll" tabIndex={0} role="group" aria-label="Steps">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Step</th>
+                <th scope="col">One run</th>
+                <th scope="col">The other</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.slice(0, 300).map((pair) => (
+                <tr key={pair.path}>
+                  <td className="mono">{pair.path}</td>
+                  <td>
+                    {pair.one ? (
+                      <Link to={`/runs/${one.id}?tab=graph&view=steps&step=${encodeURIComponent(pair.path)}`}>
+                        {oneLine(readable(pair.one.result), 90) || pair.one.status}
+                      </Link>
+                    ) : (
+                      <span className="quiet">not there</span>
+                    )}
+                  </td>
+                  <td>
+                    {pair.other ? (
+                      <Link to={`/runs/${other.id}?tab=graph&view=steps&step=${encodeURIComponent(pair.path)}`}>
+                        {oneLine(readable(pair.other.result), 90) || pair.other.status}
+                      </Link>
+                    ) : (
+                      <span className="quiet">not there</span>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Card>
+  );
 }
 
 const output = (fold: RunFold): string => {
-    const found = record(fold.output);
-    return readable(found.document ?? found.deliverable ?? fold.output);
+  const found = record(fold.output);
+  return readable(found.document ?? found.deliverable ?? fold.output);
 };
 
 function Outputs({ one, other }: { one: RunFold; other: RunFold }) {
-    const lines = useMemo(() => diffOf(output(one), output(other)), [one, other]);
-    return (
-        <Card title="Output" flush>
-            <div className="diff" role="group" aria-label="Output, line by line">
-                {lines.slice(0, 800).flatMap((line, index) => [
-                    <pre key={`l${index}`} className={line.right === null ? "gone" : ""}>
-                        {line.left ?? ""}
-                    </pre>,
-                    <pre key={`r${index}`} className={line.left === null ? "new" : ""}>
-                        {line.right ?? ""}
-                    </pre>,
-                ])}
-            </div>
-        </Card>
-    );
+  const lines = useMemo(() => diffOf(output(one), output(other)), [one, other]);
+  return (
+    <Card title="Output" flush>
+      <div className="diff" role="group" aria-label="Output, line by line">
+        {lines.slice(0, 800).flatMap((line, index) => [
+          <pre key={`l${index}`} className={line.right === null ? "gone" : ""}>
+            {line.left ?? ""}
+          </pre>,
+          <pre key={`r${index}`} className={line.left === null ? "new" : ""}>
+            {line.right ?? ""}
+          </pre>,
+        ])}
+      </div>
+    </Card>
+  );
 }

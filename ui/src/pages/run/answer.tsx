@@ -8,106 +8,102 @@ import { readable } from "../../parts/words";
 
 /** What the run wants to know of a person, loud: nothing goes on before it is answered. */
 export function Questions({ live }: { live: LiveRun }) {
-    return (
-        <section className="asks" aria-label="The run asks you">
-            {[...live.fold.questions.values()].map((one) => (
-                <Ask key={one.path} id={live.id} asked={one} />
-            ))}
-        </section>
-    );
+  return (
+    <section className="asks" aria-label="The run asks you">
+      {[...live.fold.questions.values()].map((one) => (
+        <Ask key={one.path} id={live.id} asked={one} />
+      ))}
+    </section>
+  );
 }
 
 function Ask({ id, asked }: { id: string; asked: Question }) {
-    const [words, setWords] = useState("");
-    const [sent, setSent] = useState("");
-    const [problem, setProblem] = useState<Problem | null>(null);
-    const answer = (given: string): void => {
-        setSent(given);
-        setProblem(null);
-        api.answer(id, given, asked.path).catch((error: unknown) => {
-            setSent("");
-            setProblem(error instanceof Problem ? error : new Problem(0, String(error)));
-        });
-    };
-    const details = asked.details;
-    return (
-        <div className="note warn ask appear">
-            <Icon name="waiting" />
-            <div className="grow stack">
-                <strong>{asked.question}</strong>
-                {details !== null && (
-                    <Fold title="What it is about">
-                        <Details value={details} />
-                    </Fold>
-                )}
-                {asked.choices.length > 0 ? (
-                    <div className="row wrap">
-                        {asked.choices.map((choice, index) => (
-                            <button
-                                key={choice}
-                                className={index === 0 ? "primary" : ""}
-                                disabled={sent !== ""}
-                                onClick={() => answer(choice)}
-                            >
-                                {label(choice)}
-                            </button>
-                        ))}
-                        {sent && <span role="status">Sent: {sent}. The run goes on.</span>}
-                    </div>
-                ) : (
-                    <form
-                        className="row"
-                        onSubmit={(event) => {
-                            event.preventDefault();
-                            if (words.trim()) answer(words);
-                        }}
-                    >
-                        <input
-                            aria-label="Your answer"
-                            value={words}
-                            onChange={(event) => setWords(event.target.value)}
-                        />
-                        <button className="primary" disabled={sent !== "" || !words.trim()}>
-                            Answer
-                        </button>
-                    </form>
-                )}
-                {problem && <ProblemNote problem={problem} />}
-            </div>
-        </div>
-    );
+  const [words, setWords] = useState("");
+  const [sent, setSent] = useState("");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const answer = (given: string): void => {
+    setSent(given);
+    setProblem(null);
+    api.answer(id, given, asked.path).catch((error: unknown) => {
+      setSent("");
+      setProblem(error instanceof Problem ? error : new Problem(0, String(error)));
+    });
+  };
+  const details = asked.details;
+  return (
+    <div className="note warn ask appear">
+      <Icon name="waiting" />
+      <div className="grow stack">
+        <strong>{asked.question}</strong>
+        {details !== null && (
+          <Fold title="What it is about">
+            <Details value={details} />
+          </Fold>
+        )}
+        {asked.choices.length > 0 ? (
+          <div className="row wrap">
+            {asked.choices.map((choice, index) => (
+              <button
+                key={choice}
+                className={index === 0 ? "primary" : ""}
+                disabled={sent !== ""}
+                onClick={() => answer(choice)}
+              >
+                {label(choice)}
+              </button>
+            ))}
+            {sent && <span role="status">Sent: {sent}. The run goes on.</span>}
+          </div>
+        ) : (
+          <form
+            className="row"
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (words.trim()) answer(words);
+            }}
+          >
+            <input aria-label="Your answer" value={words} onChange={(event) => setWords(event.target.value)} />
+            <button className="primary" disabled={sent !== "" || !words.trim()}>
+              Answer
+            </button>
+          </form>
+        )}
+        {problem && <ProblemNote problem={problem} />}
+      </div>
+    </div>
+  );
 }
 
 const label = (choice: string): string => choice.charAt(0).toUpperCase() + choice.slice(1);
 
 /** A list of like things is a table; anything else is shown as it is. */
 function Details({ value }: { value: unknown }) {
-    const rows = Array.isArray(value) ? (value as unknown[]) : [];
-    const first = rows[0];
-    if (typeof first !== "object" || first === null) return <pre className="prose">{readable(value)}</pre>;
-    const columns = Object.keys(first);
-    return (
-        <div className="scroll" tabIndex={0} role="group" aria-label="Details">
-            <table>
-                <thead>
-                    <tr>
-                        {columns.map((one) => (
-                            <th key={one} scope="col">
-                                {one}
-                            </th>
-                        ))}
-                    </tr>
-                </thead>
-                <tbody>
-                    {rows.map((row, index) => (
-                        <tr key={index}>
-                            {columns.map((one) => (
-                                <td key={one}>{readable((row as Record<string, unknown>)[one])}</td>
-                            ))}
-                        </tr>
-                    ))}
-                </tbody>
-            </table>
-        </div>
-    );
+  const rows = Array.isArray(value) ? (value as unknown[]) : [];
+  const first = rows[0];
+  if (typeof first !== "object" || first === null) return <pre className="prose">{readable(value)}</pre>;
+  const columns = Object.keys(first);
+  return (
+    <div className="scroll" tabIndex={0} role="group" aria-label="Details">
+      <table>
+        <thead>
+          <tr>
+            {columns.map((one) => (
+              <th key={one} scope="col">
+                {one}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {columns.map((one) => (
+                <td key={one}>{readable((row as Record<string, unknown>)[one])}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 }

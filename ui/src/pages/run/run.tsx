@@ -19,73 +19,73 @@ type Tab = (typeof TABS)[number];
 
 /** The heart: one run, folded from its log, live or long over. */
 export default function RunPage({ id }: { id: string }) {
-    const live = useLiveRun(id);
-    const fold = live?.fold;
-    const waiting = live?.status === "waiting";
-    useTitle(`${waiting ? "● needs you: " : ""}${oneLine(fold?.request ?? "", 60) || id}`);
-    if (!live || (live.link === "loading" && live.fold.lastSeq === 0))
-        return (
-            <div className="card">
-                <Bones rows={12} />
-            </div>
-        );
-    if (live.link === "error" && live.problem) {
-        return (
-            <div className="stack">
-                <ProblemNote problem={live.problem} />
-                <Link to="/">All runs</Link>
-            </div>
-        );
-    }
-    return <Opened live={live} />;
+  const live = useLiveRun(id);
+  const fold = live?.fold;
+  const waiting = live?.status === "waiting";
+  useTitle(`${waiting ? "● needs you: " : ""}${oneLine(fold?.request ?? "", 60) || id}`);
+  if (!live || (live.link === "loading" && live.fold.lastSeq === 0))
+    return (
+      <div className="card">
+        <Bones rows={12} />
+      </div>
+    );
+  if (live.link === "error" && live.problem) {
+    return (
+      <div className="stack">
+        <ProblemNote problem={live.problem} />
+        <Link to="/">All runs</Link>
+      </div>
+    );
+  }
+  return <Opened live={live} />;
 }
 
 function Opened({ live }: { live: LiveRun }) {
-    const place = usePlace();
-    const asked = place.query.get("tab") ?? (/^\d+$/.test(place.hash) ? "transcript" : "overview");
-    const tab: Tab = TABS.find((one) => one === asked) ?? "overview";
-    const [busy, setBusy] = useState(false);
-    return (
-        <div className="run">
-            <Head live={live} busy={busy} setBusy={setBusy} />
-            {live.fold.questions.size > 0 && !live.fold.over && <Questions live={live} />}
-            <nav className="tabs" aria-label="Parts of the run">
-                {TABS.map((one) => (
-                    <a
-                        key={one}
-                        href={withQuery(place, { tab: one })}
-                        aria-current={one === tab ? "page" : undefined}
-                        onClick={(event) => {
-                            event.preventDefault();
-                            go(withQuery(place, { tab: one }));
-                        }}
-                    >
-                        {one}
-                        {one === "artifacts" && live.fold.artifacts.size > 0 && (
-                            <span className="num quiet"> {live.fold.artifacts.size}</span>
-                        )}
-                    </a>
-                ))}
-                <span className="grow" />
-                {live.fold.rehearsal && (
-                    <span className="chip" title="Answers are made up, offline and free of charge">
-                        <Icon name="help" />
-                        rehearsal model
-                    </span>
-                )}
-            </nav>
-            {tab === "overview" && <OverviewTab live={live} />}
-            {tab === "graph" && <GraphTab live={live} />}
-            {tab === "timeline" && <TimelineTab live={live} />}
-            {tab === "transcript" && <TranscriptTab live={live} />}
-            {tab === "artifacts" && <ArtifactsTab live={live} />}
-            {tab === "budget" && <BudgetTab live={live} />}
-            {live.link === "reconnecting" && (
-                <div className="linkstate" role="status">
-                    <Icon name="stale" />
-                    Reconnecting… nothing is lost
-                </div>
+  const place = usePlace();
+  const asked = place.query.get("tab") ?? (/^\d+$/.test(place.hash) ? "transcript" : "overview");
+  const tab: Tab = TABS.find((one) => one === asked) ?? "overview";
+  const [busy, setBusy] = useState(false);
+  return (
+    <div className="run">
+      <Head live={live} busy={busy} setBusy={setBusy} />
+      {live.fold.questions.size > 0 && !live.fold.over && <Questions live={live} />}
+      <nav className="tabs" aria-label="Parts of the run">
+        {TABS.map((one) => (
+          <a
+            key={one}
+            href={withQuery(place, { tab: one })}
+            aria-current={one === tab ? "page" : undefined}
+            onClick={(event) => {
+              event.preventDefault();
+              go(withQuery(place, { tab: one }));
+            }}
+          >
+            {one}
+            {one === "artifacts" && live.fold.artifacts.size > 0 && (
+              <span className="num quiet"> {live.fold.artifacts.size}</span>
             )}
+          </a>
+        ))}
+        <span className="grow" />
+        {live.fold.rehearsal && (
+          <span className="chip" title="Answers are made up, offline and free of charge">
+            <Icon name="help" />
+            rehearsal model
+          </span>
+        )}
+      </nav>
+      {tab === "overview" && <OverviewTab live={live} />}
+      {tab === "graph" && <GraphTab live={live} />}
+      {tab === "timeline" && <TimelineTab live={live} />}
+      {tab === "transcript" && <TranscriptTab live={live} />}
+      {tab === "artifacts" && <ArtifactsTab live={live} />}
+      {tab === "budget" && <BudgetTab live={live} />}
+      {live.link === "reconnecting" && (
+        <div className="linkstate" role="status">
+          <Icon name="stale" />
+          Reconnecting… nothing is lost
         </div>
-    );
+      )}
+    </div>
+  );
 }
