@@ -3,11 +3,12 @@ import { useWaitingCount } from "./live/list";
 import { Icon } from "./parts/icons";
 import { useKeys } from "./parts/keys";
 import { Bones, Dialog, Empty } from "./parts/parts";
-import { useTheme } from "./parts/theme";
-import { BrainPage } from "./pages/brain";
-import { ComparePage } from "./pages/compare";
+import { choose, useTheme } from "./parts/theme";
+import { BrainPage } from "./pages/brain/brain";
+import { ComparePage } from "./pages/compare/compare";
 import { ModelsPage } from "./pages/models";
 import { RunsPage } from "./pages/runs/runs";
+import { SettingsPage } from "./pages/settings/settings";
 import { StartPage } from "./pages/start/start";
 import { TeamPage } from "./pages/team";
 import { go, Link, usePlace, type Place } from "./route";
@@ -20,6 +21,7 @@ const ITEMS = [
   { to: "/team", name: "Team", icon: "team" },
   { to: "/brain", name: "Brain", icon: "brain" },
   { to: "/models", name: "Models", icon: "models" },
+  { to: "/settings", name: "Settings", icon: "settings" },
 ];
 
 const KEYS: [string, string][] = [
@@ -83,6 +85,8 @@ function Page({ place }: { place: Place }) {
       return <TeamPage />;
     case "brain":
       return <BrainPage />;
+    case "settings":
+      return <SettingsPage />;
     case "models":
       return <ModelsPage />;
     default:
@@ -96,7 +100,7 @@ function Page({ place }: { place: Place }) {
 
 function Side({ path, help }: { path: string; help: () => void }) {
   const waiting = useWaitingCount();
-  const [theme, turn] = useTheme();
+  const [, look] = useTheme();
   return (
     <nav className="side" aria-label="Main">
       <Link to="/" className="brand">
@@ -125,9 +129,9 @@ function Side({ path, help }: { path: string; help: () => void }) {
         </Link>
       ))}
       <span className="grow" />
-      <button className="item" onClick={turn}>
+      <button className="item hide-small" onClick={() => choose(look === "dark" ? "light" : "dark")}>
         <Icon name="theme" />
-        {theme === "dark" ? "Light" : "Dark"}
+        {look === "dark" ? "Light" : "Dark"}
       </button>
       <button className="item hide-small" onClick={help}>
         <Icon name="help" />

@@ -15,12 +15,24 @@ export interface BuildStep {
   score: number | null;
 }
 
+/** Tests that ran, of one step or, without one, of the whole. */
+export interface TestRun {
+  step: string;
+  path: string;
+  command: string;
+  passed: number;
+  failed: number;
+  ok: boolean;
+  failures: { name: string; message: string; output: string }[];
+}
+
 /** The plan as a checklist, and where the loop of coder, tester and supervisor stands. */
 export class BuildFold {
   readonly kind = "build";
   readonly steps = new Map<string, BuildStep>();
   readonly phases: { status: string; iteration: number; reason: string }[] = [];
   readonly commits: { sha: string; message: string; step: string }[] = [];
+  readonly tests: TestRun[] = [];
   branch = "";
   level = "";
   current = "";
@@ -51,7 +63,7 @@ export class BuildFold {
         if (step) step.files = changedIn(record(data.output));
         break;
       case "build.tests_run":
-        if (step) step.tests = testsIn(record(data.result));
+        this.test(text(data.step_id), path, record(data.result));
         break;
       case "build.verified":
         if (step) step.score = maybe(record(data.result).score);
@@ -68,6 +80,29 @@ export class BuildFold {
         this.patch = text(data.patch);
         break;
     }
+  }
+
+  private test(id: string, path: string, result: Record<string, unknown>): void {
+    const run: TestRun = {
+      step: id,
+      path,
+      command: text(result.command),
+      passed: number(result.passed),
+      failed: number(result.failed) + number(result.errors),
+      ok: result.ok === true,
+      failures: list(result.failures)
+        .map(record)
+        .map((one) => ({
+          name: text(one.name),
+          message: text(one.message),
+          output: text(one.output),
+        })),
+    };
+    const step = this.steps.get(id);
+    if (step) step.tests = { passed: run.passed, failed: run.failed };
+    const last = this.tests.at(-1);
+    if (last && last.path === path && JSON.stringify(last) === JSON.stringify(run)) return; // told again after its review
+    this.tests.push(run);
   }
 
   /** In the order of the plan: a sub-plan follows the step that it is for. */
@@ -121,8 +156,4 @@ function changedIn(output: Record<string, unknown>): string[] {
   const files = list(output.files ?? output.changes);
   const named = files.map((one) => (typeof one === "string" ? one : text(record(one).path)));
   return named.length > 0 ? named : texts(output.files_changed);
-}
-
-function testsIn(result: Record<string, unknown>): { passed: number; failed: number } {
-  return { passed: number(result.passed), failed: number(result.failed) + number(result.errors) };
 }

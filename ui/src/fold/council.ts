@@ -16,6 +16,8 @@ export interface Idea {
 
 export interface Contribution {
   id: string;
+  /** The step that it came out of; empty: unknown. */
+  path: string;
   round: number;
   from: string;
   kind: string;
@@ -33,9 +35,14 @@ export class CouncilFold {
   minIdeas = 0;
   selected: { id: string; title: string; reasoning: string } | null = null;
 
-  apply({ type, data }: LogEvent): void {
+  private readonly asked = new Map<string, string>();
+
+  apply({ type, data, path }: LogEvent): void {
     const round = number(data.round);
     switch (type) {
+      case "step.started":
+        if (data.kind === "ask") this.asked.set(`${above(path)} ${text(record(data.about).role)}`, path);
+        break;
       case "council.phase":
         this.phases.push({ phase: text(data.phase), round });
         if (texts(data.team).length > 0) this.team = texts(data.team);
@@ -45,6 +52,7 @@ export class CouncilFold {
       case "council.message":
         this.said.push({
           id: text(data.id),
+          path: this.asked.get(`${path} ${text(data.from)}`) ?? "",
           round,
           from: text(data.from),
           kind: text(data.type),
@@ -95,3 +103,5 @@ export class CouncilFold {
     idea.feedback = text(data.feedback);
   }
 }
+
+const above = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));

@@ -185,5 +185,6 @@ describe("build", () => {
       path: "x",
     });
     expect(build.current).toBe("");
+    expect(build.tests).toMatchObject([{ step: "a", passed: 3, failed: 1, ok: false }]);
   });
 });

@@ -1,5 +1,6 @@
 import type { ResearchFold, Worker } from "../fold/research";
 import { Icon } from "../parts/icons";
+import { Fold } from "../parts/parts";
 import { oneLine } from "../parts/words";
 import { AsTable } from "./table";
 
@@ -10,6 +11,8 @@ const MARKS: Record<string, string> = {
   skipped: "partial",
   failed: "failed",
 };
+
+const MOST_SOURCES = 200;
 
 /** The state machine as a strip with its laps, workers as a grid, and how each lap was judged. */
 export function ResearchGraph({
@@ -27,14 +30,7 @@ export function ResearchGraph({
   return (
     <>
       <div className="padded stack">
-        <ol className="strip" aria-label="States">
-          {fold.phases.map((phase, index) => (
-            <li key={index} aria-current={index === fold.phases.length - 1 ? "step" : undefined} title={phase.reason}>
-              {phase.to}
-              {phase.iteration > 1 && <span className="num"> ·{phase.iteration}</span>}
-            </li>
-          ))}
-        </ol>
+        <States fold={fold} />
         <div className="row wrap">
           <span>
             <strong className="num">{sources}</strong> sources
@@ -47,28 +43,9 @@ export function ResearchGraph({
             </div>
           )}
         </div>
+        <Sources fold={fold} />
         {laps.map((lap) => (
-          <section key={lap} className="stack">
-            <h3>Iteration {lap}</h3>
-            <div className="grid">
-              {workers
-                .filter((one) => one.iteration === lap)
-                .map((one) => (
-                  <WorkerCard key={`${lap}-${one.id}`} one={one} pick={pick} />
-                ))}
-            </div>
-            {fold.evaluations
-              .filter((one) => one.iteration === lap)
-              .map((one, index) => (
-                <div key={index} className="note">
-                  <span>
-                    Quality <strong className="num">{one.quality.toFixed(2)}</strong> of {one.threshold.toFixed(2)}:{" "}
-                    {one.decision.replaceAll("_", " ")}
-                    {one.feedback.length > 0 && ` · ${one.feedback.join(" ")}`}
-                  </span>
-                </div>
-              ))}
-          </section>
+          <Lap key={lap} lap={lap} fold={fold} workers={workers.filter((one) => one.iteration === lap)} pick={pick} />
         ))}
       </div>
       <AsTable
@@ -88,6 +65,89 @@ export function ResearchGraph({
         }
       />
     </>
+  );
+}
+
+/** A lap through the states a row: the machine goes back to planning until the result is good enough. */
+function States({ fold }: { fold: ResearchFold }) {
+  const laps = [...new Set(fold.phases.map((phase) => phase.iteration))];
+  const last = fold.phases.at(-1);
+  return (
+    <div className="laps" role="group" aria-label="States">
+      {laps.map((lap) => (
+        <div key={lap} className="row">
+          <span className="quiet small lap-name">Lap {lap}</span>
+          <ol className="strip">
+            {fold.phases
+              .filter((phase) => phase.iteration === lap)
+              .map((phase, index) => (
+                <li key={index} aria-current={phase === last ? "step" : undefined} title={phase.reason}>
+                  {phase.to.replaceAll("_", " ")}
+                </li>
+              ))}
+          </ol>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Sources({ fold }: { fold: ResearchFold }) {
+  if (fold.found.size === 0) return null;
+  return (
+    <Fold title={`Sources that were found (${fold.found.size})`}>
+      <ol className="document list">
+        {[...fold.found.values()].slice(0, MOST_SOURCES).map((one) => (
+          <li key={one.url}>
+            {one.title} <span className="chip">{one.kind}</span> <Address url={one.url} />
+          </li>
+        ))}
+      </ol>
+    </Fold>
+  );
+}
+
+/** Only addresses of the web can be followed: a model may have written anything here. */
+function Address({ url }: { url: string }) {
+  if (!/^https?:\/\//i.test(url)) return <span className="mono quiet wrap-any">{url}</span>;
+  return (
+    <a className="mono wrap-any" href={url} target="_blank" rel="noreferrer noopener">
+      {url}
+    </a>
+  );
+}
+
+function Lap({
+  lap,
+  fold,
+  workers,
+  pick,
+}: {
+  lap: number;
+  fold: ResearchFold;
+  workers: Worker[];
+  pick: (path: string) => void;
+}) {
+  return (
+    <section className="stack" aria-label={`Iteration ${lap}`}>
+      <h3>Iteration {lap}</h3>
+      <div className="grid">
+        {workers.map((one) => (
+          <WorkerCard key={one.id} one={one} pick={pick} />
+        ))}
+      </div>
+      {fold.evaluations
+        .filter((one) => one.iteration === lap)
+        .map((one, index) => (
+          <div key={index} className="note">
+            <span>
+              Quality <strong className="num">{one.quality.toFixed(2)}</strong> of {one.threshold.toFixed(2)}:{" "}
+              {one.decision.replaceAll("_", " ")}
+              {one.feedback.length > 0 && ` · ${one.feedback.join(" ")}`}
+            </span>
+          </div>
+        ))}
+    </section>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { Problem } from "../api/client";
+import { Problem, problemOf } from "../api/client";
 
 export interface Loaded<T> {
   value: T | null;
@@ -26,7 +26,7 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
       },
       (error: unknown) => {
         if (stop.signal.aborted) return;
-        const problem = error instanceof Problem ? error : new Problem(0, String(error));
+        const problem = problemOf(error);
         setState((before) => ({ ...before, key, problem, loading: false }));
       },
     );

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
-import { Problem, api } from "../api/client";
+import { Problem, api, problemOf } from "../api/client";
 import { number, record, text, type LogEvent } from "../fold/events";
 import { RunFold, type Status } from "../fold/run";
 
@@ -65,7 +65,7 @@ export class LiveRun {
       this.follow();
     } catch (error) {
       if (this.stopped.signal.aborted) return;
-      this.problem = error instanceof Problem ? error : new Problem(0, String(error));
+      this.problem = problemOf(error);
       this.link = this.problem.status === 0 ? "reconnecting" : "error";
       this.changed();
       if (this.problem.status === 0) this.later(() => void this.open());

@@ -84,6 +84,14 @@ const shapes: Record<string, ReactNode> = {
     </>
   ),
   compare: <path d="M5.500 2.500v11M10.500 2.500v11M2 5l3.500-2.500L2 5zm0 0h3.500M14 11h-3.500" />,
+  settings: (
+    <>
+      <path d="M2.5 4.5h6m3 0h2M2.5 8h2m3 0h6M2.5 11.500h6m3 0h2" />
+      <circle cx="10" cy="4.500" r="1.500" />
+      <circle cx="6" cy="8" r="1.500" />
+      <circle cx="10" cy="11.500" r="1.500" />
+    </>
+  ),
   search: (
     <>
       <circle cx="7" cy="7" r="4.300" />

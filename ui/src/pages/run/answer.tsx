@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, Problem } from "../../api/client";
+import { api, Problem, problemOf } from "../../api/client";
 import type { Question } from "../../fold/run";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
@@ -26,7 +26,7 @@ function Ask({ id, asked }: { id: string; asked: Question }) {
     setProblem(null);
     api.answer(id, given, asked.path).catch((error: unknown) => {
       setSent("");
-      setProblem(error instanceof Problem ? error : new Problem(0, String(error)));
+      setProblem(problemOf(error));
     });
   };
   const details = asked.details;

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, Problem } from "../../api/client";
+import { api, Problem, problemOf } from "../../api/client";
 import type { Step } from "../../fold/steps";
 import { useLoaded } from "../../live/load";
 import type { LiveRun } from "../../live/run";
@@ -69,7 +69,7 @@ function Form({
       },
       (error: unknown) => {
         setBusy(false);
-        setProblem(error instanceof Problem ? error : new Problem(0, String(error)));
+        setProblem(problemOf(error));
       },
     );
   };

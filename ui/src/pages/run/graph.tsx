@@ -67,7 +67,7 @@ function Picture({
   const { detail } = fold;
   if (fold.steps.byPath.size === 0) return <Empty title="Nothing has begun yet." />;
   if (!steps && detail?.kind === "studio") return <StudioGraph fold={detail} selected={selected} pick={pick} />;
-  if (!steps && detail?.kind === "council") return <CouncilGraph fold={detail} />;
+  if (!steps && detail?.kind === "council") return <CouncilGraph fold={detail} pick={pick} />;
   if (!steps && detail?.kind === "research")
     return <ResearchGraph fold={detail} least={number(fold.options.min_sources, LEAST_SOURCES)} pick={pick} />;
   if (!steps && detail?.kind === "build") return <BuildGraph fold={detail} pick={pick} />;

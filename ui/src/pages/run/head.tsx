@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, Problem } from "../../api/client";
+import { api, Problem, problemOf } from "../../api/client";
 import { useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
@@ -25,7 +25,7 @@ export function Head({ live, busy, setBusy }: Props) {
     setBusy(true);
     setProblem(null);
     action()
-      .catch((error: unknown) => setProblem(error instanceof Problem ? error : new Problem(0, String(error))))
+      .catch((error: unknown) => setProblem(problemOf(error)))
       .finally(() => {
         setBusy(false);
         setSure(false);

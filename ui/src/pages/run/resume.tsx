@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, Problem } from "../../api/client";
+import { api, Problem, problemOf } from "../../api/client";
 import type { LiveRun } from "../../live/run";
 import { Dialog, ProblemNote } from "../../parts/parts";
 
@@ -29,7 +29,7 @@ export function ResumeDialog({ live, close, done }: { live: LiveRun; close: () =
       },
       (error: unknown) => {
         setBusy(false);
-        setProblem(error instanceof Problem ? error : new Problem(0, String(error)));
+        setProblem(problemOf(error));
       },
     );
   };

@@ -4,7 +4,7 @@ import { isClock, seconds, type Step } from "../../fold/steps";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
 import { Card, Fold, StatusMark } from "../../parts/parts";
-import { count, many, money, span } from "../../parts/words";
+import { count, many, money, span, titled } from "../../parts/words";
 import { go, Link, usePlace, withQuery } from "../../route";
 import { ForkDialog } from "./fork";
 import { GradeNotes } from "./grade";
@@ -64,7 +64,7 @@ function StepPanel({ live, step }: { live: LiveRun; step: Step }) {
   const typing = live.typing.get(step.path);
   return (
     <Card
-      title={step.task || step.path.split("/").at(-1)}
+      title={titled(step.task || (step.path.split("/").at(-1) ?? ""))}
       aside={
         step.status === "completed" || step.status === "failed" ? (
           <button onClick={() => setForking(true)}>

@@ -129,7 +129,7 @@ function BarMark({
       style={{ left: `${bar.from * 100}%`, width: `max(3px, ${width * 100}%)`, top: bar.lane * LANE + 4 }}
       onClick={() => pick(step.path)}
     >
-      {width > 0.06 && <span className="cut">{step.task || step.path.split("/").at(-1)}</span>}
+      {width > 0.025 && <span className="cut">{step.task || step.path.split("/").at(-1)}</span>}
       {bar.cuts.map((cut) => (
         <i key={cut} className="cutmark" style={{ left: `${((cut - bar.from) / (width || 1)) * 100}%` }} />
       ))}

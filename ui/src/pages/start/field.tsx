@@ -1,5 +1,5 @@
 import type { Option } from "../../api/client";
-import { readable } from "../../parts/words";
+import { readable, titled } from "../../parts/words";
 import { shapeOf } from "./values";
 
 /** One option of a workflow as a field. */
@@ -29,7 +29,7 @@ export function OptionField({
   return (
     <div className="field">
       <label htmlFor={id}>
-        {option.name.replaceAll("_", " ")}
+        {titled(option.name)}
         {option.required && " (needed)"}
       </label>
       {choices.length > 0 ? (

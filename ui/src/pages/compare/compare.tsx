@@ -1,14 +1,14 @@
-import { useMemo, useState } from "react";
-import { api, type RunSummary } from "../api/client";
-import { diffOf, pairsOf, settingsOf } from "../fold/compare";
-import { record } from "../fold/events";
-import type { RunFold } from "../fold/run";
-import { useTitle } from "../live/list";
-import { useLoaded } from "../live/load";
-import { useLiveRun, type LiveRun } from "../live/run";
-import { Bones, Card, Empty, Glyph, ProblemNote, StatusMark } from "../parts/parts";
-import { money, oneLine, readable, span } from "../parts/words";
-import { go, Link, usePlace, withQuery } from "../route";
+import { api, type RunSummary } from "../../api/client";
+import { settingsOf } from "../../fold/compare";
+import type { RunFold } from "../../fold/run";
+import { useTitle } from "../../live/list";
+import { useLoaded } from "../../live/load";
+import { useLiveRun, type LiveRun } from "../../live/run";
+import { Bones, Card, Empty, Glyph, ProblemNote, StatusMark } from "../../parts/parts";
+import { count, money, oneLine, span } from "../../parts/words";
+import { go, Link, usePlace, withQuery } from "../../route";
+import { Outputs } from "./outputs";
+import { StepPairs } from "./steps";
 
 /** Two runs side by side: settings, steps, scores, cost, output. */
 export function ComparePage() {
@@ -23,7 +23,7 @@ export function ComparePage() {
         <h1>Compare two runs</h1>
       </div>
       {runs.problem && <ProblemNote problem={runs.problem} />}
-      <div className="fields two" style={{ marginBottom: 16 }}>
+      <div className="fields two spaced">
         <Pick label="One run" value={a} runs={runs.value?.runs ?? []} pick={(id) => pick("a", id)} />
         <Pick label="The other" value={b} runs={runs.value?.runs ?? []} pick={(id) => pick("b", id)} />
       </div>
@@ -81,7 +81,7 @@ function Both({ a, b }: { a: string; b: string }) {
       <Figures one={one} other={other} />
       <Settings one={one.fold} other={other.fold} />
       <StepPairs one={one} other={other} />
-      <Outputs one={one.fold} other={other.fold} />
+      <Outputs one={one} other={other} />
     </div>
   );
 }
@@ -101,12 +101,12 @@ function Figures({ one, other }: { one: LiveRun; other: LiveRun }) {
     ["Quality", (live) => <span className="num">{live.fold.quality?.toFixed(2) ?? ""}</span>],
     ["Cost", (live) => <span className="num">{money(live.fold.usage.usd)}</span>],
     ["Calls", (live) => <span className="num">{live.fold.usage.calls}</span>],
-    ["Tokens", (live) => <span className="num">{live.fold.usage.input + live.fold.usage.output}</span>],
+    ["Tokens", (live) => <span className="num">{count(live.fold.usage.input + live.fold.usage.output)}</span>],
     ["Took", (live) => <span className="num">{span(live.fold.drivenS)}</span>],
   ];
   return (
     <Card title="In figures" flush>
-      <table>
+      <table className="sides">
         <tbody>
           {rows.map(([name, show]) => (
             <tr key={name}>
@@ -131,7 +131,7 @@ function Settings({ one, other }: { one: RunFold; other: RunFold }) {
       {names.length === 0 ? (
         <Empty title="Nothing: both were started alike." />
       ) : (
-        <table>
+        <table className="sides">
           <tbody>
             {names.map((name) => (
               <tr key={name}>
@@ -143,88 +143,6 @@ function Settings({ one, other }: { one: RunFold; other: RunFold }) {
           </tbody>
         </table>
       )}
-    </Card>
-  );
-}
-
-function StepPairs({ one, other }: { one: LiveRun; other: LiveRun }) {
-  const [all, setAll] = useState(false);
-  const pairs = pairsOf(one.fold, other.fold);
-  const shown = all ? pairs : pairs.filter((pair) => !pair.same);
-  return (
-    <Card
-      title="Steps"
-      flush
-      aside={
-        <label className="row small">
-          <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} />
-          also those that are the same ({pairs.filter((pair) => pair.same).length})
-        </label>
-      }
-    >
-      {shown.length === 0 ? (
-        <Empty title="No step differs." />
-      ) : (
-        <div className="scroll" tabIndex={0} role="group" aria-label="Steps">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Step</th>
-                <th scope="col">One run</th>
-                <th scope="col">The other</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.slice(0, 300).map((pair) => (
-                <tr key={pair.path}>
-                  <td className="mono">{pair.path}</td>
-                  <td>
-                    {pair.one ? (
-                      <Link to={`/runs/${one.id}?tab=graph&view=steps&step=${encodeURIComponent(pair.path)}`}>
-                        {oneLine(readable(pair.one.result), 90) || pair.one.status}
-                      </Link>
-                    ) : (
-                      <span className="quiet">not there</span>
-                    )}
-                  </td>
-                  <td>
-                    {pair.other ? (
-                      <Link to={`/runs/${other.id}?tab=graph&view=steps&step=${encodeURIComponent(pair.path)}`}>
-                        {oneLine(readable(pair.other.result), 90) || pair.other.status}
-                      </Link>
-                    ) : (
-                      <span className="quiet">not there</span>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </Card>
-  );
-}
-
-const output = (fold: RunFold): string => {
-  const found = record(fold.output);
-  return readable(found.document ?? found.deliverable ?? fold.output);
-};
-
-function Outputs({ one, other }: { one: RunFold; other: RunFold }) {
-  const lines = useMemo(() => diffOf(output(one), output(other)), [one, other]);
-  return (
-    <Card title="Output" flush>
-      <div className="diff" role="group" aria-label="Output, line by line">
-        {lines.slice(0, 800).flatMap((line, index) => [
-          <pre key={`l${index}`} className={line.right === null ? "gone" : ""}>
-            {line.left ?? ""}
-          </pre>,
-          <pre key={`r${index}`} className={line.left === null ? "new" : ""}>
-            {line.right ?? ""}
-          </pre>,
-        ])}
-      </div>
     </Card>
   );
 }
