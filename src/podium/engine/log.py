@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from podium.engine.budget import Budget
 from podium.engine.events import NOTHING, Charge, Event, decode_event
 from podium.engine.facts import Facts
 from podium.engine.samples import Samples
@@ -58,6 +59,10 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """Who drives it now, for example `pid 4711 on host`; empty when nobody does."""
     owner: str = ""
     """Whose it is, on a server with several users; the log says so too (`config.owner` of `run.created`)."""
+    budget: Budget = Budget()
+    """Its ceilings, as they are now."""
+    start_key: str = ""
+    """What a client called its wish for this run. An owner has one run of a name; empty: without one."""
 
 
 class RunTotal(NamedTuple):
@@ -81,6 +86,8 @@ class RunUpdate(msgspec.Struct, frozen=True, kw_only=True):
     rehearsal: bool | None = None
     usage: Charge | None = None
     driven_s: float | None = None
+    budget: Budget | None = None
+    """Ceilings that take the place of the old ones; those that are not named stay."""
 
 
 class Lease(Protocol):

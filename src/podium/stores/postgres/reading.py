@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
+from podium.engine.budget import Budget
 from podium.engine.codec import decode
 from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
@@ -39,7 +40,8 @@ _NEWEST = 1 << 31
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
     "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, number, "
-    f"owner, d.who, d.host, d.pid, d.began, {FRESH} "
+    "owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key, "
+    f"d.who, d.host, d.pid, d.began, {FRESH} "
     "FROM run LEFT JOIN driver AS d ON d.name = run.driver "
 )
 _DRIVER = (
@@ -221,13 +223,14 @@ def _summary(row: Sequence[Any]) -> RunRow:
     run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = row[
         :10
     ]
-    holder = _holder(row[18:])
+    holder = _holder(row[24:])
     if status == "running" and not holder:
         status = "paused"
     return RunRow(
         run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
         created_us=created_us, updated_us=updated_us, model=model, rehearsal=rehearsal,
         parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
+        budget=Budget(*row[18:23]), start_key=row[23],
     )  # fmt: skip
 
 
