@@ -21,7 +21,8 @@ SCENE = "Create a dramatic opening scene where two rivals meet on a night train"
         ("tree", ".box", {}),
         ("studio", ".dept", {}),
         ("council", ".idea", {}),
-        ("research", ".strip", {"corpus": str(CORPUS)}),
+        ("research", ".strip", {"Corpus": str(CORPUS)}),
+        ("build", ".checklist", {}),
     ],
 )
 async def test_a_run_of_each_workflow_is_started_from_its_form_and_shown(
@@ -30,7 +31,7 @@ async def test_a_run_of_each_workflow_is_started_from_its_form_and_shown(
     page = visitor.page
     await visitor.go(f"/new?workflow={workflow}")
     await page.get_by_label("What should be done?").fill(SCENE)
-    await page.get_by_label("Model").fill("rehearsal")
+    await page.get_by_label("Model", exact=True).fill("rehearsal")
     await page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
     for name, value in options.items():
         await page.get_by_label(name, exact=True).fill(value)
@@ -79,7 +80,7 @@ async def test_a_run_that_asks_is_answered_where_it_is_seen(visitor: Visitor) ->
     page = visitor.page
     await visitor.go("/new?workflow=studio")
     await page.get_by_label("What should be done?").fill(SCENE)
-    await page.get_by_label("Model").fill("rehearsal")
+    await page.get_by_label("Model", exact=True).fill("rehearsal")
     await page.get_by_label("the route").check()
     await page.get_by_role("button", name="Start", exact=True).click()
     await visitor.see(visitor.status("needs you"))

@@ -24,7 +24,7 @@ export function Reply({ id, result, blob }: { id: string; result: unknown; blob:
   return (
     <>
       <Fold title="Reply" open>
-        <div className="document" tabIndex={0} role="group" aria-label="Reply">
+        <div className="document" tabIndex={0} role="group" aria-label="What came back">
           {words.length < LONG ? <Value value={value} /> : <pre>{words}</pre>}
         </div>
       </Fold>

@@ -1,7 +1,8 @@
 import type { RunSummary } from "../../api/client";
 import { Glyph, StatusMark } from "../../parts/parts";
-import { ago, money, oneLine, span } from "../../parts/words";
+import { ago, oneLine, span } from "../../parts/words";
 import { Link } from "../../route";
+import { Spend } from "./spend";
 
 export function RunRows({ runs, cursor, now }: { runs: RunSummary[]; cursor: number; now: number }) {
   return (
@@ -13,7 +14,7 @@ export function RunRows({ runs, cursor, now }: { runs: RunSummary[]; cursor: num
           <th scope="col">Request</th>
           <th scope="col">Model</th>
           <th scope="col" className="right">
-            Cost
+            Cost / budget
           </th>
           <th scope="col" className="right">
             Took
@@ -41,10 +42,8 @@ export function RunRows({ runs, cursor, now }: { runs: RunSummary[]; cursor: num
               </Link>
             </td>
             <td className="model quiet small">{run.rehearsal ? "rehearsal" : (run.model ?? "")}</td>
-            <td className="right">
-              <span className="num" title={`${run.calls} calls`}>
-                {money(run.cost_usd)}
-              </span>
+            <td className="right cost">
+              <Spend run={run} />
             </td>
             <td className="right num took">{span(run.duration_s)}</td>
             <td className="right quiet small age">{ago(Date.parse(run.created_at), now)}</td>
