@@ -86,7 +86,7 @@ ui: $(UI) ## Build the web UI into the package
 $(UI): ui/node_modules/.installed ui/index.html ui/vite.config.ts ui/tsconfig.json $(shell find ui/src ui/public -type f 2>/dev/null)
 	npm run --silent --prefix ui build
 
-ui-check: ui/node_modules/.installed ## Lint, types and tests of the web UI
+ui-check: ui/node_modules/.installed ## Lint, types, formatting and tests of the web UI
 	npm run --silent --prefix ui check
 	npm run --silent --prefix ui test
 

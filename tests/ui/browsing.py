@@ -32,9 +32,14 @@ class Visitor:
         self.server = server
         self.errors: list[str] = []
         self.foreign: list[str] = []
+        self.loads = 0
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("load", lambda _: self._loaded())
         page.on("request", lambda request: self._note(request.url))
+
+    def _loaded(self) -> None:
+        self.loads += 1
 
     def _note(self, url: str) -> None:
         if not url.startswith((self.server.base, "data:", "blob:", "about:")):

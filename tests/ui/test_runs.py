@@ -16,24 +16,27 @@ SCENE = "Create a dramatic opening scene where two rivals meet on a night train"
 
 
 @pytest.mark.parametrize(
-    ("workflow", "picture", "options"),
+    ("workflow", "picture", "option", "wish"),
     [
-        ("tree", ".box", {}),
-        ("studio", ".dept", {}),
-        ("council", ".idea", {}),
-        ("research", ".strip", {"corpus": str(CORPUS)}),
+        ("tree", ".box", "", SCENE),
+        ("studio", ".dept", "", SCENE),
+        ("council", ".idea", "", SCENE),
+        ("research", ".strip", "Corpus", "How are batteries changing the electricity grid?"),
+        ("build", ".checklist", "Workspace", "Write a function that adds two numbers"),
     ],
 )
 async def test_a_run_of_each_workflow_is_started_from_its_form_and_shown(
-    visitor: Visitor, workflow: str, picture: str, options: dict[str, str]
+    visitor: Visitor, workflow: str, picture: str, option: str, wish: str, tmp_path: Path
 ) -> None:
-    page = visitor.page
+    page, folders = visitor.page, {"Corpus": CORPUS, "Workspace": tmp_path / "project"}
+    folders["Workspace"].mkdir()
+    (folders["Workspace"] / "README.md").write_text("# A project\n")
     await visitor.go(f"/new?workflow={workflow}")
-    await page.get_by_label("What should be done?").fill(SCENE)
-    await page.get_by_label("Model").fill("rehearsal")
+    await page.get_by_label("What should be done?").fill(wish)
+    await page.get_by_label("Model", exact=True).fill("rehearsal")
     await page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-    for name, value in options.items():
-        await page.get_by_label(name, exact=True).fill(value)
+    if option:
+        await page.get_by_label(option, exact=True).fill(str(folders[option]))
     await page.get_by_role("button", name="Start", exact=True).click()
     await visitor.see(visitor.status("completed"))
     report = page.frame_locator("iframe.report")
@@ -79,7 +82,7 @@ async def test_a_run_that_asks_is_answered_where_it_is_seen(visitor: Visitor) ->
     page = visitor.page
     await visitor.go("/new?workflow=studio")
     await page.get_by_label("What should be done?").fill(SCENE)
-    await page.get_by_label("Model").fill("rehearsal")
+    await page.get_by_label("Model", exact=True).fill("rehearsal")
     await page.get_by_label("the route").check()
     await page.get_by_role("button", name="Start", exact=True).click()
     await visitor.see(visitor.status("needs you"))

@@ -3,11 +3,12 @@ import { useWaitingCount } from "./live/list";
 import { Icon } from "./parts/icons";
 import { useKeys } from "./parts/keys";
 import { Bones, Dialog, Empty } from "./parts/parts";
-import { useTheme } from "./parts/theme";
-import { BrainPage } from "./pages/brain";
-import { ComparePage } from "./pages/compare";
+import { choose, useTheme } from "./parts/theme";
+import { BrainPage } from "./pages/brain/brain";
+import { ComparePage } from "./pages/compare/compare";
 import { ModelsPage } from "./pages/models";
 import { RunsPage } from "./pages/runs/runs";
+import { SettingsPage } from "./pages/settings/settings";
 import { StartPage } from "./pages/start/start";
 import { TeamPage } from "./pages/team";
 import { go, Link, usePlace, type Place } from "./route";
@@ -20,11 +21,17 @@ const ITEMS = [
   { to: "/team", name: "Team", icon: "team" },
   { to: "/brain", name: "Brain", icon: "brain" },
   { to: "/models", name: "Models", icon: "models" },
+  { to: "/settings", name: "Settings", icon: "settings" },
 ];
 
 const KEYS: [string, string][] = [
-  ["/", "Search"], ["g r", "Runs"], ["n", "New run"], ["j  k", "Next, previous"], ["Enter", "Open"],
-  ["e", "Next error, in a transcript"], ["?", "This list"],
+  ["/", "Search"],
+  ["g r", "Runs"],
+  ["n", "New run"],
+  ["j  k", "Next, previous"],
+  ["Enter", "Open"],
+  ["e", "Next error, in a transcript"],
+  ["?", "This list"],
 ];
 
 export function App() {
@@ -34,15 +41,28 @@ export function App() {
   useEffect(() => document.querySelector("main")?.focus({ preventScroll: true }), [place.path]);
   return (
     <div className="shell">
-      <a className="skip" href="#main">Skip to content</a>
+      <a className="skip" href="#main">
+        Skip to content
+      </a>
       <Side path={place.path} help={() => setHelp(true)} />
       <main id="main" tabIndex={-1}>
-        <Suspense fallback={<Bones rows={10} />}><Page place={place} /></Suspense>
+        <Suspense fallback={<Bones rows={10} />}>
+          <Page place={place} />
+        </Suspense>
       </main>
       {help && (
         <Dialog title="Keyboard" close={() => setHelp(false)}>
           <table>
-            <tbody>{KEYS.map(([key, does]) => <tr key={key}><td><kbd>{key}</kbd></td><td>{does}</td></tr>)}</tbody>
+            <tbody>
+              {KEYS.map(([key, does]) => (
+                <tr key={key}>
+                  <td>
+                    <kbd>{key}</kbd>
+                  </td>
+                  <td>{does}</td>
+                </tr>
+              ))}
+            </tbody>
           </table>
         </Dialog>
       )}
@@ -65,34 +85,58 @@ function Page({ place }: { place: Place }) {
       return <TeamPage />;
     case "brain":
       return <BrainPage />;
+    case "settings":
+      return <SettingsPage />;
     case "models":
       return <ModelsPage />;
     default:
-      return <Empty title="There is no such page."><Link to="/">All runs</Link></Empty>;
+      return (
+        <Empty title="There is no such page.">
+          <Link to="/">All runs</Link>
+        </Empty>
+      );
   }
 }
 
 function Side({ path, help }: { path: string; help: () => void }) {
   const waiting = useWaitingCount();
-  const [theme, turn] = useTheme();
+  const [, look] = useTheme();
   return (
     <nav className="side" aria-label="Main">
-      <Link to="/" className="brand"><img src="/icon.svg" alt="" />Podium</Link>
+      <Link to="/" className="brand">
+        <img src="/icon.svg" alt="" />
+        Podium
+      </Link>
       <Link to="/new" className="button primary start item" aria-current={path === "/new" ? "page" : undefined}>
-        <Icon name="plus" />New run
+        <Icon name="plus" />
+        New run
       </Link>
       {ITEMS.map((item) => (
-        <Link key={item.to} to={item.to} className="item"
-          aria-current={path === item.to || (item.to === "/" && path.startsWith("/runs")) ? "page" : undefined}>
-          <Icon name={item.icon} />{item.name}
+        <Link
+          key={item.to}
+          to={item.to}
+          className="item"
+          aria-current={path === item.to || (item.to === "/" && path.startsWith("/runs")) ? "page" : undefined}
+        >
+          <Icon name={item.icon} />
+          {item.name}
           {item.to === "/" && waiting > 0 && (
-            <span className="chip warn" title={`${waiting} waiting for you`}>{waiting}<span className="only-read"> waiting for you</span></span>
+            <span className="chip warn" title={`${waiting} waiting for you`}>
+              {waiting}
+              <span className="only-read"> waiting for you</span>
+            </span>
           )}
         </Link>
       ))}
       <span className="grow" />
-      <button className="item" onClick={turn}><Icon name="theme" />{theme === "dark" ? "Light" : "Dark"}</button>
-      <button className="item hide-small" onClick={help}><Icon name="help" />Keys</button>
+      <button className="item hide-small" onClick={() => choose(look === "dark" ? "light" : "dark")}>
+        <Icon name="theme" />
+        {look === "dark" ? "Light" : "Dark"}
+      </button>
+      <button className="item hide-small" onClick={help}>
+        <Icon name="help" />
+        Keys
+      </button>
     </nav>
   );
 }

@@ -10,6 +10,8 @@ export type StepDetail = Schemas["StepDetail"];
 export type Models = Schemas["Models"];
 export type Estimate = Schemas["Estimate"];
 export type Fact = Schemas["Fact"];
+export type FactDetail = Schemas["FactDetail"];
+export type Me = Schemas["Me"];
 export type Waiting = Schemas["Waiting"];
 export type Project = Schemas["Project"];
 export type Learnt = Schemas["Learnt"];
@@ -26,6 +28,10 @@ export class Problem extends Error {
     super(message);
   }
 }
+
+/** Whatever went wrong, in the words of this page. */
+export const problemOf = (error: unknown): Problem =>
+  error instanceof Problem ? error : new Problem(0, String(error));
 
 async function ask(path: string, method: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
   let response: Response;
@@ -92,7 +98,14 @@ export const api = {
   projects: (signal?: AbortSignal) => get<{ projects: Project[] }>("/api/brain/projects", signal),
   facts: (name: string, signal?: AbortSignal) => get<{ facts: Fact[] }>(`${project(name)}/facts`, signal),
   waiting: (name: string, signal?: AbortSignal) => get<Waiting>(`${project(name)}/review`, signal),
-  review: (name: string, body: unknown) => post(`${project(name)}/review`, body),
+  review: (name: string, body: unknown) => post<Schemas["Reviewed"]>(`${project(name)}/review`, body),
+  fact: (name: string, id: string, signal?: AbortSignal) =>
+    get<FactDetail>(`${project(name)}/facts/${encodeURIComponent(id)}`, signal),
+  forget: async (name: string, id: string) => ask(`${project(name)}/facts/${encodeURIComponent(id)}`, "DELETE"),
+  me: (signal?: AbortSignal) => get<Me>("/api/me", signal),
+  health: (signal?: AbortSignal) => get<Schemas["Health"]>("/api/health", signal),
+  ready: (signal?: AbortSignal) => get<Schemas["Readiness"]>("/api/ready", signal),
+  signOut: async () => ask("/api/session", "DELETE"),
 };
 
 export const files = {

@@ -15,12 +15,24 @@ export interface BuildStep {
   score: number | null;
 }
 
+/** Tests that ran, of one step or, without one, of the whole. */
+export interface TestRun {
+  step: string;
+  path: string;
+  command: string;
+  passed: number;
+  failed: number;
+  ok: boolean;
+  failures: { name: string; message: string; output: string }[];
+}
+
 /** The plan as a checklist, and where the loop of coder, tester and supervisor stands. */
 export class BuildFold {
   readonly kind = "build";
   readonly steps = new Map<string, BuildStep>();
   readonly phases: { status: string; iteration: number; reason: string }[] = [];
   readonly commits: { sha: string; message: string; step: string }[] = [];
+  readonly tests: TestRun[] = [];
   branch = "";
   level = "";
   current = "";
@@ -32,7 +44,11 @@ export class BuildFold {
     const step = this.steps.get(text(data.step_id));
     switch (type) {
       case "build.phase":
-        this.phases.push({ status: text(data.status), iteration: number(data.iteration), reason: text(data.reason) });
+        this.phases.push({
+          status: text(data.status),
+          iteration: number(data.iteration),
+          reason: text(data.reason),
+        });
         break;
       case "build.opened":
         this.branch = text(data.branch);
@@ -47,7 +63,7 @@ export class BuildFold {
         if (step) step.files = changedIn(record(data.output));
         break;
       case "build.tests_run":
-        if (step) step.tests = testsIn(record(data.result));
+        this.test(text(data.step_id), path, record(data.result));
         break;
       case "build.verified":
         if (step) step.score = maybe(record(data.result).score);
@@ -66,6 +82,29 @@ export class BuildFold {
     }
   }
 
+  private test(id: string, path: string, result: Record<string, unknown>): void {
+    const run: TestRun = {
+      step: id,
+      path,
+      command: text(result.command),
+      passed: number(result.passed),
+      failed: number(result.failed) + number(result.errors),
+      ok: result.ok === true,
+      failures: list(result.failures)
+        .map(record)
+        .map((one) => ({
+          name: text(one.name),
+          message: text(one.message),
+          output: text(one.output),
+        })),
+    };
+    const step = this.steps.get(id);
+    if (step) step.tests = { passed: run.passed, failed: run.failed };
+    const last = this.tests.at(-1);
+    if (last && last.path === path && JSON.stringify(last) === JSON.stringify(run)) return; // told again after its review
+    this.tests.push(run);
+  }
+
   /** In the order of the plan: a sub-plan follows the step that it is for. */
   checklist(): BuildStep[] {
     return [...this.steps.values()];
@@ -82,11 +121,21 @@ export class BuildFold {
 
   private planned(one: Record<string, unknown>, parent: string): BuildStep {
     const id = text(one.id) || text(one.step_id);
-    return this.steps.get(id) ?? {
-      id, path: "", title: text(one.title) || text(one.description) || id,
-      depth: parent ? (this.steps.get(parent)?.depth ?? 0) + 1 : 0,
-      number: number(one.number), status: "pending", attempts: 0, reason: "", tests: null, files: [], score: null,
-    };
+    return (
+      this.steps.get(id) ?? {
+        id,
+        path: "",
+        title: text(one.title) || text(one.description) || id,
+        depth: parent ? (this.steps.get(parent)?.depth ?? 0) + 1 : 0,
+        number: number(one.number),
+        status: "pending",
+        attempts: 0,
+        reason: "",
+        tests: null,
+        files: [],
+        score: null,
+      }
+    );
   }
 
   private change(data: LogEvent["data"], path: string): void {
@@ -107,8 +156,4 @@ function changedIn(output: Record<string, unknown>): string[] {
   const files = list(output.files ?? output.changes);
   const named = files.map((one) => (typeof one === "string" ? one : text(record(one).path)));
   return named.length > 0 ? named : texts(output.files_changed);
-}
-
-function testsIn(result: Record<string, unknown>): { passed: number; failed: number } {
-  return { passed: number(result.passed), failed: number(result.failed) + number(result.errors) };
 }

@@ -16,7 +16,11 @@ export function pairsOf(one: RunFold, other: RunFold): Pair[] {
     const right = other.steps.byPath.get(path);
     const found = left ?? right;
     if (!found || isClock(found)) return [];
-    const same = left !== undefined && right !== undefined && left.status === right.status && JSON.stringify(left.result) === JSON.stringify(right.result);
+    const same =
+      left !== undefined &&
+      right !== undefined &&
+      left.status === right.status &&
+      JSON.stringify(left.result) === JSON.stringify(right.result);
     return [{ path, one: left, other: right, same }];
   });
 }
@@ -24,7 +28,9 @@ export function pairsOf(one: RunFold, other: RunFold): Pair[] {
 export function settingsOf(run: RunFold): Record<string, string> {
   const all: Record<string, unknown> = { request: run.request, ...run.config, ...run.options };
   for (const [name, value] of Object.entries(run.budget)) if (value !== null) all[`budget.${name}`] = value;
-  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]));
+  return Object.fromEntries(
+    Object.entries(all).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]),
+  );
 }
 
 export interface DiffLine {
@@ -50,7 +56,8 @@ export function diffOf(left: string, right: string): DiffLine[] {
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {
     if (i < a.length && j < b.length && a[i] === b[j]) lines.push({ left: a[i++] ?? "", right: b[j++] ?? "" });
-    else if (j >= b.length || (i < a.length && at(i + 1, j) >= at(i, j + 1))) lines.push({ left: a[i++] ?? "", right: null });
+    else if (j >= b.length || (i < a.length && at(i + 1, j) >= at(i, j + 1)))
+      lines.push({ left: a[i++] ?? "", right: null });
     else lines.push({ left: null, right: b[j++] ?? "" });
   }
   return lines;

@@ -16,6 +16,8 @@ export interface Idea {
 
 export interface Contribution {
   id: string;
+  /** The step that it came out of; empty: unknown. */
+  path: string;
   round: number;
   from: string;
   kind: string;
@@ -33,9 +35,14 @@ export class CouncilFold {
   minIdeas = 0;
   selected: { id: string; title: string; reasoning: string } | null = null;
 
-  apply({ type, data }: LogEvent): void {
+  private readonly asked = new Map<string, string>();
+
+  apply({ type, data, path }: LogEvent): void {
     const round = number(data.round);
     switch (type) {
+      case "step.started":
+        if (data.kind === "ask") this.asked.set(`${above(path)} ${text(record(data.about).role)}`, path);
+        break;
       case "council.phase":
         this.phases.push({ phase: text(data.phase), round });
         if (texts(data.team).length > 0) this.team = texts(data.team);
@@ -44,14 +51,27 @@ export class CouncilFold {
         break;
       case "council.message":
         this.said.push({
-          id: text(data.id), round, from: text(data.from), kind: text(data.type), content: text(data.content),
+          id: text(data.id),
+          path: this.asked.get(`${path} ${text(data.from)}`) ?? "",
+          round,
+          from: text(data.from),
+          kind: text(data.type),
+          content: text(data.content),
         });
         break;
       case "council.idea_added":
         this.ideas.set(text(data.id), {
-          id: text(data.id), title: text(data.title), description: text(data.description),
-          category: text(data.category), round, refines: text(data.refines), score: null, criteria: {},
-          pros: [], cons: [], feedback: "",
+          id: text(data.id),
+          title: text(data.title),
+          description: text(data.description),
+          category: text(data.category),
+          round,
+          refines: text(data.refines),
+          score: null,
+          criteria: {},
+          pros: [],
+          cons: [],
+          feedback: "",
         });
         break;
       case "council.idea_scored":
@@ -83,3 +103,5 @@ export class CouncilFold {
     idea.feedback = text(data.feedback);
   }
 }
+
+const above = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));

@@ -42,9 +42,7 @@ export function chargeIn(value: unknown): Charge {
 // Readers that never fail: a log may be newer or older than this page.
 
 export function record(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
 export function list(value: unknown): unknown[] {

@@ -13,6 +13,12 @@ export interface Worker {
   error: string;
 }
 
+export interface Source {
+  title: string;
+  url: string;
+  kind: string;
+}
+
 export interface Evaluation {
   iteration: number;
   quality: number;
@@ -29,8 +35,8 @@ export class ResearchFold {
   readonly workers = new Map<string, Worker>();
   readonly evaluations: Evaluation[] = [];
   planned: string[] = [];
-  /** Addresses of sources that workers found, each once. */
-  readonly found = new Set<string>();
+  /** Sources that workers found, each once, by address. */
+  readonly found = new Map<string, Source>();
   sources: number | null = null;
   words: number | null = null;
 
@@ -47,8 +53,11 @@ export class ResearchFold {
         break;
       case "research.evaluated":
         this.evaluations.push({
-          iteration, quality: number(data.quality), threshold: number(data.threshold),
-          decision: text(data.decision), feedback: texts(data.feedback),
+          iteration,
+          quality: number(data.quality),
+          threshold: number(data.threshold),
+          decision: text(data.decision),
+          feedback: texts(data.feedback),
           components: Object.fromEntries(Object.entries(record(data.components)).map(([key, of]) => [key, number(of)])),
         });
         break;
@@ -66,8 +75,15 @@ export class ResearchFold {
     let found = this.workers.get(id) ?? this.named(text(data.worker), iteration);
     if (!found) {
       found = {
-        id: text(data.worker), path, category: text(data.category), iteration, step: number(data.step),
-        status: "running", attempts: 1, result: {}, error: "",
+        id: text(data.worker),
+        path,
+        category: text(data.category),
+        iteration,
+        step: number(data.step),
+        status: "running",
+        attempts: 1,
+        result: {},
+        error: "",
       };
       this.workers.set(id, found);
     }
@@ -76,9 +92,14 @@ export class ResearchFold {
     if (type === "research.worker_completed") {
       found.status = data.kept === true ? "kept" : "completed";
       found.result = record(data.result);
-      for (const source of list(found.result.sources)) this.found.add(text(record(source).url) || JSON.stringify(source));
+      for (const source of list(found.result.sources)) this.source(record(source));
     } else if (type === "research.worker_skipped") found.status = "skipped";
     else if (type === "research.worker_failed") found.status = "failed";
+  }
+
+  private source(one: Record<string, unknown>): void {
+    const url = text(one.url) || JSON.stringify(one);
+    this.found.set(url, { title: text(one.title, url), url, kind: text(one.kind) });
   }
 
   private named(name: string, iteration: number): Worker | undefined {

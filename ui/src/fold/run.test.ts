@@ -11,11 +11,23 @@ function folded(...entries: Parameters<typeof log>): RunFold {
 describe("a run is a fold of its log", () => {
   it("tells what it was asked, with which ceilings and which model", () => {
     const run = folded(created("tree", { budget: { usd: 1 }, config: { rehearsal: true } }));
-    expect([run.workflow, run.request, run.budget.usd, run.budget.calls, run.rehearsal, run.status]).toEqual(["tree", "Do it", 1, null, true, "queued"]);
+    expect([run.workflow, run.request, run.budget.usd, run.budget.calls, run.rehearsal, run.status]).toEqual([
+      "tree",
+      "Do it",
+      1,
+      null,
+      true,
+      "queued",
+    ]);
   });
 
   it("counts every charge once, also when two streams overlap", () => {
-    const events = log(created(), ["", "run.started"], ["a", "step.started", { kind: "ask" }], ["a", "model.attempted", spent(0.25)]);
+    const events = log(
+      created(),
+      ["", "run.started"],
+      ["a", "step.started", { kind: "ask" }],
+      ["a", "model.attempted", spent(0.25)],
+    );
     const run = new RunFold();
     run.apply(events.slice(0, 3));
     run.apply(events.slice(1));
@@ -26,8 +38,10 @@ describe("a run is a fold of its log", () => {
 
   it("shows what a fork inherited, and charges it to nobody", () => {
     const run = folded(
-      created(), ["", "run.forked", { source: "old", at: "b", edit: "reply", steps: 1 }],
-      ["a", "step.started", { inherited: true }], ["a", "model.attempted", { ...spent(5), inherited: true }],
+      created(),
+      ["", "run.forked", { source: "old", at: "b", edit: "reply", steps: 1 }],
+      ["a", "step.started", { inherited: true }],
+      ["a", "model.attempted", { ...spent(5), inherited: true }],
       ["a", "step.completed", { result: "x", inherited: true }],
     );
     expect(run.usage.usd).toBe(0);
@@ -38,8 +52,12 @@ describe("a run is a fold of its log", () => {
   it("waits for a person only when nothing else is under way", () => {
     const run = new RunFold();
     const events = log(
-      created(), ["", "run.started"], ["a", "step.started"], ["question[plan]", "run.waiting", { question: "Go on?", choices: ["approve"] }],
-      ["a", "step.completed", { result: 1 }], ["question[plan]", "run.answered", { answer: "approve" }],
+      created(),
+      ["", "run.started"],
+      ["a", "step.started"],
+      ["question[plan]", "run.waiting", { question: "Go on?", choices: ["approve"] }],
+      ["a", "step.completed", { result: 1 }],
+      ["question[plan]", "run.answered", { answer: "approve" }],
     );
     run.apply(events.slice(0, 4));
     expect(run.status).toBe("running");
@@ -51,7 +69,9 @@ describe("a run is a fold of its log", () => {
 
   it("knows that a new driver takes up what the last one left", () => {
     const run = folded(
-      created("own", { budget: { usd: 1 } }), ["", "run.started"], ["a", "step.started"],
+      created("own", { budget: { usd: 1 } }),
+      ["", "run.started"],
+      ["a", "step.started"],
       ["", "run.resumed", { after: "crash", budget: { usd: 3 }, config: { model: "other" } }],
     );
     expect(run.steps.byPath.get("a")?.status).toBe("interrupted");
@@ -59,14 +79,23 @@ describe("a run is a fold of its log", () => {
   });
 
   it.each([
-    ["run.completed", "completed"], ["run.partial", "partial"], ["run.failed", "failed"],
-    ["run.cancelled", "cancelled"], ["run.paused", "paused"],
+    ["run.completed", "completed"],
+    ["run.partial", "partial"],
+    ["run.failed", "failed"],
+    ["run.cancelled", "cancelled"],
+    ["run.paused", "paused"],
   ])("ends with %s as %s", (type, status) => {
     expect(folded(created(), ["", "run.started"], ["", type, {}]).status).toBe(status);
   });
 
   it("names the event whose blob holds what was too long for the log", () => {
-    const run = folded(created(), ["a", "step.started"], ["a", "model.asked", { blob: "h" }], ["a", "step.completed", { blob: "h" }], ["", "run.completed", { blob: "h" }]);
+    const run = folded(
+      created(),
+      ["a", "step.started"],
+      ["a", "model.asked", { blob: "h" }],
+      ["a", "step.completed", { blob: "h" }],
+      ["", "run.completed", { blob: "h" }],
+    );
     expect(run.steps.byPath.get("a")).toMatchObject({ promptBlob: 3, resultBlob: 4, result: undefined });
     expect(run.outputBlob).toBe(5);
     expect(run.delivered).toBe(true);
@@ -74,13 +103,22 @@ describe("a run is a fold of its log", () => {
   });
 
   it("keeps artifacts and warnings, and reads events of a type that it does not know", () => {
-    const run = folded(created(), ["artifact[x]", "artifact.created", { id: "1", name: "x.md", media_type: "text/markdown", bytes: 3 }], ["", "run.warned", { message: "careful" }], ["", "moon.landed", { deep: [1] }]);
+    const run = folded(
+      created(),
+      ["artifact[x]", "artifact.created", { id: "1", name: "x.md", media_type: "text/markdown", bytes: 3 }],
+      ["", "run.warned", { message: "careful" }],
+      ["", "moon.landed", { deep: [1] }],
+    );
     expect([...run.artifacts.values()].map((one) => one.name)).toEqual(["x.md"]);
     expect([run.warnings, run.events.length]).toEqual([["careful"], 4]);
   });
 
   it("does not fail on data of the wrong shape", () => {
-    const run = folded(["", "run.created", { workflow: 7, request: { a: 1 }, budget: "no", config: null }], ["a", "step.started", { about: "x", kind: 3 }], ["", "run.waiting", { choices: "no" }]);
+    const run = folded(
+      ["", "run.created", { workflow: 7, request: { a: 1 }, budget: "no", config: null }],
+      ["a", "step.started", { about: "x", kind: 3 }],
+      ["", "run.waiting", { choices: "no" }],
+    );
     expect(run.request).toBe('{"a":1}');
   });
 });

@@ -1,9 +1,9 @@
 import { add, chargeIn, list, maybe, nothing, record, text, texts, type Charge, type LogEvent } from "./events";
 import { Steps, chargedBy } from "./steps";
 import { detailFor, type Detail } from "./detail";
+import { Grades } from "./grades";
 
-export type Status =
-  | "queued" | "running" | "waiting" | "paused" | "completed" | "partial" | "failed" | "cancelled";
+export type Status = "queued" | "running" | "waiting" | "paused" | "completed" | "partial" | "failed" | "cancelled";
 
 export interface Question {
   path: string;
@@ -44,6 +44,7 @@ export class RunFold {
   lastSeq = 0;
   readonly events: LogEvent[] = [];
   readonly steps = new Steps();
+  readonly grades = new Grades();
   readonly questions = new Map<string, Question>();
   readonly artifacts = new Map<string, Artifact>();
   readonly warnings: string[] = [];
@@ -116,6 +117,7 @@ export class RunFold {
     else if (event.type === "artifact.created") this.keep(event);
     else if (event.type === "budget.leased") this.leases.set(event.path, chargeIn(event.data.lease));
     this.detail?.apply(event);
+    this.grades.apply(event);
     if (this.status === "running" || this.status === "waiting") {
       this.status = this.questions.size > 0 && this.steps.running.size === 0 ? "waiting" : "running";
     }
@@ -124,8 +126,12 @@ export class RunFold {
   private keep(event: LogEvent): void {
     const { data } = event;
     this.artifacts.set(event.path, {
-      id: text(data.id), name: text(data.name), media: text(data.media_type),
-      bytes: typeof data.bytes === "number" ? data.bytes : 0, path: event.path, seq: event.seq,
+      id: text(data.id),
+      name: text(data.name),
+      media: text(data.media_type),
+      bytes: typeof data.bytes === "number" ? data.bytes : 0,
+      path: event.path,
+      seq: event.seq,
     });
   }
 
@@ -147,8 +153,11 @@ export class RunFold {
         break;
       case "run.waiting":
         this.questions.set(event.path, {
-          path: event.path, question: text(data.question), choices: texts(data.choices),
-          details: data.details ?? null, seq: event.seq,
+          path: event.path,
+          question: text(data.question),
+          choices: texts(data.choices),
+          details: data.details ?? null,
+          seq: event.seq,
         });
         break;
       case "run.answered":
@@ -159,7 +168,9 @@ export class RunFold {
         break;
       case "run.forked":
         this.forked = {
-          source: text(data.source), at: text(data.at), edit: text(data.edit),
+          source: text(data.source),
+          at: text(data.at),
+          edit: text(data.edit),
           steps: typeof data.steps === "number" ? data.steps : 0,
         };
         break;

@@ -32,9 +32,27 @@ export interface Step {
 
 function newStep(event: LogEvent, at: number): Step {
   return {
-    path: event.path, kind: "step", agent: "", task: "", model: "", status: "running", seq: event.seq,
-    startedAt: at, endedAt: null, charge: nothing(), retries: 0, repairs: 0, error: "", inherited: false,
-    edited: false, cached: false, system: "", prompt: "", promptBlob: 0, result: undefined, resultBlob: 0,
+    path: event.path,
+    kind: "step",
+    agent: "",
+    task: "",
+    model: "",
+    status: "running",
+    seq: event.seq,
+    startedAt: at,
+    endedAt: null,
+    charge: nothing(),
+    retries: 0,
+    repairs: 0,
+    error: "",
+    inherited: false,
+    edited: false,
+    cached: false,
+    system: "",
+    prompt: "",
+    promptBlob: 0,
+    result: undefined,
+    resultBlob: 0,
     attempts: [],
   };
 }
@@ -76,9 +94,16 @@ export class Steps {
       case "step.started": {
         const about = record(data.about);
         Object.assign(step, {
-          kind: text(data.kind, "step"), agent: text(about.agent), task: text(about.task),
-          model: text(about.model), status: "running", error: "", startedAt: at, endedAt: null,
-          seq: event.seq, inherited,
+          kind: text(data.kind, "step"),
+          agent: text(about.agent),
+          task: text(about.task),
+          model: text(about.model),
+          status: "running",
+          error: "",
+          startedAt: at,
+          endedAt: null,
+          seq: event.seq,
+          inherited,
         });
         this.running.add(event.path);
         break;
@@ -141,7 +166,8 @@ export function chargedBy(event: LogEvent): Charge | null {
 }
 
 /** A look at the clock is a step too, for replays; nobody wants to see it. */
-export const isClock = (step: Step): boolean => step.kind === "clock" || /(^|\/)clock(#\d+)?$/.test(step.path);
+export const isClock = (step: Step): boolean =>
+  step.kind === "clock" || /(^|\/)(clock|now)(\[[^\]]*\])?(#\d+)?$/.test(step.path);
 
 export const seconds = (step: Step, now: number): number =>
   Math.max(0, ((step.endedAt ?? now) - step.startedAt) / 1000);

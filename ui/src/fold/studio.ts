@@ -47,7 +47,11 @@ export class StudioFold {
         this.route(data);
         break;
       case "studio.conflict_found":
-        this.conflicts.set(id, { description: text(data.description), severity: text(data.severity), resolvedBy: "" });
+        this.conflicts.set(id, {
+          description: text(data.description),
+          severity: text(data.severity),
+          resolvedBy: "",
+        });
         break;
       case "studio.conflict_resolved": {
         const found = this.conflicts.get(id);
@@ -94,7 +98,14 @@ export class StudioFold {
     let found = this.departments.get(id);
     if (!found) {
       found = {
-        id, name: id, needs: [], status: "waiting", score: null, error: "", flags: [], missing: [],
+        id,
+        name: id,
+        needs: [],
+        status: "waiting",
+        score: null,
+        error: "",
+        flags: [],
+        missing: [],
         specialists: new Map(),
       };
       this.departments.set(id, found);

@@ -12,7 +12,9 @@ const score = (value: unknown): string => {
 };
 const flat = (value: unknown, most = 140): string => {
   const line = (typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value))
-    .slice(0, most * 4).replace(/\s+/g, " ").trim();
+    .slice(0, most * 4)
+    .replace(/\s+/g, " ")
+    .trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 };
 
@@ -71,7 +73,9 @@ const BAD: Record<string, (data: Data) => string> = {
 };
 
 const ROUTINE: Record<string, (data: Data) => string> = {
-  "step.started": (data) => [text(record(data.about).agent), text(record(data.about).task)].filter(Boolean).join(": ") || text(data.kind, "step"),
+  "step.started": (data) =>
+    [text(record(data.about).agent), text(record(data.about).task)].filter(Boolean).join(": ") ||
+    text(data.kind, "step"),
   "step.completed": (data) => (data.blob ? "A long result" : flat(data.result)),
   "model.asked": (data) => flat(data.prompt || "A long prompt"),
   "model.attempted": (data) => {

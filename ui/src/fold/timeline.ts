@@ -31,11 +31,19 @@ const SHORTEST_MS = 1;
 const LONG_MS = 100;
 const GAP_PART = 0.02;
 
-interface Stretch { from: number; to: number }
+interface Stretch {
+  from: number;
+  to: number;
+}
 
 /** A row per agent; waits are compressed, so that work can be seen. */
 export function timelineOf(steps: readonly Step[], now: number): Timeline {
-  const work = steps.filter((step) => !isClock(step) && !step.inherited && (step.agent || step.kind !== "step" || (step.endedAt ?? now) - step.startedAt >= LONG_MS));
+  const work = steps.filter(
+    (step) =>
+      !isClock(step) &&
+      !step.inherited &&
+      (step.agent || step.kind !== "step" || (step.endedAt ?? now) - step.startedAt >= LONG_MS),
+  );
   const shown = work.length > 0 ? work : steps.filter((step) => !step.inherited);
   const end = (step: Step): number => Math.max(step.endedAt ?? now, step.startedAt + SHORTEST_MS);
   const stretches = union(shown.map((step) => ({ from: step.startedAt, to: end(step) })));
@@ -54,7 +62,12 @@ export function timelineOf(steps: readonly Step[], now: number): Timeline {
     entry.ends[lane] = end(step);
     entry.row.lanes = entry.ends.length;
     entry.row.bars.push({
-      step, from: place(step.startedAt), to: place(end(step)), lane, critical: critical.has(step), status: step.status,
+      step,
+      from: place(step.startedAt),
+      to: place(end(step)),
+      lane,
+      critical: critical.has(step),
+      status: step.status,
       cuts: step.attempts.filter((one) => !one.ok).map((one) => place(one.at)),
     });
   }
@@ -79,7 +92,10 @@ function union(all: Stretch[]): Stretch[] {
 function gapsOf(stretches: Stretch[], busy: number): Stretch[] {
   const gaps = stretches.slice(1).map((next, index) => ({ from: stretches[index]?.to ?? 0, to: next.from }));
   const long = gaps.filter((gap) => gap.to - gap.from > busy * 0.05);
-  return long.sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 12).sort((a, b) => a.from - b.from);
+  return long
+    .sort((a, b) => b.to - b.from - (a.to - a.from))
+    .slice(0, 12)
+    .sort((a, b) => a.from - b.from);
 }
 
 function scale(stretches: Stretch[], waits: Stretch[], busy: number, total: number): (at: number) => number {

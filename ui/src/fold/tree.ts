@@ -72,9 +72,22 @@ export class TreeFold {
     if (this.nodes.has(id)) return;
     const parent = typeof data.parentNodeId === "string" ? data.parentNodeId : null;
     this.nodes.set(id, {
-      id, parent, title: text(data.title), reason: text(data.reason), depth: number(data.depth),
-      band: maybe(data.bandIndex), step: maybe(data.stepIndex), status: "created", outcome: "", error: "",
-      summary: "", message: "", replans: 0, children: [], bands: [], own: nothing(),
+      id,
+      parent,
+      title: text(data.title),
+      reason: text(data.reason),
+      depth: number(data.depth),
+      band: maybe(data.bandIndex),
+      step: maybe(data.stepIndex),
+      status: "created",
+      outcome: "",
+      error: "",
+      summary: "",
+      message: "",
+      replans: 0,
+      children: [],
+      bands: [],
+      own: nothing(),
     });
     if (parent === null) this.root = id;
     else this.nodes.get(parent)?.children.push(id);

@@ -12,14 +12,23 @@ function into<T extends { apply(event: LogEvent): void }>(fold: T, ...entries: P
   return fold;
 }
 const node = (id: string, parent: string | null, band = 0): [string, string, Record<string, unknown>] => [
-  "", "tree.node_created", { nodeId: id, parentNodeId: parent, title: id, depth: id.split("/").length - 1, bandIndex: band },
+  "",
+  "tree.node_created",
+  { nodeId: id, parentNodeId: parent, title: id, depth: id.split("/").length - 1, bandIndex: band },
 ];
 
 describe("tree", () => {
   const tree = into(
-    new TreeFold(), node("root", null), ["plan", "model.attempted", spent(1)], node("root/1-a", "root"), node("root/1-a/2-b", "root/1-a"),
-    ["1-a/plan", "model.attempted", spent(2)], ["1-a/2-b/execute", "model.attempted", spent(4)], ["", "tree.node_status", { nodeId: "root", status: "waiting" }],
-    ["1-a/2-b", "tree.node_failed", { nodeId: "root/1-a/2-b", error: "no" }], ["", "tree.plan_band_created", { nodeId: "root", bandIndex: 0, goal: "First" }],
+    new TreeFold(),
+    node("root", null),
+    ["plan", "model.attempted", spent(1)],
+    node("root/1-a", "root"),
+    node("root/1-a/2-b", "root/1-a"),
+    ["1-a/plan", "model.attempted", spent(2)],
+    ["1-a/2-b/execute", "model.attempted", spent(4)],
+    ["", "tree.node_status", { nodeId: "root", status: "waiting" }],
+    ["1-a/2-b", "tree.node_failed", { nodeId: "root/1-a/2-b", error: "no" }],
+    ["", "tree.plan_band_created", { nodeId: "root", bandIndex: 0, goal: "First" }],
   );
   it("gives each node the cost of its own steps", () => {
     expect([...tree.nodes.values()].map((one) => one.own.usd)).toEqual([1, 2, 4]);
@@ -36,11 +45,46 @@ describe("tree", () => {
 describe("studio", () => {
   const studio = into(
     new StudioFold(),
-    ["", "studio.routed", { team: "film", primary: "story", supporting: ["visual", "audio"], mode: "multi", names: { story: "Story" }, needs: { visual: ["story"], audio: [] } }],
+    [
+      "",
+      "studio.routed",
+      {
+        team: "film",
+        primary: "story",
+        supporting: ["visual", "audio"],
+        mode: "multi",
+        names: { story: "Story" },
+        needs: { visual: ["story"], audio: [] },
+      },
+    ],
     ["story", "studio.department_started", { department: "story", name: "Story", missing: [] }],
     ["story", "studio.specialist_started", { department: "story", specialist: "plot", name: "Plot", threshold: 80 }],
-    ["story", "studio.specialist_graded", { department: "story", specialist: "plot", attempt: 1, score: 60, threshold: 80, decision: "retry", feedback: "more" }],
-    ["story", "studio.specialist_graded", { department: "story", specialist: "plot", attempt: 2, score: 91, threshold: 80, decision: "accept", feedback: "" }],
+    [
+      "story",
+      "studio.specialist_graded",
+      {
+        department: "story",
+        specialist: "plot",
+        attempt: 1,
+        score: 60,
+        threshold: 80,
+        decision: "retry",
+        feedback: "more",
+      },
+    ],
+    [
+      "story",
+      "studio.specialist_graded",
+      {
+        department: "story",
+        specialist: "plot",
+        attempt: 2,
+        score: 91,
+        threshold: 80,
+        decision: "accept",
+        feedback: "",
+      },
+    ],
     ["story", "studio.department_completed", { department: "story", name: "Story", score: 90, flags: [] }],
   );
   it("puts departments into lanes by what they need", () => {
@@ -51,17 +95,25 @@ describe("studio", () => {
     expect([plot?.score, plot?.threshold, plot?.attempts.map((one) => one.score)]).toEqual([91, 80, [60, 91]]);
   });
   it("shows needs that run in a circle rather than nothing", () => {
-    const odd = into(new StudioFold(), ["", "studio.routed", { primary: "a", supporting: ["b"], needs: { a: ["b"], b: ["a"] } }]);
+    const odd = into(new StudioFold(), [
+      "",
+      "studio.routed",
+      { primary: "a", supporting: ["b"], needs: { a: ["b"], b: ["a"] } },
+    ]);
     expect(odd.lanes()).toHaveLength(1);
   });
 });
 
 describe("council", () => {
   const council = into(
-    new CouncilFold(), ["", "council.phase", { round: 0, phase: "kickoff", team: ["leader"], min_score: 6 }],
-    ["", "council.idea_added", { round: 1, id: "I1", title: "One" }], ["", "council.idea_added", { round: 1, id: "I2", title: "Two" }], ["", "council.idea_added", { round: 1, id: "I3", title: "Three" }],
+    new CouncilFold(),
+    ["", "council.phase", { round: 0, phase: "kickoff", team: ["leader"], min_score: 6 }],
+    ["", "council.idea_added", { round: 1, id: "I1", title: "One" }],
+    ["", "council.idea_added", { round: 1, id: "I2", title: "Two" }],
+    ["", "council.idea_added", { round: 1, id: "I3", title: "Three" }],
     ["", "council.message", { round: 1, id: "M1", from: "leader", type: "kickoff", content: "Hello" }],
-    ["", "council.idea_scored", { round: 2, id: "I2", score: 7, criteria: { impact: 8 } }], ["", "council.idea_scored", { round: 2, id: "I1", score: 5 }],
+    ["", "council.idea_scored", { round: 2, id: "I2", score: 7, criteria: { impact: 8 } }],
+    ["", "council.idea_scored", { round: 2, id: "I1", score: 5 }],
   );
   it("ranks ideas by their score, those without one last", () => {
     expect(council.ranked().map((one) => one.id)).toEqual(["I2", "I1", "I3"]);
@@ -72,11 +124,27 @@ describe("council", () => {
 describe("research", () => {
   it("follows the laps of the state machine, and a worker over its retries", () => {
     const found = into(
-      new ResearchFold(), ["", "research.phase", { iteration: 1, from: "", to: "planning" }],
+      new ResearchFold(),
+      ["", "research.phase", { iteration: 1, from: "", to: "planning" }],
       ["", "research.worker_started", { iteration: 1, worker: "web", task_id: "t1", step: 0, category: "search" }],
       ["", "research.worker_retried", { iteration: 1, worker: "web", attempt: 2, most: 3, error: "slow" }],
-      ["", "research.worker_completed", { iteration: 1, worker: "web", task_id: "t1", step: 0, attempts: 2, result: { sources: [{ url: "corpus:a" }, { url: "corpus:a" }, { url: "corpus:b" }] } }],
-      ["", "research.evaluated", { iteration: 1, quality: 0.6, threshold: 0.8, decision: "continue", feedback: ["more"] }],
+      [
+        "",
+        "research.worker_completed",
+        {
+          iteration: 1,
+          worker: "web",
+          task_id: "t1",
+          step: 0,
+          attempts: 2,
+          result: { sources: [{ url: "corpus:a" }, { url: "corpus:a" }, { url: "corpus:b" }] },
+        },
+      ],
+      [
+        "",
+        "research.evaluated",
+        { iteration: 1, quality: 0.6, threshold: 0.8, decision: "continue", feedback: ["more"] },
+      ],
     );
     expect([...found.workers.values()]).toMatchObject([{ id: "web", status: "completed", attempts: 2 }]);
     expect(found.found.size).toBe(2);
@@ -87,13 +155,36 @@ describe("research", () => {
 describe("build", () => {
   it("is a checklist in which a sub-plan follows its step, indented", () => {
     const build = into(
-      new BuildFold(), ["", "build.plan_created", { plan: { steps: [{ id: "a", title: "A" }, { id: "b", title: "B" }] } }],
+      new BuildFold(),
+      [
+        "",
+        "build.plan_created",
+        {
+          plan: {
+            steps: [
+              { id: "a", title: "A" },
+              { id: "b", title: "B" },
+            ],
+          },
+        },
+      ],
       ["", "build.step_status", { step_id: "a", status: "in_progress", attempts: 1, depth: 0, number: 1 }],
       ["", "build.plan_created", { plan: { steps: [{ id: "a1", title: "A1" }] }, step_id: "a" }],
-      ["", "build.tests_run", { step_id: "a", result: { passed: 3, failed: 1 } }], ["x", "build.step_status", { step_id: "a", status: "completed", attempts: 2, depth: 0, number: 1 }],
+      ["", "build.tests_run", { step_id: "a", result: { passed: 3, failed: 1 } }],
+      ["x", "build.step_status", { step_id: "a", status: "completed", attempts: 2, depth: 0, number: 1 }],
     );
-    expect(build.checklist().map((one) => [one.id, one.depth])).toEqual([["a", 0], ["a1", 1], ["b", 0]]);
-    expect(build.steps.get("a")).toMatchObject({ tests: { passed: 3, failed: 1 }, status: "completed", attempts: 2, path: "x" });
+    expect(build.checklist().map((one) => [one.id, one.depth])).toEqual([
+      ["a", 0],
+      ["a1", 1],
+      ["b", 0],
+    ]);
+    expect(build.steps.get("a")).toMatchObject({
+      tests: { passed: 3, failed: 1 },
+      status: "completed",
+      attempts: 2,
+      path: "x",
+    });
     expect(build.current).toBe("");
+    expect(build.tests).toMatchObject([{ step: "a", passed: 3, failed: 1, ok: false }]);
   });
 });

@@ -20,8 +20,13 @@ export interface Box {
 
 const NONE: ReadonlyMap<number, string> = new Map();
 const AS_STATUS: Record<string, string> = {
-  created: "queued", planning: "running", delegating: "running", executing: "running", waiting: "running",
-  aggregating: "running", blocked: "paused",
+  created: "queued",
+  planning: "running",
+  delegating: "running",
+  executing: "running",
+  waiting: "running",
+  aggregating: "running",
+  blocked: "paused",
 };
 
 /** The nodes of a tree, with its bands. */
@@ -32,11 +37,18 @@ export function boxesOfTree(fold: TreeFold): Box | null {
     const children = node.children.flatMap((child) => make(child) ?? []);
     const active = AS_STATUS[node.status] === "running" ? 1 : 0;
     return summed({
-      id, path: pathOf(id, fold.root), title: node.title,
+      id,
+      path: pathOf(id, fold.root),
+      title: node.title,
       note: active ? node.status : node.error || (node.replans ? `replanned ${node.replans}×` : node.outcome),
-      status: AS_STATUS[node.status] ?? node.status, band: node.band ?? 0,
-      bandNames: new Map(node.bands.map((band) => [band.index, band.goal])), children,
-      nodes: 1, failed: node.status === "failed" ? 1 : 0, running: active, usd: node.own.usd,
+      status: AS_STATUS[node.status] ?? node.status,
+      band: node.band ?? 0,
+      bandNames: new Map(node.bands.map((band) => [band.index, band.goal])),
+      children,
+      nodes: 1,
+      failed: node.status === "failed" ? 1 : 0,
+      running: active,
+      usd: node.own.usd,
     });
   };
   return make(fold.root);
@@ -53,8 +65,12 @@ export function boxesOfSteps(steps: readonly Step[], title: string, status: stri
     if (!byPath.has(step.path)) parent.children.push(box);
     byPath.set(step.path, box);
     Object.assign(box, {
-      title: step.task || last(step.path), note: step.agent || step.kind, status: step.status, usd: step.charge.usd,
-      failed: step.status === "failed" ? 1 : 0, running: step.status === "running" ? 1 : 0,
+      title: step.task || last(step.path),
+      note: step.agent || step.kind,
+      status: step.status,
+      usd: step.charge.usd,
+      failed: step.status === "failed" ? 1 : 0,
+      running: step.status === "running" ? 1 : 0,
     });
   }
   return sumAll(root);
@@ -75,8 +91,18 @@ const last = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 function branch(path: string, title: string, status: string): Box {
   return {
-    id: path || "·", path, title, note: "", status, band: 0, bandNames: NONE, children: [], nodes: 1, failed: 0,
-    running: 0, usd: 0,
+    id: path || "·",
+    path,
+    title,
+    note: "",
+    status,
+    band: 0,
+    bandNames: NONE,
+    children: [],
+    nodes: 1,
+    failed: 0,
+    running: 0,
+    usd: 0,
   };
 }
 

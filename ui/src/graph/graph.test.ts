@@ -11,12 +11,27 @@ const drawn = (one: Shown): Shown[] => [one, ...one.children.flatMap(drawn)];
 
 function bigTree(): TreeFold {
   const tree = new TreeFold();
-  const nodes: [string, string, Record<string, unknown>][] = [["", "tree.node_created", { nodeId: "root", parentNodeId: null, title: "root" }]];
+  const nodes: [string, string, Record<string, unknown>][] = [
+    ["", "tree.node_created", { nodeId: "root", parentNodeId: null, title: "root" }],
+  ];
   for (let a = 0; a < 40; a += 1) {
-    nodes.push(["", "tree.node_created", { nodeId: `root/${a}`, parentNodeId: "root", title: `${a}`, bandIndex: a % 2 }]);
-    for (let b = 0; b < 49; b += 1) nodes.push(["", "tree.node_created", { nodeId: `root/${a}/${b}`, parentNodeId: `root/${a}`, title: `${a}/${b}` }]);
+    nodes.push([
+      "",
+      "tree.node_created",
+      { nodeId: `root/${a}`, parentNodeId: "root", title: `${a}`, bandIndex: a % 2 },
+    ]);
+    for (let b = 0; b < 49; b += 1)
+      nodes.push([
+        "",
+        "tree.node_created",
+        { nodeId: `root/${a}/${b}`, parentNodeId: `root/${a}`, title: `${a}/${b}` },
+      ]);
   }
-  log(...nodes, ["", "tree.node_failed", { nodeId: "root/39/48", error: "no" }], ["", "tree.node_status", { nodeId: "root/7/3", status: "executing" }]).forEach((event) => tree.apply(event));
+  log(
+    ...nodes,
+    ["", "tree.node_failed", { nodeId: "root/39/48", error: "no" }],
+    ["", "tree.node_status", { nodeId: "root/7/3", status: "executing" }],
+  ).forEach((event) => tree.apply(event));
   return tree;
 }
 
@@ -33,7 +48,15 @@ describe("a graph of 2,001 nodes", () => {
   });
   it("opens what somebody opens, and closes what somebody closes", () => {
     if (!root) throw new Error("no root");
-    const shown = drawn(fold(root, new Map([["root/39", true], ["root/7", false]])));
+    const shown = drawn(
+      fold(
+        root,
+        new Map([
+          ["root/39", true],
+          ["root/7", false],
+        ]),
+      ),
+    );
     expect(shown.some((one) => one.box.id === "root/39/48")).toBe(true);
     expect(shown.some((one) => one.box.id === "root/7/3")).toBe(false);
   });
@@ -41,7 +64,9 @@ describe("a graph of 2,001 nodes", () => {
     if (!root) throw new Error("no root");
     for (const drawing of [bandLayout(fold(root, new Map())), flowLayout(fold(root, new Map()))]) {
       const boxes = drawing.placed;
-      const clash = boxes.some((one, index) => boxes.slice(index + 1).some((other) => Math.abs(one.x - other.x) < WIDTH && Math.abs(one.y - other.y) < HEIGHT));
+      const clash = boxes.some((one, index) =>
+        boxes.slice(index + 1).some((other) => Math.abs(one.x - other.x) < WIDTH && Math.abs(one.y - other.y) < HEIGHT),
+      );
       expect(clash).toBe(false);
     }
   });
@@ -54,10 +79,22 @@ describe("a graph of 2,001 nodes", () => {
 
 describe("any workflow", () => {
   const run = new RunFold();
-  run.apply(log(created(), ["a/b", "step.started", { kind: "ask", about: { agent: "Ann", task: "think" } }], ["a/b", "model.attempted", spent(2)], ["a/b", "step.completed", { result: 1 }], ["a/clock", "step.started", { kind: "clock" }], ["c", "step.started", { kind: "ask", about: { agent: "Bob" } }]));
+  run.apply(
+    log(
+      created(),
+      ["a/b", "step.started", { kind: "ask", about: { agent: "Ann", task: "think" } }],
+      ["a/b", "model.attempted", spent(2)],
+      ["a/b", "step.completed", { result: 1 }],
+      ["a/clock", "step.started", { kind: "clock" }],
+      ["c", "step.started", { kind: "ask", about: { agent: "Bob" } }],
+    ),
+  );
   it("is a tree of the paths of its steps, without looks at the clock", () => {
     const root = boxesOfSteps(run.steps.all, "Do it", "running");
-    expect(root.children.map((one) => [one.path, one.status, one.usd])).toEqual([["a", "completed", 2], ["c", "running", 0]]);
+    expect(root.children.map((one) => [one.path, one.status, one.usd])).toEqual([
+      ["a", "completed", 2],
+      ["c", "running", 0],
+    ]);
     expect(root.children[0]?.children.map((one) => [one.title, one.note])).toEqual([["think", "Ann"]]);
   });
   it("has a row for each agent in its timeline", () => {
@@ -70,7 +107,15 @@ describe("timeline", () => {
     const hour = 3_600_000;
     const run = new RunFold();
     const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
-    const events = log(created(), ["a", "step.started", { kind: "ask", about: { agent: "X" } }], ["b", "step.started", { kind: "ask", about: { agent: "X" } }], ["a", "step.completed", {}], ["b", "step.completed", {}], ["c", "step.started", { kind: "ask", about: { agent: "X" } }], ["c", "step.completed", {}]);
+    const events = log(
+      created(),
+      ["a", "step.started", { kind: "ask", about: { agent: "X" } }],
+      ["b", "step.started", { kind: "ask", about: { agent: "X" } }],
+      ["a", "step.completed", {}],
+      ["b", "step.completed", {}],
+      ["c", "step.started", { kind: "ask", about: { agent: "X" } }],
+      ["c", "step.completed", {}],
+    );
     const times = [0, 0, 100, 900, 1000, hour, hour + 1000];
     run.apply(events.map((event, index) => ({ ...event, time: at(times[index] ?? 0) })));
     const line = timelineOf(run.steps.all, 0);

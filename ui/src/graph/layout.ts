@@ -35,7 +35,9 @@ const LABEL = 24;
 
 /** From left to right, as tight as it goes. */
 export function flowLayout(root: Shown): Drawing {
-  const laid = tree<Shown>().nodeSize([HEIGHT + 12, WIDTH + 56]).separation(() => 1)(hierarchy(root, (one) => one.children));
+  const laid = tree<Shown>()
+    .nodeSize([HEIGHT + 12, WIDTH + 56])
+    .separation(() => 1)(hierarchy(root, (one) => one.children));
   const drawing: Drawing = { placed: [], bands: [], wires: [] };
   for (const node of laid.descendants()) {
     drawing.placed.push({ shown: node.data, x: node.y, y: node.x });
@@ -62,11 +64,13 @@ interface Size {
 function measure(one: Shown, sizes: Map<Shown, Size>): Size {
   const bands = new Map<number, Shown[]>();
   for (const child of one.children) bands.set(child.box.band, [...(bands.get(child.box.band) ?? []), child]);
-  const rows = [...bands].sort(([a], [b]) => a - b).map(([band, children]) => {
-    const inner = children.map((child) => measure(child, sizes));
-    const width = inner.reduce((sum, child) => sum + child.width, 0) + GAP * (children.length + 1);
-    return { band, children, width, height: Math.max(...inner.map((child) => child.height)) + LABEL + GAP };
-  });
+  const rows = [...bands]
+    .sort(([a], [b]) => a - b)
+    .map(([band, children]) => {
+      const inner = children.map((child) => measure(child, sizes));
+      const width = inner.reduce((sum, child) => sum + child.width, 0) + GAP * (children.length + 1);
+      return { band, children, width, height: Math.max(...inner.map((child) => child.height)) + LABEL + GAP };
+    });
   const size = {
     width: Math.max(WIDTH, ...rows.map((row) => row.width)),
     height: HEIGHT + rows.reduce((sum, row) => sum + row.height + ROW, 0),
@@ -86,7 +90,14 @@ function put(one: Shown, x: number, y: number, sizes: Map<Shown, Size>, drawing:
     const left = x + (size.width - row.width) / 2;
     const id = `${one.box.id}#${row.band}`;
     const goal = one.box.bandNames.get(row.band) ?? "";
-    drawing.bands.push({ id, name: goal || `Band ${row.band + 1}`, x: left, y: top, width: row.width, height: row.height });
+    drawing.bands.push({
+      id,
+      name: goal || `Band ${row.band + 1}`,
+      x: left,
+      y: top,
+      width: row.width,
+      height: row.height,
+    });
     drawing.wires.push({ from: before, to: id });
     before = id;
     let at = left + GAP;

@@ -2,10 +2,23 @@ import type { Department, Specialist, StudioFold } from "../fold/studio";
 import { Icon } from "../parts/icons";
 import { AsTable } from "./table";
 
-const MARKS: Record<string, string> = { waiting: "queued", running: "running", completed: "completed", failed: "failed" };
+const MARKS: Record<string, string> = {
+  waiting: "queued",
+  running: "running",
+  completed: "completed",
+  failed: "failed",
+};
 
 /** Lanes of departments in the order of their needs; specialists as chips with their grade against the threshold. */
-export function StudioGraph({ fold, selected, pick }: { fold: StudioFold; selected: string | null; pick: (path: string) => void }) {
+export function StudioGraph({
+  fold,
+  selected,
+  pick,
+}: {
+  fold: StudioFold;
+  selected: string | null;
+  pick: (path: string) => void;
+}) {
   const lanes = fold.lanes();
   const conflicts = [...fold.conflicts.values()];
   return (
@@ -14,43 +27,92 @@ export function StudioGraph({ fold, selected, pick }: { fold: StudioFold; select
         {lanes.map((lane, index) => (
           <section key={index} className="lane" aria-label={`Lane ${index + 1}`}>
             <h3>{index === 0 ? "First" : `Then, with what came before`}</h3>
-            {lane.map((one) => <DepartmentCard key={one.id} one={one} lead={one.id === fold.primary} chosen={selected === one.id} pick={pick} />)}
+            {lane.map((one) => (
+              <DepartmentCard
+                key={one.id}
+                one={one}
+                lead={one.id === fold.primary}
+                chosen={selected === one.id}
+                pick={pick}
+              />
+            ))}
           </section>
         ))}
         {lanes.length > 0 && (
-          <section className="lane" aria-label="Together"><h3>Together</h3>
+          <section className="lane" aria-label="Together">
+            <h3>Together</h3>
             <div className={`dept ${fold.quality !== null ? "completed" : "waiting"}`}>
-              <button className="face" onClick={() => pick("aggregate")}><span className={`status ${fold.quality !== null ? "completed" : "queued"}`}><Icon name={fold.quality !== null ? "completed" : "queued"} /></span>
-                <strong className="grow">Deliverable</strong>{fold.quality !== null && <span className="num">{fold.quality.toFixed(0)}</span>}</button>
-              {conflicts.length > 0 && <p className="small quiet">{conflicts.length} conflicts, {conflicts.filter((one) => one.resolvedBy).length} resolved</p>}
+              <button className="face" onClick={() => pick("aggregate")}>
+                <span className={`status ${fold.quality !== null ? "completed" : "queued"}`}>
+                  <Icon name={fold.quality !== null ? "completed" : "queued"} />
+                </span>
+                <strong className="grow">Deliverable</strong>
+                {fold.quality !== null && <span className="num">{fold.quality.toFixed(0)}</span>}
+              </button>
+              {conflicts.length > 0 && (
+                <p className="small quiet">
+                  {conflicts.length} conflicts, {conflicts.filter((one) => one.resolvedBy).length} resolved
+                </p>
+              )}
             </div>
           </section>
         )}
       </div>
-      <AsTable columns={["Department", "Who", "Status", "Score", "Threshold", "Attempts"]} pick={pick}
-        rows={() => [...fold.departments.values()].flatMap((one) => [
-          { path: one.id, cells: [one.name, "Head", one.status, show(one.score), "", ""] },
-          ...[...one.specialists.values()].map((who) => ({ path: `${one.id}/${who.id}`, cells: [one.name, who.name, who.status, show(who.score), show(who.threshold), String(who.attempts.length)] })),
-        ])} />
+      <AsTable
+        columns={["Department", "Who", "Status", "Score", "Threshold", "Attempts"]}
+        pick={pick}
+        rows={() =>
+          [...fold.departments.values()].flatMap((one) => [
+            { path: one.id, cells: [one.name, "Head", one.status, show(one.score), "", ""] },
+            ...[...one.specialists.values()].map((who) => ({
+              path: `${one.id}/${who.id}`,
+              cells: [
+                one.name,
+                who.name,
+                who.status,
+                show(who.score),
+                show(who.threshold),
+                String(who.attempts.length),
+              ],
+            })),
+          ])
+        }
+      />
     </>
   );
 }
 
 const show = (score: number | null): string => (score === null ? "" : score.toFixed(0));
 
-function DepartmentCard({ one, lead, chosen, pick }: { one: Department; lead: boolean; chosen: boolean; pick: (path: string) => void }) {
+function DepartmentCard({
+  one,
+  lead,
+  chosen,
+  pick,
+}: {
+  one: Department;
+  lead: boolean;
+  chosen: boolean;
+  pick: (path: string) => void;
+}) {
   const mark = MARKS[one.status] ?? "queued";
   return (
     <div className={`dept appear ${one.status}${chosen ? " chosen" : ""}`}>
       <button className="face" onClick={() => pick(one.id)}>
-        <span className={`status ${mark}`}><Icon name={mark} label={one.status} /></span>
+        <span className={`status ${mark}`}>
+          <Icon name={mark} label={one.status} />
+        </span>
         <strong className="grow cut">{one.name}</strong>
         {lead && <span className="chip accent">lead</span>}
         {one.score !== null && <span className="num">{one.score.toFixed(0)}</span>}
       </button>
       {one.error && <p className="small bad">{one.error}</p>}
       {one.missing.length > 0 && <p className="small warn">Without {one.missing.join(", ")}</p>}
-      <div className="chips">{[...one.specialists.values()].map((who) => <SpecialistChip key={who.id} who={who} path={`${one.id}/${who.id}`} pick={pick} />)}</div>
+      <div className="chips">
+        {[...one.specialists.values()].map((who) => (
+          <SpecialistChip key={who.id} who={who} path={`${one.id}/${who.id}`} pick={pick} />
+        ))}
+      </div>
     </div>
   );
 }
@@ -60,8 +122,20 @@ function SpecialistChip({ who, path, pick }: { who: Specialist; path: string; pi
   return (
     <button className={`who-chip ${tone}`} onClick={() => pick(path)} title={who.attempts.at(-1)?.feedback}>
       <span className="cut">{who.name}</span>
-      <span className="num">{who.score === null ? (who.status === "running" ? "…" : who.status) : `${who.score.toFixed(0)} / ${who.threshold.toFixed(0)}`}</span>
-      {who.attempts.length > 1 && <span className="dots" aria-label={`${who.attempts.length} attempts`}>{who.attempts.map((_, index) => <i key={index} />)}</span>}
+      <span className="num">
+        {who.score === null
+          ? who.status === "running"
+            ? "…"
+            : who.status
+          : `${who.score.toFixed(0)} / ${who.threshold.toFixed(0)}`}
+      </span>
+      {who.attempts.length > 1 && (
+        <span className="dots" aria-label={`${who.attempts.length} attempts`}>
+          {who.attempts.map((_, index) => (
+            <i key={index} />
+          ))}
+        </span>
+      )}
     </button>
   );
 }

@@ -53,10 +53,11 @@ function open(): EventSource {
 export function useWaitingCount(): number {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
-    const ask = (): void => void api.runs(new URLSearchParams({ needs_you: "true", limit: "100" })).then(
-      (page) => setIds(new Set(page.runs.map((run) => run.run_id))),
-      () => undefined, // the page itself tells when the server is away
-    );
+    const ask = (): void =>
+      void api.runs(new URLSearchParams({ needs_you: "true", limit: "100" })).then(
+        (page) => setIds(new Set(page.runs.map((run) => run.run_id))),
+        () => undefined, // the page itself tells when the server is away
+      );
     ask();
     const forget = onReturn(ask);
     const stop = watchRuns((run) =>

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { Problem } from "../api/client";
+import { Problem, problemOf } from "../api/client";
 
 export interface Loaded<T> {
   value: T | null;
@@ -11,7 +11,10 @@ export interface Loaded<T> {
 /** Something that is asked for once, and again when its key changes. The old value stays until the new one is here. */
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ key: string; value: T | null; problem: Problem | null; loading: boolean }>({
-    key: "", value: null, problem: null, loading: true,
+    key: "",
+    value: null,
+    problem: null,
+    loading: true,
   });
   const [round, setRound] = useState(0);
   useEffect(() => {
@@ -23,7 +26,7 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
       },
       (error: unknown) => {
         if (stop.signal.aborted) return;
-        const problem = error instanceof Problem ? error : new Problem(0, String(error));
+        const problem = problemOf(error);
         setState((before) => ({ ...before, key, problem, loading: false }));
       },
     );
@@ -47,10 +50,13 @@ export function useCalmly<T>(value: T, everyMs: number): T {
       setShown(newest.current);
     }, everyMs);
   }, [value, shown, everyMs]);
-  useEffect(() => () => {
-    clearTimeout(timer.current);
-    timer.current = undefined;
-  }, []);
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current);
+      timer.current = undefined;
+    },
+    [],
+  );
   return shown;
 }
 

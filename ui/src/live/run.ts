@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
-import { Problem, api } from "../api/client";
+import { Problem, api, problemOf } from "../api/client";
 import { number, record, text, type LogEvent } from "../fold/events";
 import { RunFold, type Status } from "../fold/run";
 
@@ -51,9 +51,12 @@ export class LiveRun {
 
   async open(): Promise<void> {
     try {
-      for (let after: number | null = this.fold.lastSeq; after !== null; ) {
+      for (let after: number | null = this.fold.lastSeq; after !== null;) {
         const page: { events: LogEvent[]; next: number | null } = await api.events(
-          this.id, after, PAGE, this.stopped.signal,
+          this.id,
+          after,
+          PAGE,
+          this.stopped.signal,
         );
         this.fold.apply(page.events);
         after = page.next;
@@ -62,7 +65,7 @@ export class LiveRun {
       this.follow();
     } catch (error) {
       if (this.stopped.signal.aborted) return;
-      this.problem = error instanceof Problem ? error : new Problem(0, String(error));
+      this.problem = problemOf(error);
       this.link = this.problem.status === 0 ? "reconnecting" : "error";
       this.changed();
       if (this.problem.status === 0) this.later(() => void this.open());
@@ -89,7 +92,9 @@ export class LiveRun {
       this.waiting.push(JSON.parse(message.data) as LogEvent);
       this.soon();
     };
-    source.addEventListener("delta", (message) => this.type(record(JSON.parse((message as MessageEvent<string>).data))));
+    source.addEventListener("delta", (message) =>
+      this.type(record(JSON.parse((message as MessageEvent<string>).data))),
+    );
     source.addEventListener("status", (message) => {
       const told = record(JSON.parse((message as MessageEvent<string>).data));
       this.told = text(told.status) as Status;

@@ -13,32 +13,93 @@ export function ModelsPage() {
   useTitle("Models");
   return (
     <>
-      <div className="top"><h1>Models</h1></div>
+      <div className="top">
+        <h1>Models</h1>
+      </div>
       {problem && <ProblemNote problem={problem} again={again} />}
-      {!value && !problem && <div className="card"><Bones /></div>}
+      {!value && !problem && (
+        <div className="card">
+          <Bones />
+        </div>
+      )}
       {value && (
         <div className="stack">
-          <p>{value.model ? <>Every agent uses <code>{value.model}</code> unless a run says otherwise.</> : "Agents use the profile that they ask for."}</p>
-          <Card title="Profiles" flush><div className="scroll" tabIndex={0} role="group" aria-label="Profiles">
-            <table>
-              <thead><tr><th scope="col">Profile</th><th scope="col">Model</th><th scope="col" className="right">In, per million</th><th scope="col" className="right">Out, per million</th><th scope="col" className="right">Window</th><th scope="col">From</th></tr></thead>
-              <tbody>
-                {Object.entries(value.profiles).flatMap(([name, profile]) => profile.models.map((one) => (
-                  <tr key={`${name}-${one.model}`}><td>{name}</td><td className="mono">{one.model}</td>
-                    <td className="right num">{price(one.input_usd_per_million) || one.price}</td><td className="right num">{price(one.output_usd_per_million) || one.price}</td>
-                    <td className="right num">{one.context_window === null ? "" : count(one.context_window)}</td><td className="quiet">{profile.source}</td></tr>
-                )))}
-              </tbody>
-            </table></div></Card>
-          <Card title="Providers" flush><div className="scroll" tabIndex={0} role="group" aria-label="Providers">
-            <table>
-              <thead><tr><th scope="col">Provider</th><th scope="col">Usable</th><th scope="col">What it needs</th></tr></thead>
-              <tbody>
-                {value.providers.map((one) => (
-                  <tr key={one.provider}><td>{one.provider}</td><td>{one.usable ? <span className="status completed"><Icon name="completed" />usable</span> : <span className="quiet">not yet</span>}</td><td className="quiet">{one.missing ?? one.note ?? (one.key ? `key from ${one.key}` : "")}</td></tr>
-                ))}
-              </tbody>
-            </table></div></Card>
+          <p>
+            {value.model ? (
+              <>
+                Every agent uses <code>{value.model}</code> unless a run says otherwise.
+              </>
+            ) : (
+              "Agents use the profile that they ask for."
+            )}
+          </p>
+          <Card title="Profiles" flush>
+            <div className="scroll" tabIndex={0} role="group" aria-label="Profiles">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Profile</th>
+                    <th scope="col">Model</th>
+                    <th scope="col" className="right">
+                      In, per million
+                    </th>
+                    <th scope="col" className="right">
+                      Out, per million
+                    </th>
+                    <th scope="col" className="right">
+                      Window
+                    </th>
+                    <th scope="col">From</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {Object.entries(value.profiles).flatMap(([name, profile]) =>
+                    profile.models.map((one) => (
+                      <tr key={`${name}-${one.model}`}>
+                        <td>{name}</td>
+                        <td className="mono">{one.model}</td>
+                        <td className="right num">{price(one.input_usd_per_million) || one.price}</td>
+                        <td className="right num">{price(one.output_usd_per_million) || one.price}</td>
+                        <td className="right num">{one.context_window === null ? "" : count(one.context_window)}</td>
+                        <td className="quiet">{profile.source}</td>
+                      </tr>
+                    )),
+                  )}
+                </tbody>
+              </table>
+            </div>
+          </Card>
+          <Card title="Providers" flush>
+            <div className="scroll" tabIndex={0} role="group" aria-label="Providers">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Provider</th>
+                    <th scope="col">Usable</th>
+                    <th scope="col">What it needs</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {value.providers.map((one) => (
+                    <tr key={one.provider}>
+                      <td>{one.provider}</td>
+                      <td>
+                        {one.usable ? (
+                          <span className="status completed">
+                            <Icon name="completed" />
+                            usable
+                          </span>
+                        ) : (
+                          <span className="quiet">not yet</span>
+                        )}
+                      </td>
+                      <td className="quiet">{one.missing ?? one.note ?? (one.key ? `key from ${one.key}` : "")}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          </Card>
         </div>
       )}
     </>

@@ -11,18 +11,42 @@ export function TeamPage() {
   const name = place.query.get("team") ?? teams.value?.teams[0] ?? "";
   const rehearsals = place.query.get("count") === "rehearsals";
   const team = useLoaded(`team ${name}`, async (signal) => (name ? api.team(name, signal) : null));
-  const stats = useLoaded(`stats ${name} ${rehearsals}`, async (signal) => (name ? api.teamStats(name, rehearsals, signal) : null));
+  const stats = useLoaded(`stats ${name} ${rehearsals}`, async (signal) =>
+    name ? api.teamStats(name, rehearsals, signal) : null,
+  );
   useTitle("Team");
   const problem = teams.problem ?? team.problem ?? stats.problem;
   return (
     <>
       <div className="top">
         <h1 className="grow">Team</h1>
-        <label className="row">Team <select value={name} style={{ width: "auto" }} onChange={(event) => go(withQuery(place, { team: event.target.value }), true)}>{teams.value?.teams.map((one) => <option key={one}>{one}</option>)}</select></label>
-        <label className="row"><input type="checkbox" checked={rehearsals} onChange={(event) => go(withQuery(place, { count: event.target.checked ? "rehearsals" : "" }), true)} />Count rehearsals</label>
+        <label className="row">
+          Team{" "}
+          <select
+            value={name}
+            style={{ width: "auto" }}
+            onChange={(event) => go(withQuery(place, { team: event.target.value }), true)}
+          >
+            {teams.value?.teams.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+        <label className="row">
+          <input
+            type="checkbox"
+            checked={rehearsals}
+            onChange={(event) => go(withQuery(place, { count: event.target.checked ? "rehearsals" : "" }), true)}
+          />
+          Count rehearsals
+        </label>
       </div>
       {problem && <ProblemNote problem={problem} />}
-      {!team.value && !problem && <div className="card"><Bones /></div>}
+      {!team.value && !problem && (
+        <div className="card">
+          <Bones />
+        </div>
+      )}
       {team.value && <Departments team={team.value} learnt={stats.value?.agents ?? []} />}
     </>
   );
@@ -33,13 +57,43 @@ function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }
     <div className="stack">
       <p className="quiet">{team.description}</p>
       {Object.entries(team.departments).map(([id, one]) => (
-        <Card key={id} title={one.name} flush aside={<span className="quiet small">{one.depends_on.length > 0 && `after ${one.depends_on.join(", ")}`}</span>}>
+        <Card
+          key={id}
+          title={one.name}
+          flush
+          aside={
+            <span className="quiet small">{one.depends_on.length > 0 && `after ${one.depends_on.join(", ")}`}</span>
+          }
+        >
           <div className="scroll" tabIndex={0} role="group" aria-label={one.name}>
             <table>
-              <thead><tr><th scope="col">Who</th><th scope="col">Skills</th><th scope="col" className="right">Results</th><th scope="col" className="right">Mean</th><th scope="col" className="right">Accepted</th><th scope="col" className="right">Threshold</th></tr></thead>
+              <thead>
+                <tr>
+                  <th scope="col">Who</th>
+                  <th scope="col">Skills</th>
+                  <th scope="col" className="right">
+                    Results
+                  </th>
+                  <th scope="col" className="right">
+                    Mean
+                  </th>
+                  <th scope="col" className="right">
+                    Accepted
+                  </th>
+                  <th scope="col" className="right">
+                    Threshold
+                  </th>
+                </tr>
+              </thead>
               <tbody>
                 <Row who={one.head} />
-                {Object.entries(one.specialists).map(([who, member]) => <Row key={who} who={member} learnt={learnt.find((each) => each.agent === `${id}-${who}-specialist`)} />)}
+                {Object.entries(one.specialists).map(([who, member]) => (
+                  <Row
+                    key={who}
+                    who={member}
+                    learnt={learnt.find((each) => each.agent === `${id}-${who}-specialist`)}
+                  />
+                ))}
               </tbody>
             </table>
           </div>
@@ -52,12 +106,20 @@ function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }
 function Row({ who, learnt }: { who: Member; learnt?: Learnt | undefined }) {
   return (
     <tr>
-      <td className="wide"><details className="bare"><summary>{who.name}</summary><p className="prose small quiet">{who.instructions}</p></details></td>
+      <td className="wide">
+        <details className="bare">
+          <summary>{who.name}</summary>
+          <p className="prose small quiet">{who.instructions}</p>
+        </details>
+      </td>
       <td className="small wide">{who.skills.join(", ")}</td>
       <td className="right num">{learnt?.results ?? ""}</td>
       <td className="right num">{learnt && learnt.results > 0 ? learnt.mean.toFixed(0) : ""}</td>
       <td className="right num">{learnt && learnt.results > 0 ? `${Math.round(learnt.acceptance * 100)} %` : ""}</td>
-      <td className="right num">{learnt ? learnt.threshold.toFixed(0) : (who.passing_threshold ?? "")}{learnt?.suggested != null && <span className="accent"> → {learnt.suggested.toFixed(0)}</span>}</td>
+      <td className="right num">
+        {learnt ? learnt.threshold.toFixed(0) : (who.passing_threshold ?? "")}
+        {learnt?.suggested != null && <span className="accent"> → {learnt.suggested.toFixed(0)}</span>}
+      </td>
     </tr>
   );
 }

@@ -28,14 +28,30 @@ export function StatusMark({ status }: { status: string }) {
 }
 
 /** What is spent is solid, what is reserved is hatched, the end of the bar is the ceiling. */
-export function Meter({ spent, reserved = 0, ceiling, label, thin = false }: {
-  spent: number; reserved?: number; ceiling: number; label: string; thin?: boolean;
+export function Meter({
+  spent,
+  reserved = 0,
+  ceiling,
+  label,
+  thin = false,
+}: {
+  spent: number;
+  reserved?: number;
+  ceiling: number;
+  label: string;
+  thin?: boolean;
 }) {
   const part = ceiling > 0 ? Math.min(1, spent / ceiling) : 1;
   const held = ceiling > 0 ? Math.min(1 - part, reserved / ceiling) : 0;
   return (
-    <div className={thin ? "meter thin" : "meter"} role="meter" aria-label={label} aria-valuemin={0}
-      aria-valuemax={Math.max(ceiling, 0)} aria-valuenow={Math.min(spent, ceiling)}>
+    <div
+      className={thin ? "meter thin" : "meter"}
+      role="meter"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={Math.max(ceiling, 0)}
+      aria-valuenow={Math.min(spent, ceiling)}
+    >
       <i className={part >= 1 ? "full" : part > 0.8 ? "near" : ""} style={{ width: `${part * 100}%` }} />
       <b style={{ width: `${held * 100}%` }} />
     </div>
@@ -49,7 +65,13 @@ export function ProblemNote({ problem, again }: { problem: Problem; again?: () =
       <div className="grow">
         <strong>{problem.message}</strong>
         {problem.hint && <div>{problem.hint}</div>}
-        {problem.problems.length > 1 && <ul>{problem.problems.map((one) => <li key={one}>{one}</li>)}</ul>}
+        {problem.problems.length > 1 && (
+          <ul>
+            {problem.problems.map((one) => (
+              <li key={one}>{one}</li>
+            ))}
+          </ul>
+        )}
       </div>
       {again && <button onClick={again}>Try again</button>}
     </div>
@@ -60,7 +82,9 @@ export function ProblemNote({ problem, again }: { problem: Problem; again?: () =
 export function Bones({ rows = 6 }: { rows?: number }) {
   return (
     <div className="bones" role="status" aria-label="Loading">
-      {Array.from({ length: rows }, (_, index) => <i key={index} style={{ width: `${92 - ((index * 17) % 40)}%` }} />)}
+      {Array.from({ length: rows }, (_, index) => (
+        <i key={index} style={{ width: `${92 - ((index * 17) % 40)}%` }} />
+      ))}
     </div>
   );
 }
@@ -74,8 +98,16 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-export function Card({ title, aside, children, flush = false }: {
-  title: ReactNode; aside?: ReactNode; children: ReactNode; flush?: boolean;
+export function Card({
+  title,
+  aside,
+  children,
+  flush = false,
+}: {
+  title: ReactNode;
+  aside?: ReactNode;
+  children: ReactNode;
+  flush?: boolean;
 }) {
   return (
     <section className="card">
@@ -101,7 +133,9 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
       <div className="body">
         <div className="row">
           <h1 className="grow">{title}</h1>
-          <button className="plain" onClick={close} aria-label="Close"><Icon name="close" /></button>
+          <button className="plain" onClick={close} aria-label="Close">
+            <Icon name="close" />
+          </button>
         </div>
         {children}
       </div>

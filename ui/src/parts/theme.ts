@@ -1,24 +1,39 @@
-import { useEffect, useState } from "react";
+import { useEffect, useSyncExternalStore } from "react";
 
-type Theme = "light" | "dark";
+export type Theme = "system" | "light" | "dark";
+export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 const KEPT = "podium.theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const watchers = new Set<() => void>();
 
-function first(): Theme {
+function chosen(): Theme {
   const kept = localStorage.getItem(KEPT);
-  if (kept === "light" || kept === "dark") return kept;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  return kept === "light" || kept === "dark" ? kept : "system";
 }
 
-/** As the system has it, until somebody chooses. */
-export function useTheme(): [Theme, () => void] {
-  const [theme, setTheme] = useState<Theme>(first);
+const shownAs = (theme: Theme): "light" | "dark" => (theme === "system" ? (dark.matches ? "dark" : "light") : theme);
+
+function paint(): void {
+  document.documentElement.dataset.theme = shownAs(chosen());
+  watchers.forEach((watcher) => watcher());
+}
+
+export function choose(theme: Theme): void {
+  if (theme === "system") localStorage.removeItem(KEPT);
+  else localStorage.setItem(KEPT, theme);
+  paint();
+}
+
+/** As the system has it, until somebody chooses: the choice, and what it looks like now. */
+export function useTheme(): [Theme, "light" | "dark"] {
+  const theme = useSyncExternalStore((watcher) => {
+    watchers.add(watcher);
+    return () => watchers.delete(watcher);
+  }, chosen);
   useEffect(() => {
-    document.documentElement.dataset.theme = theme;
-  }, [theme]);
-  const turn = (): void => {
-    const next = theme === "dark" ? "light" : "dark";
-    localStorage.setItem(KEPT, next);
-    setTheme(next);
-  };
-  return [theme, turn];
+    paint();
+    dark.addEventListener("change", paint);
+    return () => dark.removeEventListener("change", paint);
+  }, []);
+  return [theme, shownAs(theme)];
 }

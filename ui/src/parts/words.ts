@@ -8,7 +8,9 @@ export function money(usd: number): string {
 
 export function count(value: number): string {
   if (value < 10_000) return value.toLocaleString("en-US");
-  return value < 1_000_000 ? `${(value / 1000).toFixed(value < 100_000 ? 1 : 0)}k` : `${(value / 1_000_000).toFixed(1)}M`;
+  return value < 1_000_000
+    ? `${(value / 1000).toFixed(value < 100_000 ? 1 : 0)}k`
+    : `${(value / 1_000_000).toFixed(1)}M`;
 }
 
 export function span(seconds: number): string {
@@ -43,6 +45,30 @@ export function many(value: number, one: string, several = `${one}s`): string {
 export function oneLine(text: string, most = 160): string {
   const flat = text.replace(/\s+/g, " ").trim();
   return flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
+}
+
+/** The beginning of what a model wrote, without the marks of Markdown; a page of HTML is not worth its source. */
+export function gist(text: string, most = 90): string {
+  if (/^\s*<(!doctype|html)/i.test(text)) return "A page, see the artifacts";
+  return oneLine(text.slice(0, most * 8).replace(/\*\*|__|`+|^\s*(#+|[-*+]|\d+\.)\s+/gm, ""), most);
+}
+
+/** What a value says, in one line: its words, without the marks that hold it together. */
+export function brief(value: unknown, most = 90): string {
+  const leaves: string[] = [];
+  const visit = (one: unknown): void => {
+    if (leaves.length > 12 || one === null || one === undefined) return;
+    if (typeof one === "object") Object.values(one).forEach(visit);
+    else leaves.push(gist(String(one), most));
+  };
+  visit(value);
+  return oneLine(leaves.filter(Boolean).join(" · "), most);
+}
+
+/** A name of a program as the name of a field. */
+export function titled(name: string): string {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Whatever a step gave back, as text to read. */

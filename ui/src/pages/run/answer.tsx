@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, Problem } from "../../api/client";
+import { api, Problem, problemOf } from "../../api/client";
 import type { Question } from "../../fold/run";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
@@ -10,7 +10,9 @@ import { readable } from "../../parts/words";
 export function Questions({ live }: { live: LiveRun }) {
   return (
     <section className="asks" aria-label="The run asks you">
-      {[...live.fold.questions.values()].map((one) => <Ask key={one.path} id={live.id} asked={one} />)}
+      {[...live.fold.questions.values()].map((one) => (
+        <Ask key={one.path} id={live.id} asked={one} />
+      ))}
     </section>
   );
 }
@@ -24,7 +26,7 @@ function Ask({ id, asked }: { id: string; asked: Question }) {
     setProblem(null);
     api.answer(id, given, asked.path).catch((error: unknown) => {
       setSent("");
-      setProblem(error instanceof Problem ? error : new Problem(0, String(error)));
+      setProblem(problemOf(error));
     });
   };
   const details = asked.details;
@@ -34,22 +36,36 @@ function Ask({ id, asked }: { id: string; asked: Question }) {
       <div className="grow stack">
         <strong>{asked.question}</strong>
         {details !== null && (
-          <Fold title="What it is about"><Details value={details} /></Fold>
+          <Fold title="What it is about">
+            <Details value={details} />
+          </Fold>
         )}
         {asked.choices.length > 0 ? (
           <div className="row wrap">
             {asked.choices.map((choice, index) => (
-              <button key={choice} className={index === 0 ? "primary" : ""} disabled={sent !== ""} onClick={() => answer(choice)}>{label(choice)}</button>
+              <button
+                key={choice}
+                className={index === 0 ? "primary" : ""}
+                disabled={sent !== ""}
+                onClick={() => answer(choice)}
+              >
+                {label(choice)}
+              </button>
             ))}
             {sent && <span role="status">Sent: {sent}. The run goes on.</span>}
           </div>
         ) : (
-          <form className="row" onSubmit={(event) => {
-            event.preventDefault();
-            if (words.trim()) answer(words);
-          }}>
+          <form
+            className="row"
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (words.trim()) answer(words);
+            }}
+          >
             <input aria-label="Your answer" value={words} onChange={(event) => setWords(event.target.value)} />
-            <button className="primary" disabled={sent !== "" || !words.trim()}>Answer</button>
+            <button className="primary" disabled={sent !== "" || !words.trim()}>
+              Answer
+            </button>
           </form>
         )}
         {problem && <ProblemNote problem={problem} />}
@@ -69,10 +85,22 @@ function Details({ value }: { value: unknown }) {
   return (
     <div className="scroll" tabIndex={0} role="group" aria-label="Details">
       <table>
-        <thead><tr>{columns.map((one) => <th key={one} scope="col">{one}</th>)}</tr></thead>
+        <thead>
+          <tr>
+            {columns.map((one) => (
+              <th key={one} scope="col">
+                {one}
+              </th>
+            ))}
+          </tr>
+        </thead>
         <tbody>
           {rows.map((row, index) => (
-            <tr key={index}>{columns.map((one) => <td key={one}>{readable((row as Record<string, unknown>)[one])}</td>)}</tr>
+            <tr key={index}>
+              {columns.map((one) => (
+                <td key={one}>{readable((row as Record<string, unknown>)[one])}</td>
+              ))}
+            </tr>
           ))}
         </tbody>
       </table>

@@ -10,7 +10,13 @@ export function BudgetTab({ live }: { live: LiveRun }) {
   const rows = [
     { name: "Dollars", spent: fold.usage.usd, held: lease?.usd ?? 0, ceiling: fold.budget.usd, show: money },
     { name: "Calls", spent: fold.usage.calls, held: lease?.calls ?? 0, ceiling: fold.budget.calls, show: count },
-    { name: "Tokens", spent: tokens, held: (lease?.input ?? 0) + (lease?.output ?? 0), ceiling: fold.budget.tokens, show: count },
+    {
+      name: "Tokens",
+      spent: tokens,
+      held: (lease?.input ?? 0) + (lease?.output ?? 0),
+      ceiling: fold.budget.tokens,
+      show: count,
+    },
     { name: "Time", spent: fold.drivenS, held: 0, ceiling: fold.budget.seconds, show: span },
   ];
   return (
@@ -19,19 +25,39 @@ export function BudgetTab({ live }: { live: LiveRun }) {
         <div className="meters">
           {rows.map((row) => (
             <div key={row.name} className="stack" style={{ gap: 4 }}>
-              <div className="row"><h3 className="grow">{row.name}</h3>
-                <span className="num">{row.show(row.spent)}{row.ceiling !== null ? ` / ${row.show(row.ceiling)}` : ""}</span></div>
-              {row.ceiling !== null
-                ? <Meter spent={row.spent} reserved={row.held} ceiling={row.ceiling} label={`${row.name} spent of the ceiling`} />
-                : <span className="quiet small">No ceiling was set.</span>}
-              {row.held > 0 && row.ceiling !== null && <span className="quiet small">Hatched: at most {row.show(row.held)} more for calls under way.</span>}
+              <div className="row">
+                <h3 className="grow">{row.name}</h3>
+                <span className="num">
+                  {row.show(row.spent)}
+                  {row.ceiling !== null ? ` / ${row.show(row.ceiling)}` : ""}
+                </span>
+              </div>
+              {row.ceiling !== null ? (
+                <Meter
+                  spent={row.spent}
+                  reserved={row.held}
+                  ceiling={row.ceiling}
+                  label={`${row.name} spent of the ceiling`}
+                />
+              ) : (
+                <span className="quiet small">No ceiling was set.</span>
+              )}
+              {row.held > 0 && row.ceiling !== null && (
+                <span className="quiet small">Hatched: at most {row.show(row.held)} more for calls under way.</span>
+              )}
             </div>
           ))}
-          {fold.saved.calls > 0 && <p>The cache saved {fold.saved.calls} calls and {money(fold.saved.usd)}.</p>}
+          {fold.saved.calls > 0 && (
+            <p>
+              The cache saved {fold.saved.calls} calls and {money(fold.saved.usd)}.
+            </p>
+          )}
           {fold.usage.unpriced > 0 && <p className="warn">{fold.usage.unpriced} calls had no known price.</p>}
         </div>
       </Card>
-      <Card title="By agent" flush><Agents live={live} /></Card>
+      <Card title="By agent" flush>
+        <Agents live={live} />
+      </Card>
     </div>
   );
 }

@@ -29,11 +29,22 @@ export function GraphTab({ live }: { live: LiveRun }) {
   const own = live.fold.detail !== null && live.fold.workflow !== "tree";
   return (
     <div className={selected === null ? "split whole" : "split"}>
-      <Card title="Graph" flush aside={own ? (
-        <span className="segment" role="group" aria-label="View">
-          <button aria-pressed={!steps} onClick={() => go(withQuery(place, { view: "" }), true)}>{live.fold.workflow}</button>
-          <button aria-pressed={steps} onClick={() => go(withQuery(place, { view: "steps" }), true)}>all steps</button>
-        </span>) : undefined}>
+      <Card
+        title="Graph"
+        flush
+        aside={
+          own ? (
+            <span className="segment" role="group" aria-label="View">
+              <button aria-pressed={!steps} onClick={() => go(withQuery(place, { view: "" }), true)}>
+                {live.fold.workflow}
+              </button>
+              <button aria-pressed={steps} onClick={() => go(withQuery(place, { view: "steps" }), true)}>
+                all steps
+              </button>
+            </span>
+          ) : undefined
+        }
+      >
         <Picture live={live} steps={steps} selected={selected} pick={pick} />
       </Card>
       {selected !== null && <Selected live={live} path={selected} />}
@@ -41,15 +52,24 @@ export function GraphTab({ live }: { live: LiveRun }) {
   );
 }
 
-function Picture({ live, steps, selected, pick }: {
-  live: LiveRun; steps: boolean; selected: string | null; pick: (path: string) => void;
+function Picture({
+  live,
+  steps,
+  selected,
+  pick,
+}: {
+  live: LiveRun;
+  steps: boolean;
+  selected: string | null;
+  pick: (path: string) => void;
 }) {
   const { fold } = live;
   const { detail } = fold;
   if (fold.steps.byPath.size === 0) return <Empty title="Nothing has begun yet." />;
   if (!steps && detail?.kind === "studio") return <StudioGraph fold={detail} selected={selected} pick={pick} />;
-  if (!steps && detail?.kind === "council") return <CouncilGraph fold={detail} />;
-  if (!steps && detail?.kind === "research") return <ResearchGraph fold={detail} least={number(fold.options.min_sources, LEAST_SOURCES)} pick={pick} />;
+  if (!steps && detail?.kind === "council") return <CouncilGraph fold={detail} pick={pick} />;
+  if (!steps && detail?.kind === "research")
+    return <ResearchGraph fold={detail} least={number(fold.options.min_sources, LEAST_SOURCES)} pick={pick} />;
   if (!steps && detail?.kind === "build") return <BuildGraph fold={detail} pick={pick} />;
   return <Boxes live={live} selected={selected} pick={pick} />;
 }
@@ -61,7 +81,9 @@ function Boxes({ live, selected, pick }: { live: LiveRun; selected: string | nul
   const status = live.status;
   const tree = fold.detail?.kind === "tree" && fold.detail.root !== "";
   const root = useMemo(
-    () => (fold.detail?.kind === "tree" && boxesOfTree(fold.detail)) || boxesOfSteps(fold.steps.all, oneLine(fold.request, 80), status),
+    () =>
+      (fold.detail?.kind === "tree" && boxesOfTree(fold.detail)) ||
+      boxesOfSteps(fold.steps.all, oneLine(fold.request, 80), status),
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the fold is one object; its version tells that it grew
     [fold, version, status],
   );

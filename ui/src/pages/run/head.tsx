@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, Problem } from "../../api/client";
+import { api, Problem, problemOf } from "../../api/client";
 import { useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
@@ -25,7 +25,7 @@ export function Head({ live, busy, setBusy }: Props) {
     setBusy(true);
     setProblem(null);
     action()
-      .catch((error: unknown) => setProblem(error instanceof Problem ? error : new Problem(0, String(error))))
+      .catch((error: unknown) => setProblem(problemOf(error)))
       .finally(() => {
         setBusy(false);
         setSure(false);
@@ -37,47 +37,106 @@ export function Head({ live, busy, setBusy }: Props) {
         <Glyph workflow={fold.workflow} />
         <span className="mono quiet">{live.id}</span>
         {fold.forked && (
-          <span className="chip"><Icon name="fork" />fork of <Link to={`/runs/${fold.forked.source}`}>{fold.forked.source}</Link> at {fold.forked.at}</span>
+          <span className="chip">
+            <Icon name="fork" />
+            fork of <Link to={`/runs/${fold.forked.source}`}>{fold.forked.source}</Link> at {fold.forked.at}
+          </span>
         )}
       </div>
       <div className="row wrap title">
-        <h1 className="grow" title={fold.request}>{oneLine(fold.request, 140)}</h1>
+        <h1 className="grow" title={fold.request}>
+          {oneLine(fold.request, 140)}
+        </h1>
         <div className="row wrap actions">
-          <Link className="button" to={`/compare?a=${live.id}`}><Icon name="compare" />Compare</Link>
-          {status === "running" && <button disabled={busy} onClick={() => act(() => api.pause(live.id))}>Pause</button>}
-          {(status === "paused" || status === "partial" || status === "failed") && (
-            <button className="primary" disabled={busy} onClick={() => setResuming(true)}>Resume</button>
+          <Link className="button" to={`/compare?a=${live.id}`}>
+            <Icon name="compare" />
+            Compare
+          </Link>
+          {status === "running" && (
+            <button disabled={busy} onClick={() => act(() => api.pause(live.id))}>
+              Pause
+            </button>
           )}
-          {alive && !sure && <button className="danger" disabled={busy} onClick={() => setSure(true)}>Cancel</button>}
+          {(status === "paused" || status === "partial" || status === "failed") && (
+            <button className="primary" disabled={busy} onClick={() => setResuming(true)}>
+              Resume
+            </button>
+          )}
+          {alive && !sure && (
+            <button className="danger" disabled={busy} onClick={() => setSure(true)}>
+              Cancel
+            </button>
+          )}
           {alive && sure && (
             <>
-              <button className="danger" disabled={busy} onClick={() => act(() => api.cancel(live.id))}>Cancel for good</button>
-              <button className="plain" onClick={() => setSure(false)}>Keep it</button>
+              <button className="danger" disabled={busy} onClick={() => act(() => api.cancel(live.id))}>
+                Cancel for good
+              </button>
+              <button className="plain" onClick={() => setSure(false)}>
+                Keep it
+              </button>
             </>
           )}
         </div>
       </div>
       <dl className="facts">
-        <div><dt>Status</dt><dd><StatusMark status={status} /></dd></div>
-        <div><dt>Took</dt><dd className="num">{span(fold.drivenAt(now))}</dd></div>
+        <div>
+          <dt>Status</dt>
+          <dd>
+            <StatusMark status={status} />
+          </dd>
+        </div>
+        <div>
+          <dt>Took</dt>
+          <dd className="num">{span(fold.drivenAt(now))}</dd>
+        </div>
         <div>
           <dt>Spent</dt>
           <dd className="row">
-            <span className="num">{money(fold.usage.usd)}{fold.budget.usd !== null && ` / ${money(fold.budget.usd)}`}</span>
+            <span className="num">
+              {money(fold.usage.usd)}
+              {fold.budget.usd !== null && ` / ${money(fold.budget.usd)}`}
+            </span>
             {fold.budget.usd !== null && (
-              <Meter thin spent={fold.usage.usd} reserved={fold.leases.get("")?.usd ?? 0} ceiling={fold.budget.usd} label="Spent of the budget" />
+              <Meter
+                thin
+                spent={fold.usage.usd}
+                reserved={fold.leases.get("")?.usd ?? 0}
+                ceiling={fold.budget.usd}
+                label="Spent of the budget"
+              />
             )}
           </dd>
         </div>
-        <div><dt>Calls</dt><dd className="num">{fold.usage.calls}{fold.budget.calls !== null && ` / ${fold.budget.calls}`}</dd></div>
-        <div><dt>Steps</dt><dd className="num">{fold.steps.byPath.size}{fold.steps.running.size > 0 && ` · ${many(fold.steps.running.size, "running", "running")}`}</dd></div>
-        {fold.quality !== null && <div><dt>Quality</dt><dd className="num">{fold.quality.toFixed(fold.quality <= 1 ? 2 : 0)}</dd></div>}
+        <div>
+          <dt>Calls</dt>
+          <dd className="num">
+            {fold.usage.calls}
+            {fold.budget.calls !== null && ` / ${fold.budget.calls}`}
+          </dd>
+        </div>
+        <div>
+          <dt>Steps</dt>
+          <dd className="num">
+            {fold.steps.byPath.size}
+            {fold.steps.running.size > 0 && ` · ${many(fold.steps.running.size, "running", "running")}`}
+          </dd>
+        </div>
+        {fold.quality !== null && (
+          <div>
+            <dt>Quality</dt>
+            <dd className="num">{fold.quality.toFixed(fold.quality <= 1 ? 2 : 0)}</dd>
+          </div>
+        )}
       </dl>
       {problem && <ProblemNote problem={problem} />}
       {(fold.error || (fold.stopReason && status !== "completed")) && (
         <div className={`note ${status === "failed" ? "bad" : "warn"}`}>
           <Icon name="warn" />
-          <div><strong>{fold.error || `Stopped: ${fold.stopReason}`}</strong>{fold.hint && <div>{fold.hint}</div>}</div>
+          <div>
+            <strong>{fold.error || `Stopped: ${fold.stopReason}`}</strong>
+            {fold.hint && <div>{fold.hint}</div>}
+          </div>
         </div>
       )}
       {resuming && <ResumeDialog live={live} close={() => setResuming(false)} done={(id) => go(`/runs/${id}`)} />}

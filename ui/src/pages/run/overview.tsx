@@ -19,25 +19,53 @@ export function OverviewTab({ live }: { live: LiveRun }) {
     <div className="split">
       <div className="stack">
         {done && (
-          <Card title="The result" flush aside={<a className="small" href={files.reportAs(live.id, "md")} target="_blank" rel="noreferrer">As Markdown</a>}>
+          <Card
+            title="The result"
+            flush
+            aside={
+              <a className="small" href={files.reportAs(live.id, "md")} target="_blank" rel="noreferrer">
+                As Markdown
+              </a>
+            }
+          >
             <iframe className="report" title="Report" sandbox="" src={files.report(live.id)} />
           </Card>
         )}
         {!done && <Now live={live} />}
-        <Card title="Activity" flush><Activity live={live} /></Card>
+        <Card title="Activity" flush>
+          <Activity live={live} />
+        </Card>
       </div>
       <div className="stack">
-        <Card title="Request"><p className="prose">{fold.request}</p></Card>
+        <Card title="Request">
+          <p className="prose">{fold.request}</p>
+        </Card>
         {(fold.warnings.length > 0 || fold.missing.length > 0) && (
           <Card title="Worth knowing">
             <ul className="list">
-              {fold.warnings.map((one, index) => <li key={index} className="row"><span className="warn"><Icon name="warn" /></span><span>{one}</span></li>)}
-              {fold.missing.map((one) => <li key={one} className="row"><span className="warn"><Icon name="warn" /></span><span>Missing: {one}</span></li>)}
+              {fold.warnings.map((one, index) => (
+                <li key={index} className="row">
+                  <span className="warn">
+                    <Icon name="warn" />
+                  </span>
+                  <span>{one}</span>
+                </li>
+              ))}
+              {fold.missing.map((one) => (
+                <li key={one} className="row">
+                  <span className="warn">
+                    <Icon name="warn" />
+                  </span>
+                  <span>Missing: {one}</span>
+                </li>
+              ))}
             </ul>
           </Card>
         )}
         <Made live={live} />
-        <Card title="Who worked" flush><Agents live={live} /></Card>
+        <Card title="Who worked" flush>
+          <Agents live={live} />
+        </Card>
       </div>
     </div>
   );
@@ -48,14 +76,29 @@ function Now({ live }: { live: LiveRun }) {
   const running = [...live.fold.steps.running].flatMap((path) => live.fold.steps.byPath.get(path) ?? []);
   return (
     <Card title="Now" aside={<span className="quiet small">{many(running.length, "step")} under way</span>}>
-      {running.length === 0 && <p className="quiet">{live.status === "waiting" ? "The run waits for your answer above." : live.status === "queued" ? "Waiting for a free place." : "Nothing is under way."}</p>}
+      {running.length === 0 && (
+        <p className="quiet">
+          {live.status === "waiting"
+            ? "The run waits for your answer above."
+            : live.status === "queued"
+              ? "Waiting for a free place."
+              : "Nothing is under way."}
+        </p>
+      )}
       <ul className="list">
         {running.slice(0, 12).map((step) => (
           <li key={step.path} className="appear">
-            <div className="row"><span className="accent"><Icon name="running" /></span>
-              <strong>{step.agent || step.path}</strong><span className="quiet cut grow">{step.task || step.kind}</span>
-              <span className="num">{span(seconds(step, now))}</span></div>
-            {live.typing.has(step.path) && <p className="typing quiet small">{live.typing.get(step.path)?.slice(-240)}</p>}
+            <div className="row">
+              <span className="accent">
+                <Icon name="running" />
+              </span>
+              <strong>{step.agent || step.path}</strong>
+              <span className="quiet cut grow">{step.task || step.kind}</span>
+              <span className="num">{span(seconds(step, now))}</span>
+            </div>
+            {live.typing.has(step.path) && (
+              <p className="typing quiet small">{live.typing.get(step.path)?.slice(-240)}</p>
+            )}
           </li>
         ))}
       </ul>
@@ -70,13 +113,23 @@ function Made({ live }: { live: LiveRun }) {
   return (
     <Card title="Files" aside={<span className="quiet small">{made.length}</span>}>
       <ul className="list">
-        {made.slice(-8).reverse().map((one) => (
-          <li key={one.path} className="row">
-            <Icon name="file" />
-            <button className="link cut grow" style={{ display: "block", textAlign: "left" }} onClick={() => go(withQuery(place, { tab: "artifacts", file: one.id }))}>{one.name}<span className="quiet small"> {one.path.replace(/\/?artifact\[.*\]$/, "")}</span></button>
-            <span className="num quiet">{size(one.bytes)}</span>
-          </li>
-        ))}
+        {made
+          .slice(-8)
+          .reverse()
+          .map((one) => (
+            <li key={one.path} className="row">
+              <Icon name="file" />
+              <button
+                className="link cut grow"
+                style={{ display: "block", textAlign: "left" }}
+                onClick={() => go(withQuery(place, { tab: "artifacts", file: one.id }))}
+              >
+                {one.name}
+                <span className="quiet small"> {one.path.replace(/\/?artifact\[.*\]$/, "")}</span>
+              </button>
+              <span className="num quiet">{size(one.bytes)}</span>
+            </li>
+          ))}
       </ul>
     </Card>
   );
@@ -98,10 +151,28 @@ export function Agents({ live }: { live: LiveRun }) {
   return (
     <div className="scroll" tabIndex={0} role="group" aria-label="Who worked">
       <table>
-        <thead><tr><th scope="col">Agent</th><th scope="col" className="right">Calls</th><th scope="col" className="right">Tokens</th><th scope="col" className="right">Cost</th></tr></thead>
+        <thead>
+          <tr>
+            <th scope="col">Agent</th>
+            <th scope="col" className="right">
+              Calls
+            </th>
+            <th scope="col" className="right">
+              Tokens
+            </th>
+            <th scope="col" className="right">
+              Cost
+            </th>
+          </tr>
+        </thead>
         <tbody>
           {rows.map(([name, sum]) => (
-            <tr key={name}><td>{name}</td><td className="right num">{sum.calls}</td><td className="right num">{count(sum.tokens)}</td><td className="right num">{money(sum.usd)}</td></tr>
+            <tr key={name}>
+              <td>{name}</td>
+              <td className="right num">{sum.calls}</td>
+              <td className="right num">{count(sum.tokens)}</td>
+              <td className="right num">{money(sum.usd)}</td>
+            </tr>
           ))}
         </tbody>
       </table>
@@ -119,10 +190,17 @@ function Activity({ live }: { live: LiveRun }) {
     if (follow.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [last]);
   return (
-    <div className="activity" ref={box} role="log" tabIndex={0} aria-label="Activity" onScroll={(event) => {
-      const at = event.currentTarget;
-      follow.current = at.scrollHeight - at.scrollTop - at.clientHeight < 24;
-    }}>
+    <div
+      className="activity"
+      ref={box}
+      role="log"
+      tabIndex={0}
+      aria-label="Activity"
+      onScroll={(event) => {
+        const at = event.currentTarget;
+        follow.current = at.scrollHeight - at.scrollTop - at.clientHeight < 24;
+      }}
+    >
       {lines.map((event) => {
         const told = tell(event);
         return (

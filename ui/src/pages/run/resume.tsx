@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, Problem } from "../../api/client";
+import { api, Problem, problemOf } from "../../api/client";
 import type { LiveRun } from "../../live/run";
 import { Dialog, ProblemNote } from "../../parts/parts";
 
@@ -16,7 +16,11 @@ export function ResumeDialog({ live, close, done }: { live: LiveRun; close: () =
   const [problem, setProblem] = useState<Problem | null>(null);
   const [busy, setBusy] = useState(false);
   const send = (): void => {
-    const budget = Object.fromEntries(Object.entries(given).filter(([, value]) => value.trim()).map(([name, value]) => [name, Number(value)]));
+    const budget = Object.fromEntries(
+      Object.entries(given)
+        .filter(([, value]) => value.trim())
+        .map(([name, value]) => [name, Number(value)]),
+    );
     setBusy(true);
     api.resume(live.id, { budget }).then(
       (run) => {
@@ -25,7 +29,7 @@ export function ResumeDialog({ live, close, done }: { live: LiveRun; close: () =
       },
       (error: unknown) => {
         setBusy(false);
-        setProblem(error instanceof Problem ? error : new Problem(0, String(error)));
+        setProblem(problemOf(error));
       },
     );
   };
@@ -34,14 +38,24 @@ export function ResumeDialog({ live, close, done }: { live: LiveRun; close: () =
       <p>Finished steps are not run or paid again. Raise a ceiling if one stopped the run: give the new total.</p>
       <div className="fields two">
         {FIELDS.map(({ name, label }) => (
-          <label key={name}>{label}
-            <input inputMode="decimal" value={given[name] ?? ""} placeholder={live.fold.budget[name]?.toString() ?? "no ceiling"}
-              onChange={(event) => setGiven({ ...given, [name]: event.target.value })} />
+          <label key={name}>
+            {label}
+            <input
+              inputMode="decimal"
+              value={given[name] ?? ""}
+              placeholder={live.fold.budget[name]?.toString() ?? "no ceiling"}
+              onChange={(event) => setGiven({ ...given, [name]: event.target.value })}
+            />
           </label>
         ))}
       </div>
       {problem && <ProblemNote problem={problem} />}
-      <div className="foot"><button onClick={close}>Not now</button><button className="primary" disabled={busy} onClick={send}>Resume</button></div>
+      <div className="foot">
+        <button onClick={close}>Not now</button>
+        <button className="primary" disabled={busy} onClick={send}>
+          Resume
+        </button>
+      </div>
     </Dialog>
   );
 }

@@ -23,9 +23,19 @@ export default function RunPage({ id }: { id: string }) {
   const fold = live?.fold;
   const waiting = live?.status === "waiting";
   useTitle(`${waiting ? "● needs you: " : ""}${oneLine(fold?.request ?? "", 60) || id}`);
-  if (!live || (live.link === "loading" && live.fold.lastSeq === 0)) return <div className="card"><Bones rows={12} /></div>;
+  if (!live || (live.link === "loading" && live.fold.lastSeq === 0))
+    return (
+      <div className="card">
+        <Bones rows={12} />
+      </div>
+    );
   if (live.link === "error" && live.problem) {
-    return <div className="stack"><ProblemNote problem={live.problem} /><Link to="/">All runs</Link></div>;
+    return (
+      <div className="stack">
+        <ProblemNote problem={live.problem} />
+        <Link to="/">All runs</Link>
+      </div>
+    );
   }
   return <Opened live={live} />;
 }
@@ -41,16 +51,28 @@ function Opened({ live }: { live: LiveRun }) {
       {live.fold.questions.size > 0 && !live.fold.over && <Questions live={live} />}
       <nav className="tabs" aria-label="Parts of the run">
         {TABS.map((one) => (
-          <a key={one} href={withQuery(place, { tab: one })} aria-current={one === tab ? "page" : undefined}
+          <a
+            key={one}
+            href={withQuery(place, { tab: one })}
+            aria-current={one === tab ? "page" : undefined}
             onClick={(event) => {
               event.preventDefault();
               go(withQuery(place, { tab: one }));
-            }}>
-            {one}{one === "artifacts" && live.fold.artifacts.size > 0 && <span className="num quiet"> {live.fold.artifacts.size}</span>}
+            }}
+          >
+            {one}
+            {one === "artifacts" && live.fold.artifacts.size > 0 && (
+              <span className="num quiet"> {live.fold.artifacts.size}</span>
+            )}
           </a>
         ))}
         <span className="grow" />
-        {live.fold.rehearsal && <span className="chip" title="Answers are made up, offline and free of charge"><Icon name="help" />rehearsal model</span>}
+        {live.fold.rehearsal && (
+          <span className="chip" title="Answers are made up, offline and free of charge">
+            <Icon name="help" />
+            rehearsal model
+          </span>
+        )}
       </nav>
       {tab === "overview" && <OverviewTab live={live} />}
       {tab === "graph" && <GraphTab live={live} />}
@@ -58,7 +80,12 @@ function Opened({ live }: { live: LiveRun }) {
       {tab === "transcript" && <TranscriptTab live={live} />}
       {tab === "artifacts" && <ArtifactsTab live={live} />}
       {tab === "budget" && <BudgetTab live={live} />}
-      {live.link === "reconnecting" && <div className="linkstate" role="status"><Icon name="stale" />Reconnecting… nothing is lost</div>}
+      {live.link === "reconnecting" && (
+        <div className="linkstate" role="status">
+          <Icon name="stale" />
+          Reconnecting… nothing is lost
+        </div>
+      )}
     </div>
   );
 }

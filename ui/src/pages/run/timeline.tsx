@@ -26,24 +26,65 @@ export function TimelineTab({ live }: { live: LiveRun }) {
   const at = useRef(place);
   at.current = place;
   const pick = useCallback((path: string) => go(withQuery(at.current, { step: path }), true), []);
-  if (line.rows.length === 0) return <div className="card"><Empty title="Nothing has begun yet." /></div>;
+  if (line.rows.length === 0)
+    return (
+      <div className="card">
+        <Empty title="Nothing has begun yet." />
+      </div>
+    );
   return (
     <div className={selected === null ? "split whole" : "split"}>
-      <Card title="Who worked when" flush aside={<span className="quiet small">{span(line.seconds)} of work{line.gaps.length > 0 && ", waits compressed"} · <span className="key-critical" /> critical path</span>}>
+      <Card
+        title="Who worked when"
+        flush
+        aside={
+          <span className="quiet small">
+            {span(line.seconds)} of work{line.gaps.length > 0 && ", waits compressed"} ·{" "}
+            <span className="key-critical" /> critical path
+          </span>
+        }
+      >
         <div className="timeline" role="group" aria-label="Timeline" tabIndex={0}>
           {line.rows.map((row) => (
             <div className="agent" key={row.agent}>
-              <div className="who cut" title={row.agent}>{row.agent}</div>
+              <div className="who cut" title={row.agent}>
+                {row.agent}
+              </div>
               <div className="lanes" style={{ height: row.lanes * LANE + 8 }}>
-                {line.gaps.map((gap) => <i key={gap.at} className="gap" style={{ left: `${gap.at * 100}%` }} title={`Waited ${span(gap.seconds)}`} />)}
-                {row.bars.map((bar) => <BarShown key={bar.step.path} bar={bar} selected={bar.step.path === selected} now={now} pick={pick} />)}
+                {line.gaps.map((gap) => (
+                  <i
+                    key={gap.at}
+                    className="gap"
+                    style={{ left: `${gap.at * 100}%` }}
+                    title={`Waited ${span(gap.seconds)}`}
+                  />
+                ))}
+                {row.bars.map((bar) => (
+                  <BarShown key={bar.step.path} bar={bar} selected={bar.step.path === selected} now={now} pick={pick} />
+                ))}
               </div>
             </div>
           ))}
         </div>
-        <AsTable columns={["Agent", "Task", "Status", "Took", "Tokens", "Cost"]} rows={() => line.rows.flatMap((row) => row.bars.map(({ step }) => ({
-          path: step.path, cells: [row.agent, step.task || step.path, step.status, span(seconds(step, now)), count(step.charge.input + step.charge.output), money(step.charge.usd)],
-        })))} pick={pick} />
+        <AsTable
+          columns={["Agent", "Task", "Status", "Took", "Tokens", "Cost"]}
+          rows={() =>
+            line.rows.flatMap((row) =>
+              row.bars.map(({ step }) => ({
+                path: step.path,
+                cells: [
+                  row.agent,
+                  step.task || step.path,
+                  step.status,
+                  span(seconds(step, now)),
+                  count(step.charge.input + step.charge.output),
+                  money(step.charge.usd),
+                ],
+              })),
+            )
+          }
+          pick={pick}
+        />
       </Card>
       {selected !== null && <Selected live={live} path={selected} />}
     </div>
@@ -52,18 +93,46 @@ export function TimelineTab({ live }: { live: LiveRun }) {
 
 const near = (one: number, other: number): boolean => Math.abs(one - other) < 0.0005;
 /** Drawn again only where it moved by what an eye can see. */
-const BarShown = memo(BarMark, (one, other) => one.selected === other.selected && one.bar.status === other.bar.status && one.bar.status !== "running"
-  && near(one.bar.from, other.bar.from) && near(one.bar.to, other.bar.to) && one.bar.lane === other.bar.lane && one.bar.critical === other.bar.critical);
+const BarShown = memo(
+  BarMark,
+  (one, other) =>
+    one.selected === other.selected &&
+    one.bar.status === other.bar.status &&
+    one.bar.status !== "running" &&
+    near(one.bar.from, other.bar.from) &&
+    near(one.bar.to, other.bar.to) &&
+    one.bar.lane === other.bar.lane &&
+    one.bar.critical === other.bar.critical,
+);
 
-function BarMark({ bar, selected, now, pick }: { bar: Bar; selected: boolean; now: number; pick: (path: string) => void }) {
+function BarMark({
+  bar,
+  selected,
+  now,
+  pick,
+}: {
+  bar: Bar;
+  selected: boolean;
+  now: number;
+  pick: (path: string) => void;
+}) {
   const { step } = bar;
   const told = `${step.task || step.path}: ${step.status}, ${span(seconds(step, now))}, prompt of ${count(step.prompt.length)} characters, ${count(step.charge.input)} to ${count(step.charge.output)} tokens, ${money(step.charge.usd)}`;
   const width = bar.to - bar.from;
   return (
-    <button tabIndex={-1} className={`bar ${bar.status}${bar.critical ? " critical" : ""}`} aria-pressed={selected} title={told} aria-label={told}
-      style={{ left: `${bar.from * 100}%`, width: `max(3px, ${width * 100}%)`, top: bar.lane * LANE + 4 }} onClick={() => pick(step.path)}>
-      {width > 0.06 && <span className="cut">{step.task || step.path.split("/").at(-1)}</span>}
-      {bar.cuts.map((cut) => <i key={cut} className="cutmark" style={{ left: `${((cut - bar.from) / (width || 1)) * 100}%` }} />)}
+    <button
+      tabIndex={-1}
+      className={`bar ${bar.status}${bar.critical ? " critical" : ""}`}
+      aria-pressed={selected}
+      title={told}
+      aria-label={told}
+      style={{ left: `${bar.from * 100}%`, width: `max(3px, ${width * 100}%)`, top: bar.lane * LANE + 4 }}
+      onClick={() => pick(step.path)}
+    >
+      {width > 0.025 && <span className="cut">{step.task || step.path.split("/").at(-1)}</span>}
+      {bar.cuts.map((cut) => (
+        <i key={cut} className="cutmark" style={{ left: `${((cut - bar.from) / (width || 1)) * 100}%` }} />
+      ))}
     </button>
   );
 }

@@ -30,11 +30,19 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
   const version = live.fold.version;
   const shown = useMemo(() => {
     const wanted = words.trim().toLowerCase();
-    return live.fold.events.filter((event) =>
-      (which === "all" || (which === "errors" ? isError(event) : isImportant(event))) && (!wanted || searchable(event).includes(wanted)));
+    return live.fold.events.filter(
+      (event) =>
+        (which === "all" || (which === "errors" ? isError(event) : isImportant(event))) &&
+        (!wanted || searchable(event).includes(wanted)),
+    );
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the fold is one object; its version tells that it grew
   }, [live, version, words, which]);
-  const rows = useVirtualizer({ count: shown.length, getScrollElement: () => box.current, estimateSize: () => 30, overscan: 20 });
+  const rows = useVirtualizer({
+    count: shown.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => 30,
+    overscan: 20,
+  });
   useEffect(() => {
     const index = marked ? shown.findIndex((event) => event.seq === marked) : -1;
     if (index >= 0) rows.scrollToIndex(index, { align: "center" });
@@ -62,14 +70,35 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
     <div className="split">
       <section className="card" aria-label="Events">
         <div className="tools">
-          <div className="filters"><div className="search"><Icon name="search" />
-            <input id="find" type="search" placeholder="Search in everything  ( / )" aria-label="Search the transcript" value={words} onChange={(event) => setWords(event.target.value)} /></div>
-            <select aria-label="Which events" value={which} onChange={(event) => setWhich(event.target.value as typeof which)}>
-              <option value="all">All events</option><option value="important">Important</option><option value="errors">Trouble only</option>
+          <div className="filters">
+            <div className="search">
+              <Icon name="search" />
+              <input
+                id="find"
+                type="search"
+                placeholder="Search in everything  ( / )"
+                aria-label="Search the transcript"
+                value={words}
+                onChange={(event) => setWords(event.target.value)}
+              />
+            </div>
+            <select
+              aria-label="Which events"
+              value={which}
+              onChange={(event) => setWhich(event.target.value as typeof which)}
+            >
+              <option value="all">All events</option>
+              <option value="important">Important</option>
+              <option value="errors">Trouble only</option>
             </select>
-            <span className="quiet small" role="status">{many(shown.length, "event")}</span></div>
+            <span className="quiet small" role="status">
+              {many(shown.length, "event")}
+            </span>
+          </div>
         </div>
-        {shown.length === 0 && <Empty title={words ? "Nothing fits." : which === "errors" ? "No trouble so far." : "Nothing yet."} />}
+        {shown.length === 0 && (
+          <Empty title={words ? "Nothing fits." : which === "errors" ? "No trouble so far." : "Nothing yet."} />
+        )}
         <div className="transcript" ref={box} tabIndex={0} role="region" aria-label="Events of the run">
           <div style={{ height: rows.getTotalSize(), position: "relative" }}>
             {rows.getVirtualItems().map((item) => {
@@ -77,12 +106,17 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
               if (!event) return null;
               const told = tell(event);
               return (
-                <a key={event.seq} href={`#${event.seq}`} className={`event ${told.weight}`} aria-current={event.seq === marked ? "true" : undefined}
+                <a
+                  key={event.seq}
+                  href={`#${event.seq}`}
+                  className={`event ${told.weight}`}
+                  aria-current={event.seq === marked ? "true" : undefined}
                   style={{ transform: `translateY(${item.start}px)` }}
                   onClick={(click) => {
                     click.preventDefault();
                     open(event);
-                  }}>
+                  }}
+                >
                   <span className="num quiet">{event.seq}</span>
                   <span className="num quiet time">{clock(event.time)}</span>
                   <span className="mono kind cut">{event.type}</span>
@@ -97,8 +131,15 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
       <div className="stack">
         <Selected live={live} path={place.query.get("step")} />
         {chosen && (
-          <section className="card"><header><h2 className="grow">Event {chosen.seq}</h2><span className="mono quiet">{chosen.type}</span></header>
-            <pre className="document" tabIndex={0}>{JSON.stringify(chosen.data, null, 2)}</pre></section>
+          <section className="card">
+            <header>
+              <h2 className="grow">Event {chosen.seq}</h2>
+              <span className="mono quiet">{chosen.type}</span>
+            </header>
+            <pre className="document" tabIndex={0}>
+              {JSON.stringify(chosen.data, null, 2)}
+            </pre>
+          </section>
         )}
       </div>
     </div>

@@ -18,7 +18,11 @@ function wanted(place: Place): URLSearchParams {
   const { query: given } = place;
   if (given.get("needs") === "you") query.set("needs_you", "true");
   else if (given.get("status")) query.set("status", given.get("status") ?? "");
-  for (const [from, to] of [["workflow", "workflow"], ["q", "text"], ["before", "before"]] as const) {
+  for (const [from, to] of [
+    ["workflow", "workflow"],
+    ["q", "text"],
+    ["before", "before"],
+  ] as const) {
     const value = given.get(from);
     if (value) query.set(to, value);
   }
@@ -37,10 +41,11 @@ export function RunsPage() {
   const shownIds = useRef<Set<string>>(new Set());
   shownIds.current = new Set(page?.runs.map((run) => run.run_id));
   useEffect(
-    () => watchRuns((run) => {
-      if (shownIds.current.has(run.run_id)) setChanged((before) => new Map(before).set(run.run_id, run));
-      else again(); // a new one, or one that the filter lets in now
-    }),
+    () =>
+      watchRuns((run) => {
+        if (shownIds.current.has(run.run_id)) setChanged((before) => new Map(before).set(run.run_id, run));
+        else again(); // a new one, or one that the filter lets in now
+      }),
     [again],
   );
   useEffect(() => onReturn(again), [again]);
@@ -56,20 +61,44 @@ export function RunsPage() {
     <>
       <div className="top">
         <h1 className="grow">Runs</h1>
-        {page && <span className="quiet small" role="status">{many(runs.length, "run")}{page.next ? ", more on the next page" : ""}</span>}
+        {page && (
+          <span className="quiet small" role="status">
+            {many(runs.length, "run")}
+            {page.next ? ", more on the next page" : ""}
+          </span>
+        )}
       </div>
       <Filters place={place} />
       {problem && <ProblemNote problem={problem} again={again} />}
-      {!page && loading && <div className="card"><Bones rows={12} /></div>}
-      {page && runs.length === 0 && (
+      {!page && loading && (
         <div className="card">
-          {filtered
-            ? <Empty title="No run fits."><Link to="/">Show all runs</Link></Empty>
-            : <Empty title="Nothing has run yet."><p>Start one here, or with <code>podium run</code>: it shows up at once.</p>
-                <Link className="button primary" to="/new"><Icon name="plus" />New run</Link></Empty>}
+          <Bones rows={12} />
         </div>
       )}
-      {runs.length > 0 && <div className="card"><RunRows runs={runs} cursor={cursor} now={now} /></div>}
+      {page && runs.length === 0 && (
+        <div className="card">
+          {filtered ? (
+            <Empty title="No run fits.">
+              <Link to="/">Show all runs</Link>
+            </Empty>
+          ) : (
+            <Empty title="Nothing has run yet.">
+              <p>
+                Start one here, or with <code>podium run</code>: it shows up at once.
+              </p>
+              <Link className="button primary" to="/new">
+                <Icon name="plus" />
+                New run
+              </Link>
+            </Empty>
+          )}
+        </div>
+      )}
+      {runs.length > 0 && (
+        <div className="card">
+          <RunRows runs={runs} cursor={cursor} now={now} />
+        </div>
+      )}
       <div className="row" style={{ marginTop: 12, justifyContent: "flex-end" }}>
         {place.query.has("before") && <button onClick={() => history.back()}>Newer</button>}
         {page?.next && <button onClick={() => go(withQuery(place, { before: page.next ?? "" }))}>Older</button>}
@@ -97,21 +126,39 @@ function Filters({ place }: { place: Place }) {
     <div className="filters" role="search">
       <div className="search">
         <Icon name="search" />
-        <input id="search" type="search" placeholder="Search requests and ids  ( / )" aria-label="Search runs"
-          value={words} onChange={(event) => setWords(event.target.value)} />
+        <input
+          id="search"
+          type="search"
+          placeholder="Search requests and ids  ( / )"
+          aria-label="Search runs"
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+        />
       </div>
       <button className="toggle" aria-pressed={needs} onClick={() => change("needs", needs ? "" : "you")}>
-        <Icon name="waiting" />Needs you
+        <Icon name="waiting" />
+        Needs you
       </button>
-      <select aria-label="Status" value={place.query.get("status") ?? ""} disabled={needs}
-        onChange={(event) => change("status", event.target.value)}>
+      <select
+        aria-label="Status"
+        value={place.query.get("status") ?? ""}
+        disabled={needs}
+        onChange={(event) => change("status", event.target.value)}
+      >
         <option value="">Any status</option>
-        {STATUSES.map((one) => <option key={one}>{one}</option>)}
+        {STATUSES.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
       </select>
-      <select aria-label="Workflow" value={place.query.get("workflow") ?? ""}
-        onChange={(event) => change("workflow", event.target.value)}>
+      <select
+        aria-label="Workflow"
+        value={place.query.get("workflow") ?? ""}
+        onChange={(event) => change("workflow", event.target.value)}
+      >
         <option value="">Any workflow</option>
-        {WORKFLOWS.map((one) => <option key={one}>{one}</option>)}
+        {WORKFLOWS.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
       </select>
     </div>
   );

@@ -1,0 +1,107 @@
+import { api, type Checks, type Models } from "../../api/client";
+import { useLoaded } from "../../live/load";
+import { Icon } from "../../parts/icons";
+import { Bones, Card, ProblemNote } from "../../parts/parts";
+import { span } from "../../parts/words";
+import { Link } from "../../route";
+
+const MARKS = { ok: "completed", warn: "partial", fail: "failed" } as const;
+
+/** What the server runs with, as `podium doctor` tells it. */
+export function Server() {
+  const health = useLoaded("health", (signal) => api.health(signal));
+  const ready = useLoaded("ready", (signal) => api.ready(signal));
+  const checks = useLoaded("checks", (signal) => api.checks(signal));
+  const problem = health.problem ?? ready.problem ?? checks.problem;
+  return (
+    <Card
+      title="This server"
+      aside={
+        health.value && (
+          <span className="quiet small">
+            Podium {health.value.version} · up for {span(health.value.uptime_s)}
+          </span>
+        )
+      }
+    >
+      {problem && <ProblemNote problem={problem} again={checks.again} />}
+      {!checks.value && !problem && <Bones rows={8} />}
+      <div className="stack">
+        {ready.value && (
+          <p>
+            {ready.value.running} runs under way, {ready.value.queued} waiting; at most {ready.value.max_runs} at once.
+          </p>
+        )}
+        {checks.value && <Found checks={checks.value} />}
+      </div>
+    </Card>
+  );
+}
+
+function Found({ checks }: { checks: Checks }) {
+  if (checks.checks.length === 0)
+    return <p>{checks.ok ? "All is well." : "Something is wrong; whoever runs it knows more."}</p>;
+  return (
+    <ul className="list">
+      {checks.checks.map((one) => (
+        <li key={one.name} className="row">
+          <span className={`status ${MARKS[one.state]}`}>
+            <Icon name={MARKS[one.state]} label={one.state} />
+          </span>
+          <strong className="check-name">{one.name}</strong>
+          <span className="grow wrap-any">
+            {one.told}
+            {one.fix && <span className="block warn small">{one.fix}</span>}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Whether keys are there; never a key. */
+export function Keys() {
+  const { value, problem, again } = useLoaded("models", (signal) => api.models(signal));
+  return (
+    <Card title="Models and keys" flush aside={<Link to="/models">All about models</Link>}>
+      {problem && <ProblemNote problem={problem} again={again} />}
+      {!value && !problem && <Bones rows={6} />}
+      {value && <Providers models={value} />}
+    </Card>
+  );
+}
+
+function Providers({ models }: { models: Models }) {
+  return (
+    <>
+      <p className="padded">
+        {models.model ? (
+          <>
+            Every agent uses <code>{models.model}</code> unless a run says otherwise.
+          </>
+        ) : (
+          "Agents use the profile that they ask for."
+        )}
+      </p>
+      <table>
+        <tbody>
+          {models.providers.map((one) => (
+            <tr key={one.provider}>
+              <th scope="row">{one.provider}</th>
+              <td>
+                {one.usable ? (
+                  <span className="status completed">
+                    <Icon name="completed" />
+                    {one.key ? `key in ${one.key}` : "no key needed"}
+                  </span>
+                ) : (
+                  <span className="quiet">{one.missing ?? "not installed"}</span>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}

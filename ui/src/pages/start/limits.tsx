@@ -1,0 +1,56 @@
+import type { Workflow } from "../../api/client";
+import { Card } from "../../parts/parts";
+import { budgetFlaw, BUDGETS, type Draft } from "./state";
+
+/** What the run may use at most, and where a person is asked. */
+export function Limits({
+  workflow,
+  draft,
+  change,
+}: {
+  workflow: Workflow;
+  draft: Draft;
+  change: (part: Partial<Draft>) => void;
+}) {
+  const turn = (gate: string, on: boolean): void =>
+    change({ gates: on ? [...draft.gates, gate] : draft.gates.filter((one) => one !== gate) });
+  return (
+    <Card title="Limits and gates">
+      <div className="stack">
+        <div className="fields four">
+          {BUDGETS.map(({ name, label, example }) => {
+            const value = draft.budget[name] ?? "";
+            return (
+              <label key={name}>
+                {label}
+                <input
+                  inputMode="decimal"
+                  placeholder={`none, or ${example}`}
+                  value={value}
+                  aria-invalid={budgetFlaw(value) !== ""}
+                  onChange={(event) => change({ budget: { ...draft.budget, [name]: event.target.value } })}
+                />
+                {budgetFlaw(value) && <span className="bad small">{budgetFlaw(value)}</span>}
+              </label>
+            );
+          })}
+        </div>
+        {workflow.gates.length > 0 && (
+          <fieldset className="row wrap">
+            <legend className="small quiet">Ask me before the run goes on with</legend>
+            {workflow.gates.map((gate) => (
+              <label key={gate} className="tick">
+                <input
+                  type="checkbox"
+                  checked={draft.gates.includes(gate)}
+                  onChange={(event) => turn(gate, event.target.checked)}
+                />
+                the {gate}
+              </label>
+            ))}
+          </fieldset>
+        )}
+      </div>
+    </Card>
+  );
+}
