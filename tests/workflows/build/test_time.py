@@ -71,7 +71,7 @@ async def test_a_step_that_spent_its_time_is_blocked_and_a_sub_plan_gets_fresh_t
 
 
 async def test_time_that_is_up_altogether_still_ends_in_a_report(store: Store, tmp_path: Path) -> None:
-    """A coder that nothing can interrupt takes all of it; what ends a run is done all the same, a bit late."""
+    """A coder that nothing can interrupt takes all of it; the end is done all the same, a bit late."""
     folder = repository(tmp_path / "project")
     team = Team({"code": lambda call: time.sleep(8)})
     made = await make(store, team, folder, budget=podium.Budget(seconds=8))
