@@ -20,6 +20,7 @@ from podium.server.app import build_app
 from podium.server.callers import LocalDoor, UsersDoor
 from podium.server.hall import UI, Hall
 from podium.server.origins import Names, is_loopback
+from podium.server.projects import USER
 from podium.server.users import Users
 from podium.settings import Settings
 from podium.stores import open_store
@@ -37,6 +38,8 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8321
     """0: any that is free."""
     users: Path | None = None
+    workspaces: str = ""
+    """A folder whose projects users may name for `build`; `{user}` in it is the user's name."""
     max_runs: int = 20
     allow_hosts: tuple[str, ...] = ()
     token: str = ""
@@ -95,6 +98,11 @@ def check(serving: Serving) -> None:
             f"{serving.host} can be reached from other machines, so users are needed.",
             hint="Make some with `podium users add NAME`, then serve with --users users.toml.",
         )
+    place = Path(serving.workspaces.partition(USER)[0] or ".").expanduser()
+    if serving.workspaces and not place.is_dir():
+        raise UsageError(
+            f"There is no folder {place}.", hint="Name the folder of projects with --workspaces."
+        )
     if serving.max_runs < 1:
         raise UsageError("--max-runs must be at least 1.")
 
@@ -116,7 +124,7 @@ async def serve(
     try:
         hall = Hall(
             serving.settings, store, door=door, cookie=f"podium-{port}", max_runs=serving.max_runs,
-            users=users, ui=serving.ui,
+            users=users, workspaces=serving.workspaces, ui=serving.ui,
         )  # fmt: skip
         token = f"?token={door.token}" if isinstance(door, LocalDoor) else ""
         shown = f"[{serving.host}]" if ":" in serving.host else serving.host
