@@ -543,6 +543,49 @@ async def test_the_closing_reserve_of_a_time_budget(store: Store) -> None:
     assert (result.status, result.stop_reason, result.output) == ("partial", "time", "GO")
 
 
+async def test_what_must_not_be_left_half_done_is_finished_when_time_is_up_and_no_more(store: Store) -> None:
+    """Without a reserve: the last words come after the limit, within their grace."""
+
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    async def flow(run: podium.Run, request: str) -> str:
+        said = ""
+        try:
+            await run.step("forever", forever)
+        except BudgetExhaustedError:
+            async with run.closing(grace=60):
+                said = await run.step("last words", str.upper, request)
+                async with run.branch("below"):
+                    said += await run.step("more", str.upper, "!")
+        try:
+            await run.step("and on", str.upper, request)
+        except BudgetExhaustedError:
+            return said
+        return "it went on"
+
+    workflow = podium.Workflow(flow, "flow")
+    result = await podium.run(workflow, "go", store=store, budget=Budget(seconds=0.2))
+    assert (result.status, result.stop_reason, result.output) == ("partial", "time", "GO!")
+
+
+async def test_grace_is_not_for_ever(store: Store) -> None:
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    async def flow(run: podium.Run, request: str) -> str:
+        try:
+            async with run.closing(grace=0.3):
+                await run.step("forever", forever)
+        except BudgetExhaustedError as error:
+            return f"{error.limit:g}"
+        return "never"
+
+    workflow = podium.Workflow(flow, "flow")
+    result = await podium.run(workflow, "go", store=store, budget=Budget(seconds=0.1))
+    assert (result.status, result.output) == ("partial", "0.1")
+
+
 async def test_a_crash_forfeits_only_what_was_on_the_wire(store: Store) -> None:
     """Forty callers had their money reserved, two were calling: the others lost nothing."""
     calls: list[int] = []

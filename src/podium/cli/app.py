@@ -79,6 +79,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
         "[show|check|init|stats] [TEAM]",
         "Who works in a studio: look, check a file, copy one, see how they did.",
     ),
+    ("Set up", "workspaces", "", "COMMAND", "Where builds work: what is kept, and how to remove it."),
     ("Set up", "users", "", "COMMAND", "Who may use a server that others can reach."),
     ("Set up", "copy", "copy:copy", "RUN --to URL", "Copy a run into another store."),
     ("Set up", "migrate", "migrate:migrate", "", "Make a store, or bring its tables to this version."),
@@ -100,6 +101,13 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
             ("export", "brain.files:export", "[FILE]", "Write facts as lines of JSON."),
             ("import", "brain.files:import_", "FILE", "Read facts from lines of JSON."),
             ("embed", "brain.embed:embed", "", "Prepare facts for search by meaning."),
+        ),
+    ),
+    "workspaces": (
+        "Where builds work: a repository of its own for each run, far from your checkout.",
+        (
+            ("list", "workspaces:list_", "", "What is kept, of which run, and how large it is."),
+            ("remove", "workspaces:remove", "[RUN…]", "Remove those of runs that are over, or of these."),
         ),
     ),
     "users": (

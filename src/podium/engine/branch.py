@@ -87,6 +87,12 @@ class Deadline(msgspec.Struct, frozen=True):
     at: float
     withheld: float = 0.0
     """Part of it that only closing steps may use."""
+    grace: float = 0.0
+    """How long after it steps may still run that finish what was begun."""
+
+    def ends(self, *, closing: bool) -> float:
+        """The driven second after which nothing runs any more."""
+        return self.at + self.grace - (0.0 if closing else self.withheld)
 
 
 class Ok(msgspec.Struct, Generic[T], frozen=True):

@@ -221,7 +221,7 @@ class Core:
             return None
         now, nearest = self.clock.now(), None
         for deadline in branch.deadline:
-            left = deadline.at - (0.0 if branch.closing else deadline.withheld) - now
+            left = deadline.ends(closing=branch.closing) - now
             if left <= 0:
                 raise self.ran_out(path, self.out_of_time(deadline))
             nearest = left if nearest is None else min(nearest, left)
@@ -232,7 +232,7 @@ class Core:
         return BudgetExhaustedError("seconds", deadline.scope, deadline.limit, round(used, 3), 0)
 
     def nearest_deadline(self, branch: Branch) -> Deadline:
-        return min(branch.deadline, key=lambda d: d.at - (0.0 if branch.closing else d.withheld))
+        return min(branch.deadline, key=lambda deadline: deadline.ends(closing=branch.closing))
 
     def ran_out(self, path: str, error: BudgetExhaustedError) -> BudgetExhaustedError:
         """Log an exhausted budget, and remember it if it is the run's own."""

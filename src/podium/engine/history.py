@@ -37,8 +37,12 @@ _CREATED = msgspec.json.Decoder(RunCreated)
 _RESUMED = msgspec.json.Decoder(RunResumed)
 
 
+OVER = frozenset({"completed", "cancelled"})
+"""Of a run that cannot go on any more; it can only be forked."""
+
+
 def check_resumable(run_id: str, status: str) -> None:
-    if status in {"completed", "cancelled"}:
+    if status in OVER:
         raise NotResumableError(
             f"Run {run_id} is {status}; there is nothing to resume.",
             hint=f"Run it again from any step with `podium fork {run_id} --at STEP`.",

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar, TypeVarTuple, overload
 
+from msgspec.structs import replace
+
 from podium.engine.branch import CURRENT, Branch, Deadline, Failed, Ok
 from podium.engine.budget import Budget
 from podium.engine.codec import fingerprint, reader
@@ -225,15 +227,22 @@ class Run:
         return self._core.clock.now()
 
     @asynccontextmanager
-    async def closing(self) -> AsyncGenerator[Run]:
+    async def closing(self, grace: float = 0.0) -> AsyncGenerator[Run]:
         """Steps in here may draw on the closing reserve: for the last words of a run that is out of
-        budget. `async with run.closing(): …`"""
+        budget. `async with run.closing(): …`
+
+        What must not be left half done gets `grace`: so many seconds from now, even if the time budget
+        ends before."""
         branch = self._core.enter()
         before, branch.closing = branch.closing, True
+        deadline = branch.deadline
+        if grace:
+            until = self._core.clock.now() + grace
+            branch.deadline = [replace(one, grace=max(until - one.at, 0.0)) for one in deadline]
         try:
             yield self
         finally:
-            branch.closing = before
+            branch.closing, branch.deadline = before, deadline
 
     # ── events and artifacts ──
 

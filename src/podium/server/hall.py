@@ -35,6 +35,7 @@ class Hall:
         cookie: str,
         max_runs: int,
         users: Users | None = None,
+        workspaces: str = "",
         ui: Path = UI,
         room: Room | None = None,
     ) -> None:
@@ -44,6 +45,8 @@ class Hall:
         self.cookie = cookie
         """The name of the cookie: servers on one machine share a browser's cookies, whatever their port."""
         self.users = users
+        self.workspaces = workspaces
+        """The folder whose projects users may have changed; empty: none."""
         self.ui = ui
         """Where the built web UI lies, if there is one."""
         self.conductor = Conductor(store, settings, max_runs=max_runs, room=room)

@@ -14,11 +14,12 @@ from podium.engine.runner import history_of
 from podium.server.callers import Caller
 from podium.server.hall import Hall
 from podium.server.problems import RefusedError
+from podium.server.projects import project_folder
 from podium.workflows import SHIPPED, find_workflow
 from podium.workflows.studio.team_file import SHIPPED as TEAMS
 
 SHARED_OPTIONS: dict[str, frozenset[str]] = {
-    "build": frozenset({"max_iterations"}),
+    "build": frozenset({"max_iterations", "test_command"}),
     "council": frozenset(
         {
             "preset", "roles", "rounds", "passes", "min_ideas", "min_score", "deep_dive", "context_window",
@@ -39,8 +40,8 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
     ),
     "tree": frozenset({"max_depth", "max_bands", "max_steps", "replans", "deliverable", "web"}),
 }  # fmt: skip
-"""Options that are only words and figures. One that is not here may reach into the machine, and is
-refused."""
+"""Options that are only words and figures, and a command for the sandbox, where everything of a build runs.
+One that is not here may reach into the machine, and is refused."""
 UNFINISHED = ("queued", "running", "waiting", "paused")
 LIST = 200
 
@@ -65,22 +66,27 @@ async def check_models(hall: Hall, caller: Caller, *names: str | None) -> None:
             )
 
 
-def may_use(caller: Caller, workflow: str, option: str) -> bool:
+def may_use(hall: Hall, caller: Caller, workflow: str, option: str) -> bool:
+    if (workflow, option) == ("build", "workspace") and hall.workspaces:
+        return True
     return caller.user is None or option in SHARED_OPTIONS.get(workflow, ())
 
 
-def options_for(caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with a project of one's own; those that reach into the machine are refused."""
+def options_for(hall: Hall, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with projects and folders of one's own; those that reach into the machine are refused."""
     if caller.user is None:
         return options
     known = {option.name for option in find_workflow(workflow).options}
     for name, value in options.items():
         file = name == "team" and value and str(value) not in TEAMS
-        if file or (name in known and not may_use(caller, workflow, name)):
+        if file or (name in known and not may_use(hall, caller, workflow, name)):
             raise RefusedError(403, f"The option {name} cannot be used on a shared server.")
+    own: dict[str, Any] = {}
     if options.get("project"):
-        return {**options, "project": project_of(caller, str(options["project"]))}
-    return options
+        own["project"] = project_of(caller, str(options["project"]))
+    if workflow == "build" and options.get("workspace"):
+        own["workspace"] = project_folder(hall.workspaces, caller.name, str(options["workspace"]))
+    return {**options, **own}
 
 
 def project_of(caller: Caller, name: str) -> str:

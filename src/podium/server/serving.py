@@ -20,6 +20,7 @@ from podium.server.app import build_app
 from podium.server.callers import LocalDoor, UsersDoor
 from podium.server.hall import UI, Hall
 from podium.server.origins import Names, is_loopback
+from podium.server.projects import USER
 from podium.server.room import Room
 from podium.server.users import Users
 from podium.settings import Settings
@@ -38,6 +39,8 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8321
     """0: any that is free."""
     users: Path | None = None
+    workspaces: str = ""
+    """A folder whose projects users may name for `build`; `{user}` in it is the user's name."""
     max_runs: int = 20
     allow_hosts: tuple[str, ...] = ()
     token: str = ""
@@ -96,6 +99,11 @@ def check(serving: Serving) -> None:
             f"{serving.host} can be reached from other machines, so users are needed.",
             hint="Make some with `podium users add NAME`, then serve with --users users.toml.",
         )
+    place = Path(serving.workspaces.partition(USER)[0] or ".").expanduser()
+    if serving.workspaces and not place.is_dir():
+        raise UsageError(
+            f"There is no folder {place}.", hint="Name the folder of projects with --workspaces."
+        )
     if serving.max_runs < 1:
         raise UsageError("--max-runs must be at least 1.")
 
@@ -119,7 +127,7 @@ async def serve(
         await room.open()
         hall = Hall(
             serving.settings, store, door=door, cookie=f"podium-{port}", max_runs=serving.max_runs,
-            users=users, ui=serving.ui, room=room,
+            users=users, workspaces=serving.workspaces, ui=serving.ui, room=room,
         )  # fmt: skip
         token = f"?token={door.token}" if isinstance(door, LocalDoor) else ""
         shown = f"[{serving.host}]" if ":" in serving.host else serving.host

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, DENIED, MODES, SIGNALLING, write_filter
+from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, DENIED, HIDDEN, MODES, SIGNALLING, write_filter
 from podium.tools.sandbox.syscalls import MACHINES, Machine
 from tests.tools.sandbox.attack import attack
 
@@ -50,6 +50,9 @@ def test_the_program_answers_each_call_as_it_should(machine: Machine) -> None:
         return answer(rules, numbers[name], *arguments, audit=machine.audit)
 
     assert {ask(name) for name in DENIED if name in numbers} == {FAIL | errno.EPERM}
+    assert {ask(name) for name in HIDDEN} == {FAIL | errno.ENOSYS}
+    assert [ask("shmget", 0, size) for size in (56, 65_535)] == [ALLOW, ALLOW]
+    assert {ask("shmget", 0, size) for size in (65_536, 1 << 32, 1 << 40)} == {FAIL | errno.ENOMEM}
     assert ask("clone3") == FAIL | errno.ENOSYS
     assert ask("clone", 0x1000_0011) == FAIL | errno.EPERM
     assert ask("clone", 0x0120_0011) == ALLOW

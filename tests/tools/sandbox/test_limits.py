@@ -106,6 +106,59 @@ async def test_the_memory_of_all_processes_counts(sandbox: Sandbox, workspace: P
     assert done.stopped_by == "memory"
 
 
+async def test_four_gigabytes_of_many_processes_together_are_stopped(
+    sandbox: Sandbox, workspace: Path
+) -> None:
+    """Each of them alone stays below what the kernel would refuse."""
+    program = (
+        "import os, time\n"
+        "for _ in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        kept = [b'x' * 10_000_000 for _ in range(50)]\n"
+        "        print('got them', flush=True); time.sleep(300)\n"
+        "time.sleep(300)"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, memory_bytes=300 * MB))
+    assert done.stopped_by == "memory"
+    assert done.stdout.count("got them") < 8
+
+
+HIDDEN_MEMORY = {
+    "files in memory": "os.memfd_create('x')",
+    "segments": "CALLS.shmget(0, 100_000_000, 0o1600)",
+    "segments whose size is in the upper half": "CALLS.shmget(0, ctypes.c_size_t(1 << 32), 0o1600)",
+    "semaphores": "CALLS.semget(0, 30_000, 0o1600)",
+    "messages": "CALLS.msgget(0, 0o1600)",
+}
+
+
+@pytest.mark.parametrize("kind", HIDDEN_MEMORY)
+async def test_memory_that_belongs_to_no_process_is_not_given(
+    sandbox: Sandbox, workspace: Path, kind: str
+) -> None:
+    program = (
+        "import ctypes, os\nCALLS = ctypes.CDLL(None)\n"
+        f"try: got = {HIDDEN_MEMORY[kind]}\n"
+        "except OSError: got = -1\n"
+        "print('got', got)"
+    )
+    done = await attack(sandbox, workspace, program)
+    assert done.stdout == "got -1\n", done.stderr
+
+
+async def test_shared_memory_that_was_let_go_of_still_counts(sandbox: Sandbox, workspace: Path) -> None:
+    """It is in no process any more, and comes back as soon as one looks at it."""
+    program = (
+        "import mmap, time\n"
+        "kept = mmap.mmap(-1, 600_000_000)\n"
+        "for _ in range(6):\n"
+        "    kept.write(b'x' * 100_000_000); kept.madvise(mmap.MADV_DONTNEED)\n"
+        "time.sleep(300)"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, memory_bytes=300 * MB))
+    assert done.stopped_by == "memory"
+
+
 async def test_memory_that_is_shared_counts_once(sandbox: Sandbox, workspace: Path) -> None:
     program = (
         "import os, time\n"
@@ -143,6 +196,30 @@ async def test_two_gigabytes_of_small_files_are_stopped(
         sandbox, workspace, program, place, limits=Limits(seconds=120, workspace_bytes=20 * MB)
     )
     shutil.rmtree(workspace)
+    assert done.stopped_by == "workspace"
+
+
+HOLDING = {
+    "open": "kept.append(file)",
+    "mapped": "kept.append(mmap.mmap(file.fileno(), 4096)); file.close()",
+}
+
+
+@pytest.mark.parametrize("way", HOLDING)
+async def test_files_without_a_name_count_too(sandbox: Sandbox, workspace: Path, way: str) -> None:
+    """Removed while they are held: no folder shows them, the disk is full all the same."""
+    program = (
+        "import mmap, os, time\n"
+        "kept = []\n"
+        "for number in range(8):\n"
+        "    file = open(str(number), 'w+b'); os.unlink(str(number))\n"
+        "    for _ in range(10): file.write(b'x' * 1_000_000)\n"
+        "    file.flush()\n"
+        f"    {HOLDING[way]}\n"
+        "if isinstance(kept[0], mmap.mmap): os.closerange(3, 1000)\n"
+        "time.sleep(300)"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, workspace_bytes=20 * MB))
     assert done.stopped_by == "workspace"
 
 

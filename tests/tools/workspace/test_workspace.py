@@ -8,6 +8,7 @@ import pytest
 
 from podium.errors import UsageError, WorkspaceError
 from podium.tools.workspace.change import Change, Edit
+from podium.tools.workspace.keeping import remove_workspace
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.test_changes import contents, create, modify
@@ -64,7 +65,7 @@ async def test_the_users_checkout_index_stashes_and_hooks_are_untouched(
     await workspace.apply([modify("calc.py", content="x = 2\n"), create("new.py")])
     await workspace.commit("Step")
     await workspace.reset()
-    await workspace.close(remove=True)
+    remove_workspace(workspace.home)
     assert user.fingerprint() == before
     assert user.git("stash", "list").count("\n") == 1
     [warning] = workspace.warnings
@@ -311,7 +312,7 @@ async def test_a_fork_begins_with_a_state_of_another_run(opened: Opener, user: U
     assert (fork.head, fork.base) == (one, first.base)
     assert (fork.folder / "two.py").read_text() == "2\n"
     assert not (fork.folder / "later.py").exists()
-    await first.close(remove=True)
+    remove_workspace(first.home)
     again = await opened(user.folder, "run2")
     assert again.state == middle.snapshot
     await again.apply([create("three.py")])

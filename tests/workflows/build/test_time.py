@@ -6,6 +6,7 @@ Real limits, small ones: whoever is to run out of time just never answers. What 
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,28 @@ async def test_a_step_that_spent_its_time_is_blocked_and_a_sub_plan_gets_fresh_t
     if made.status == "partial":  # a busy machine had no time left for the rest
         made = await go_on(store, made.run_id, team, MORE)
     assert made.status == "completed"
+
+
+async def test_time_that_is_up_altogether_still_ends_in_a_report(store: Store, tmp_path: Path) -> None:
+    """A coder that nothing can interrupt takes all of it; the end is done all the same, a bit late."""
+    folder = repository(tmp_path / "project")
+    team = Team({"code": lambda call: time.sleep(8)})
+    made = await make(store, team, folder, budget=podium.Budget(seconds=8))
+    assert (made.status, made.stop_reason) == ("partial", "time")
+    assert [one.name for one in made.artifacts] == ["changes.patch", "test-report.md", "report.html"]
+    assert made.output["state"]["status"] == "time_expired"
+    ended = await go_on(store, made.run_id, Team(), MORE)
+    assert (ended.status, len(ended.output["commits"])) == ("completed", 2)
+
+
+async def test_time_that_is_up_before_there_is_a_workspace_is_an_answer_too(
+    store: Store, tmp_path: Path
+) -> None:
+    folder = repository(tmp_path / "project")
+    made = await make(store, Team(), folder, budget=podium.Budget(seconds=0.01))
+    assert (made.status, made.stop_reason, made.output["commits"]) == ("partial", "time", [])
+    ended = await go_on(store, made.run_id, Team(), MORE)
+    assert (ended.status, len(ended.output["commits"])) == ("completed", 2)
 
 
 async def test_until_time_expires_with_no_limit_of_iterations(store: Store, tmp_path: Path) -> None:

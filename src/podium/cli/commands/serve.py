@@ -31,6 +31,14 @@ async def serve(
     users: Annotated[
         Path | None, Parameter(metavar="FILE", help="Named users with keys; see `podium users add`.")
     ] = None,
+    workspaces: Annotated[
+        str,
+        Parameter(
+            show_default=False, metavar="DIR",
+            help="With --users: a folder whose projects they may have changed by build; {user} in it is "
+            "the user's name.",
+        ),
+    ] = "",
     max_runs: Annotated[
         int,
         Parameter(metavar="N", converter=whole_number, validator=Number(gte=1), help="Most runs at once."),
@@ -69,7 +77,13 @@ async def serve(
     settings = Settings.load(store=store)
     await serve_runs(
         Serving(
-            settings=settings, host=host, port=port, users=users, max_runs=max_runs, allow_hosts=allow_host
+            settings=settings,
+            host=host,
+            port=port,
+            users=users,
+            workspaces=workspaces,
+            max_runs=max_runs,
+            allow_hosts=allow_host,
         ),
         started,
     )

@@ -40,7 +40,7 @@ async def start_run(asked: StartRun, response: Response, hall: InHall, by: By) -
     check_workflow(by, asked.workflow)
     await check_models(hall, by, asked.model, *asked.model_for.values())
     await check_room(hall, by)
-    options = options_for(by, asked.workflow, asked.options)
+    options = options_for(hall, by, asked.workflow, asked.options)
     row = await enqueue(
         asked.workflow, asked.request, store=hall.store, settings=hall.settings, model=asked.model,
         model_for=asked.model_for or None, budget=await ceiling_for(hall, by, budget_of(asked.budget)),

@@ -83,7 +83,7 @@ def _rules(known: Machine, spare: int | None) -> bytes:
     """Sockets are forbidden altogether: Landlock closes neither UDP nor sockets that have a path. Nor does it
     keep a program from the modes and owners of the user's own files; a spare user has none."""
     version = landlock.version()
-    denied = ["truncate"] if version < _TRUNCATE_SINCE else []
+    denied = ["shmget", *(["truncate"] if version < _TRUNCATE_SINCE else [])]  # it would outlive the program
     if spare is not None:
         return write_filter(known, families=(), also_denied=denied)
     denied += [*OWNERS, *(SIGNALLING if version < _SIGNALS_SINCE else ())]

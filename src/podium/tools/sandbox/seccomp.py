@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from podium.tools.sandbox.syscalls import Machine
 
 _LOAD, _JUMP_EQUAL, _JUMP_MORE, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
-"""Offsets in `struct seccomp_data`: the call's number, its architecture, the low halves of two arguments."""
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _SECOND_HIGH = 0, 4, 16, 24, 28
+"""Offsets in `struct seccomp_data`: the call's number, its architecture, the low halves of two arguments, and
+the high half of the second."""
 
 _ALLOW, _KILL, _FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
 _X32 = 0x4000_0000
@@ -41,6 +42,13 @@ DENIED = (
     "unshare", "uselib", "userfaultfd", "vhangup",
 )  # fmt: skip
 """Answered with EPERM."""
+
+HIDDEN = ("memfd_create", "memfd_secret", "msgget", "semget")
+"""Memory that belongs to no process, so that no limit would count it; answered as if the kernel had none."""
+
+SMALL_SEGMENT = 65_536
+"""Bytes of shared memory of the old kind from which on it is not given, for the same reason: a database asks
+for a few, to find out whether another one is running."""
 
 MODES = ("chmod", "fchmodat", "fchmodat2")
 """Ignored where a path cannot be checked: copying a file sets its mode, and few programs need it done."""
@@ -72,6 +80,13 @@ def write_filter(
     for name, answer in answers:
         if name in numbers:
             code += [_op(_JUMP_EQUAL, numbers[name], 0, 1), _fail(answer)]
+    for name in HIDDEN:
+        code += [_op(_JUMP_EQUAL, numbers[name], 0, 1), _fail(errno.ENOSYS)]
+    large = [
+        _op(_JUMP_EQUAL, 0, 1, 0), _fail(errno.ENOMEM),
+        _op(_LOAD, _SECOND), _op(_JUMP_MORE, SMALL_SEGMENT, 0, 1), _fail(errno.ENOMEM),
+    ]  # fmt: skip
+    code += _guard(numbers["shmget"], _SECOND_HIGH, large)
     # The flags of clone3 lie behind a pointer that a filter cannot follow; libc falls back to clone.
     code += [_op(_JUMP_EQUAL, numbers["clone3"], 0, 1), _op(_RETURN, _FAIL | errno.ENOSYS)]
     code += _guard(numbers["clone"], _FIRST, [_op(_JUMP_BITS, _NAMESPACES, 0, 1), _fail(errno.EPERM)])

@@ -13,6 +13,7 @@ import msgspec
 
 from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.bare import bare_python
+from podium.tools.sandbox.inside.holding import free_space, shared_memory
 from podium.tools.sandbox.limits import Limits, StoppedBy
 
 _PATIENCE = 0.2
@@ -27,6 +28,8 @@ class Watch:
             **msgspec.to_builtins(limits),
             "folders": [str(folder) for folder in folders],
             "grown": [str(folder) for folder in grown],
+            "shared_before": shared_memory(),
+            "free_before": free_space(str(folders[0])),
         }
         self._starting: asyncio.Future[asyncio.subprocess.Process] | None = None
         self._process: asyncio.subprocess.Process | None = None

@@ -35,6 +35,7 @@ async def open_workspace(
         made = await _make(Path(folder), run_id, git, home, caps)
     else:
         made = read_facts(home)
+        (home / "tree").mkdir(mode=0o700, exist_ok=True)  # folded up when the run was left
     git.unlock()
     workspace = Workspace(home, made, git, caps)
     await workspace.restore(History(git).pointed("refs/podium/state") or made.base)

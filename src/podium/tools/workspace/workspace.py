@@ -104,7 +104,7 @@ class Workspace:
         if files is None:
             raise WorkspaceError(
                 f"The workspace of this run has no state {sha[:12]}.",
-                hint="Its folder may have been changed or removed.",
+                hint="It was removed (`podium workspaces`), or changed by somebody else. Start a new run.",
             )
         head = self._history.pointed(f"refs/podium/heads/{sha}") or sha
         self._history.point({f"refs/heads/{self.branch}": head, "refs/podium/state": sha})
@@ -157,11 +157,6 @@ class Workspace:
                 self.warnings.append(trouble)
         remove_folder(outgoing)
         return trouble
-
-    async def close(self, *, remove: bool = False) -> None:
-        """Nothing is held open; `remove` takes the files away, the branch in the user's repository stays."""
-        if remove:
-            remove_folder(self.home)
 
     async def _inherited(self, sha: str) -> dict[str, Blob] | None:
         """A state of the run that this one is a fork of."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from podium.report.words import one_line
 from podium.workflows.build import events
 from podium.workflows.build.coding import Work, Written
+from podium.workflows.build.policy.time import FINISHING_S
 from podium.workflows.build.testing import Outcome
 from podium.workflows.build.working import Build
 
@@ -40,7 +41,7 @@ async def commit_unfinished(build: Build, message: str) -> str:
 
 async def committed(build: Build, snapshot: str, message: str) -> str:
     """A commit is one of the operations that are finished even when time is up."""
-    async with build.run.closing():
+    async with build.run.closing(grace=FINISHING_S):
         return await build.run.step("commit", build.ground.commit, snapshot, message, returns=str)
 
 

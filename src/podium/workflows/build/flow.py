@@ -24,7 +24,7 @@ from podium.workflows.build.ground import Ground, Started
 from podium.workflows.build.planning import PlanNotApprovedError, Purpose, approved_plan
 from podium.workflows.build.policy.planning import MAX_ITERATIONS, MAX_REVISIONS, may_iterate
 from podium.workflows.build.policy.recovery import FIRST_WAIT_S
-from podium.workflows.build.policy.time import DEFAULT_LIMIT_S, SHUTDOWN_SHARE
+from podium.workflows.build.policy.time import DEFAULT_LIMIT_S, FINISHING_S, SHUTDOWN_SHARE
 from podium.workflows.build.result import hand_over, output_of
 from podium.workflows.build.site import open_site
 from podium.workflows.build.state import ExecutionPlan
@@ -177,11 +177,12 @@ async def _stopped(build: Build, error: BudgetExhaustedError) -> Partial:
     limit = build.clock.limit if expired else error.limit
     steps = build.state.all_steps()
     undone = [step.description for step in steps if step.status in ("pending", "in_progress")]
-    async with build.run.branch("stopped", key=f"{error.kind} {limit:g}"), build.run.closing():
-        if expired:
-            await build.phase("time_expired", f"{limit:g} seconds are used up")
+    async with build.run.branch("stopped", key=f"{error.kind} {limit:g}"):
+        async with build.run.closing(grace=FINISHING_S):
+            if expired:
+                await build.phase("time_expired", f"{limit:g} seconds are used up")
         try:
-            output = await _wind_up(build, expired)
+            output = await _wind_up(build, expired) if build.snapshot else output_of(build, None)
         except BudgetExhaustedError:  # not even time for that: the log still knows everything
             output = output_of(build, None)
     return Partial(output=output, reason="time" if expired else "budget", missing=undone)

@@ -12,6 +12,7 @@ from podium.report.html import to_html
 from podium.workflows.build import events
 from podium.workflows.build.folding import as_data, escalation_data, gate_data, time_used
 from podium.workflows.build.ground import Delivered
+from podium.workflows.build.policy.time import FINISHING_S
 from podium.workflows.build.report import deliverable_of, sections_of, summary_of
 from podium.workflows.build.roles import AGENTS
 from podium.workflows.build.state import Status
@@ -36,7 +37,7 @@ class Spent(msgspec.Struct, frozen=True):
 async def hand_over(build: Build, status: Status, reason: str = "", *, at: str = "") -> dict[str, Any]:
     """End the orchestration in this state, and leave everything that a person needs: what was committed, or
     the workspace `at` another state. What is kept back for the end may be used for it."""
-    async with build.run.closing():
+    async with build.run.closing(grace=FINISHING_S):
         return await _handed_over(build, status, reason, at or build.snapshot)
 
 

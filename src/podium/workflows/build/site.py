@@ -9,10 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
-import platformdirs
 
 from podium.agents.ask import Run
-from podium.errors import ChangeRefusedError
+from podium.engine.history import OVER
+from podium.engine.log import Store
+from podium.errors import ChangeRefusedError, GaveUpError, UnknownRunError
+from podium.tools.aside import aside
 from podium.tools.repository.map import draw_map
 from podium.tools.repository.reading import Repository
 from podium.tools.sandbox.opening import open_sandbox
@@ -23,6 +25,13 @@ from podium.tools.tool import ToolError
 from podium.tools.untrusted import ROOM, untrusted
 from podium.tools.workspace.change import Change as PlainChange
 from podium.tools.workspace.change import Edit, FileStat
+from podium.tools.workspace.keeping import (
+    KEPT_DAYS,
+    fold_up,
+    remove_workspace,
+    untouched_for,
+    workspaces_of,
+)
 from podium.tools.workspace.making import open_workspace
 from podium.tools.workspace.workspace import Workspace
 from podium.workflows.build.contracts import Change, LookUp
@@ -41,8 +50,15 @@ NOTHING_YET = "none found yet (pytest, npm, go, cargo, make)"
 async def open_site(
     run: Run, workspace: str, test_command: str, allow_unsandboxed: bool
 ) -> AsyncGenerator[Site]:
-    """A run's own site. Nothing is held open that would have to be closed."""
-    yield Site(run, workspace, test_command, allow_unsandboxed)
+    """A run's own site. When the run ends, however it does, its work tree is folded up; a run that is only
+    interrupted leaves it as it is."""
+    site = Site(run, workspace, test_command, allow_unsandboxed)
+    try:
+        yield site
+    except GaveUpError:
+        await site.fold_up()
+        raise
+    await site.fold_up()
 
 
 class Site:
@@ -60,12 +76,19 @@ class Site:
         if self._workspace is None or self._sandbox is None:
             allowed = self._allow_unsandboxed
             self._sandbox = await open_sandbox(self._run.settings, allow_unsandboxed=allowed)
-            home = home_of(self._run)
+            home = workspaces_of(self._run.store.url) / self._run.id
+            await clear_old(self._run.store, home.parent)
             with ExitStack() as stack:
                 empty = "" if self._folder else stack.enter_context(TemporaryDirectory(prefix="podium-"))
                 folder = self._folder or empty
                 self._workspace = await open_workspace(folder, self._run.id, self._sandbox, home=home)
         return self._workspace, self._sandbox
+
+    async def fold_up(self) -> None:
+        """Nothing more will be done here for now."""
+        if self._workspace is not None:
+            await aside(fold_up, self._workspace.home)
+            self._workspace = None
 
     async def _at(self, snapshot: str) -> Workspace:
         """The workspace in a recorded state, whatever happened to it meanwhile."""
@@ -195,9 +218,12 @@ def plain(change: Change) -> PlainChange:
     )  # fmt: skip
 
 
-def home_of(run: Run) -> Path:
-    """Where a run's workspace lies: beside its log, if that is a file."""
-    url = run.store.url
-    data = Path(platformdirs.user_data_dir("podium", appauthor=False))
-    beside = Path(url.removeprefix("sqlite:///")).parent if url.startswith("sqlite:///") else data
-    return beside / "workspaces" / run.id
+async def clear_old(store: Store, root: Path) -> None:
+    """Workspaces of runs that are over and that nobody has forked for long; others may be needed again."""
+    for run_id in untouched_for(KEPT_DAYS * 86_400, root):
+        try:
+            row = await store.get(run_id)
+        except UnknownRunError:  # of another store that keeps its workspaces here, too
+            continue
+        if row.status in OVER:
+            await aside(remove_workspace, root / run_id)

@@ -12,9 +12,17 @@ import select
 import stat
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from podium.tools.sandbox.inside.family import family_of, shared_once
+from podium.tools.sandbox.inside.holding import (
+    free_space,
+    mapped_together,
+    maps_nameless_files,
+    nameless_files,
+    shared_memory,
+)
 
 _LOOK_EVERY = 0.1
 _WALK_EVERY, _WALK_SHARE = 0.25, 4
@@ -31,14 +39,14 @@ def main() -> None:
     """Look until a limit is passed, and say which. When input ends, the program has: then once more at the
     folders, since it may have written the most at the very end."""
     plan: dict[str, Any] = json.loads(sys.argv[1])
-    folders = Folders(plan["folders"], plan["grown"], int(plan["workspace_bytes"]))
+    folders = Folders(plan["folders"], plan["grown"], int(plan["workspace_bytes"]), int(plan["free_before"]))
     next_walk = 0.0
     while not _has_ended(_LOOK_EVERY):
         if passed := _passed(plan):
             return print(passed)
         if time.monotonic() >= next_walk:
             began = time.monotonic()
-            if folders.are_too_large():
+            if folders.are_too_large(family_of(int(plan["root"])).pids):
                 return print("workspace")
             took = time.monotonic() - began
             next_walk = time.monotonic() + max(_WALK_EVERY, took * _WALK_SHARE)
@@ -56,26 +64,35 @@ def _passed(plan: dict[str, Any]) -> str:
     if usage.threads - _OWN > plan["processes"]:
         return "processes"
     most = plan["memory_bytes"]
-    return "memory" if usage.resident > most and shared_once(usage) > most else ""
+    if usage.resident > most and shared_once(usage) > most:
+        return "memory"
+    # What is shared and was let go of is in no process, but it is still there.
+    grown = shared_memory() - plan["shared_before"]
+    return "memory" if grown > most and mapped_together(usage.pids) > most else ""
 
 
 class Folders:
     """What a program may fill: some folders as a whole, of others only what it adds."""
 
-    def __init__(self, whole: list[str], grown: list[str], most: int) -> None:
+    def __init__(self, whole: list[str], grown: list[str], most: int, free: int) -> None:
         self._whole = whole
         self._grown = grown
         self._most = most
         self._closed = False
-        self._free = _free(whole[0])
+        self._free = free
         self._before = sum(self._size(folder) for folder in grown)
 
-    def are_too_large(self) -> bool:
-        """Whether they hold more than they may."""
+    def are_too_large(self, pids: Sequence[int] = ()) -> bool:
+        """Whether they hold more than they may, with files that these processes keep open without a name."""
         self._closed = False
         total = sum(self._size(folder) for folder in (*self._whole, *self._grown)) - self._before
-        if self._closed:  # a folder that we may not look into: then by what the disk has lost meanwhile
-            total = max(total, self._free - _free(self._whole[0]))
+        try:
+            total += nameless_files(pids)
+        except PermissionError:
+            self._closed = True
+        lost = self._free - free_space(self._whole[0])
+        if lost > self._most >= total:  # where we may not look: then by what the disk has lost meanwhile
+            return self._closed or maps_nameless_files(pids)
         return total > self._most
 
     def _size(self, folder: str) -> int:
@@ -96,11 +113,6 @@ class Folders:
                     if is_folder:
                         waiting.append(entry.path)
         return total
-
-
-def _free(folder: str) -> int:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
 
 
 def _weigh(entry: os.DirEntry[str]) -> tuple[int, bool]:

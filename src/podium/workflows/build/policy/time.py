@@ -14,6 +14,8 @@ SHUTDOWN_SHARE = 1 / 60
 """What committing and reporting may take when time is up: two minutes of two hours …"""
 SHUTDOWN_LEAST_S, SHUTDOWN_MOST_SHARE = 5.0, 0.10
 """… five seconds at least, but never more than a tenth."""
+FINISHING_S = 15.0
+"""How long a commit or a report that was begun may take although time is up: neither is left half done."""
 
 
 class Allocation(msgspec.Struct, frozen=True):
