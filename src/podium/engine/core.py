@@ -25,8 +25,8 @@ from podium.engine.events import (
 from podium.engine.journal import Journal
 from podium.engine.limits import Limits
 from podium.engine.memo import Done, Memo
-from podium.engine.turns import turns_of
 from podium.engine.purse import Purse
+from podium.engine.turns import turns_of
 from podium.errors import (
     OWNER,
     BudgetExhaustedError,
