@@ -70,6 +70,7 @@ bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydan
 bench-postgres: $(STAMP) ## The same on PostgreSQL, beside LangGraph's saver for it and DBOS; QUICK=1 for a small run
 	$(BIN)/python -m benchmarks.postgres $(if $(QUICK),--quick)
 	$(BIN)/python -m benchmarks.postgres_peers $(if $(QUICK),--quick --rounds 1)
+	$(BIN)/python -m benchmarks.fleet $(if $(QUICK),--quick)
 
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)

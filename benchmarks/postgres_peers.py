@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from benchmarks.worker import Measured
 WORKLOADS = {"fanout": "fan-out of 200", "many": "500 runs x 10 steps"}
 PEERS = ("langgraph_postgres", "dbos")
 TIMEOUT_S = 600.0
+CONNECTED = "SELECT pid FROM pg_stat_activity WHERE datname = %s LIMIT 1"
 COUNTED = (
     "SELECT xact_commit, tup_inserted + tup_updated + tup_deleted FROM pg_stat_database WHERE datname = %s"
 )
@@ -54,8 +56,10 @@ class Database:
         self._server = running.url("postgres")
 
     def counted(self) -> tuple[int, int]:
+        """Transactions and rows, once nobody is connected any more: only then all is counted."""
         with psycopg.connect(self._server, autocommit=True) as db:
-            db.execute("SELECT pg_stat_clear_snapshot()")
+            while db.execute(CONNECTED, (self._name,)).fetchone() is not None:
+                time.sleep(0.05)
             found = db.execute(COUNTED, (self._name,)).fetchone()
         return (0, 0) if found is None else (int(found[0]), int(found[1]))
 
