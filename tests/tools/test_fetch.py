@@ -11,8 +11,10 @@ from collections.abc import Callable
 import pytest
 
 from podium.tools.addresses import Address
-from podium.tools.fetch import MAX_BYTES, Fetcher, FetchUrl
+from podium.tools.fetch import MAX_BYTES, Fetcher
+from podium.tools.reading import FetchUrl
 from podium.tools.tool import MAX_TEXT, ToolError
+from tests.tools.documents.pdfs import pdf
 from tests.tools.site import Answer, Site, serving
 
 PAGE = b"""<!doctype html><html><head><title>Harbours &amp; bays</title><style>p{}</style></head><body>
@@ -204,3 +206,19 @@ async def test_a_long_page_is_read_part_by_part_without_a_gap() -> None:
                 break
             offset = int(more[1])
         assert read == words
+
+
+async def test_a_pdf_is_read_as_text_and_fenced() -> None:
+    made = pdf("The harbour is four metres deep at low water.", title="Soundings")
+    async with serving(chart=Answer(made, content_type="application/pdf")) as site:
+        result = await FetchUrl(loopback(site)).call({"url": f"{site.url}/chart"})
+    assert result.ok
+    assert "Title: Soundings" in result.text
+    assert "four metres deep" in result.text
+    assert result.text.startswith("BEGIN UNTRUSTED")
+
+
+async def test_what_only_claims_to_be_a_pdf_is_told() -> None:
+    async with serving(chart=Answer(b"%PDF-1.7 and then nothing", content_type="application/pdf")) as site:
+        with pytest.raises(ToolError, match=re.escape(f"{site.url}/chart")):
+            await FetchUrl(loopback(site)).call({"url": f"{site.url}/chart"})

@@ -5,20 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from typing import Annotated, Any
 from urllib.parse import urljoin
 
 import msgspec
-from msgspec import Meta
 
 from podium.tools.addresses import Policy, Resolve, Target, parse_url, public_only, resolve_name
-from podium.tools.arguments import Arguments, read_arguments, spec_of
-from podium.tools.aside import aside
 from podium.tools.documents.encoding import charset_inside
 from podium.tools.http import Reply, request
-from podium.tools.page import Page, read_page
-from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, bounded, succeeded
-from podium.tools.untrusted import untrusted
+from podium.tools.tool import ToolError
 
 MAX_BYTES = 5_000_000
 MAX_SECONDS = 15.0
@@ -96,27 +90,6 @@ class Fetcher:
         raise ToolError(f"{target.url} redirects more than {MAX_REDIRECTS} times.")
 
 
-class FetchArguments(Arguments, frozen=True):
-    """Of `fetch_url`."""
-
-    url: Annotated[str, Meta(description="An http or https address on the public internet")]
-    offset: Annotated[int, Meta(ge=0, description="Characters of the text to skip")] = 0
-
-
-class FetchUrl:
-    """A page as text, fenced as untrusted."""
-
-    def __init__(self, fetcher: Fetcher) -> None:
-        self.spec = spec_of("fetch_url", "Fetch a web page and read its text.", FetchArguments)
-        self._fetcher = fetcher
-
-    async def call(self, args: dict[str, Any]) -> ToolResult:
-        asked = read_arguments(args, FetchArguments)
-        fetched = await self._fetcher.fetch(asked.url)
-        page = await aside(read_page, fetched.text, fetched.content_type)
-        return succeeded(untrusted(_shown(page, asked.offset, fetched), fetched.url, MAX_TEXT))
-
-
 def _checked(target: Target, reply: Reply, types: re.Pattern[str]) -> Fetched:
     if reply.status >= 300 or reply.status < 200:
         raise ToolError(f"{target.url} answered {reply.status}.")
@@ -127,15 +100,3 @@ def _checked(target: Target, reply: Reply, types: re.Pattern[str]) -> Fetched:
         raise ToolError(f"{target.url} is {kind[:80] or 'binary'}, which cannot be read as text.")
     charset = re.search(r"charset=\"?([\w.:-]{1,40})", parameters, re.IGNORECASE)
     return Fetched(target.url, kind, charset[1] if charset else "", reply.body, reply.cut)
-
-
-def _shown(page: Page, offset: int, fetched: Fetched) -> str:
-    """A part of the page that fits with its fence, and how to read on."""
-    room = MAX_TEXT - 1_000
-    if offset and offset >= len(page.text):
-        raise ToolError(f"The text of {fetched.url} has only {len(page.text):,} characters.")
-    title = f"Title: {bounded(page.title, 300)}\n\n" if page.title else ""
-    end = offset + room - len(title)
-    more = f"\n[{len(page.text) - end:,} characters follow: offset {end}]" if end < len(page.text) else ""
-    cut = "\n[the document is longer than can be fetched]" if fetched.cut and not more else ""
-    return title + (page.text[offset:end] or "[no text]") + more + cut

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from podium.settings import Settings
-from podium.tools.fetch import Fetcher, FetchUrl
+from podium.tools.fetch import Fetcher
+from podium.tools.reading import FetchUrl
 from podium.tools.search import SearchWeb, open_engine
 from podium.tools.tool import Tool
 
