@@ -7,7 +7,7 @@ from collections.abc import Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.enums.v1 import PendingActivityState, TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -68,8 +68,13 @@ class TemporalEngine:
         )  # fmt: skip
 
     async def forget(self, run_id: str) -> None:
+        """A worker that is given the run at this moment finds its workflow gone, and leaves it alone."""
+        handle = self._client.get_workflow_handle(_id(run_id))
         try:
-            await self._client.get_workflow_handle(_id(run_id)).signal("forget")
+            told = (await handle.describe()).raw_description
+            started = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+            if not any(one.state == started for one in told.pending_activities):
+                await handle.terminate(reason="forgotten")
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise _explained(error) from error
@@ -88,19 +93,24 @@ class TemporalEngine:
         return told.status == WorkflowExecutionStatus.RUNNING
 
     async def load(self, workflows: Sequence[str] = ()) -> Load:
-        """Temporal counts by queue, not by what is in it: `workflows` makes no difference."""
-        request = DescribeTaskQueueRequest(
-            namespace=self._client.namespace, task_queue=TaskQueue(name=QUEUE), report_stats=True,
-            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
-        )  # fmt: skip
+        """Temporal counts by queue, not by what is in it: `workflows` makes no difference. It is right a
+        moment later."""
+        query = f"WorkflowType = '{DRIVE}' AND ExecutionStatus = 'Running'"
         try:
-            told = await self._client.workflow_service.describe_task_queue(request)
-            query = f"WorkflowType = '{DRIVE}' AND ExecutionStatus = 'Running'"
             there = (await self._client.count_workflows(query)).count
+            kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
+            waiting = min(there, sum([await self._backlog(kind) for kind in kinds]))
         except RPCError as error:
             raise _explained(error) from error
-        waiting = told.stats.approximate_backlog_count
-        return Load(waiting, max(0, there - waiting))
+        return Load(waiting, there - waiting)
+
+    async def _backlog(self, kind: TaskQueueType.ValueType) -> int:
+        request = DescribeTaskQueueRequest(
+            namespace=self._client.namespace, task_queue=TaskQueue(name=QUEUE), report_stats=True,
+            task_queue_type=kind,
+        )  # fmt: skip
+        told = await self._client.workflow_service.describe_task_queue(request)
+        return told.stats.approximate_backlog_count
 
     async def work(self, crew: Crew) -> None:
         await Station(self._client, crew, self._lease_s).work()

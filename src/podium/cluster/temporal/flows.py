@@ -58,7 +58,6 @@ class DriveRun:
         self._driven = False
         self._again: float | None = None
         """When it was submitted once more while it was driven."""
-        self._forgotten = False
 
     @workflow.signal
     def submit(self, at: float) -> None:
@@ -74,44 +73,33 @@ class DriveRun:
         self._driven = True
         self._again = None
 
-    @workflow.signal
-    def forget(self) -> None:
-        if self._driven:
-            self._again = None
-        else:
-            self._forgotten = True
-
     @workflow.run
     async def run(self, run: Carried) -> None:
-        while await self._is_due():
-            driving = workflow.start_activity(
-                DRIVE, run, start_to_close_timeout=_FOREVER,
-                heartbeat_timeout=timedelta(seconds=run.lease_s), retry_policy=_AGAIN,
-                cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-            )  # fmt: skip
-            await workflow.wait_condition(lambda: driving.done() or self._forgotten)  # noqa: B023 - at once
-            if self._forgotten:
-                driving.cancel()
-                return
-            wanted = [at for at in (await driving, self._again) if at is not None]
+        while True:
+            await self._wait_until_due()
+            again = await self._stretch(run)
+            wanted = [at for at in (again, self._again) if at is not None]
             if not wanted:
                 return
             self._due, self._driven, self._again = min(wanted), False, None
             if workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new(Carried(run.run_id, run.workflow, run.lease_s, self._due))
 
-    async def _is_due(self) -> bool:
-        """Wait until it is; `False`: it was forgotten meanwhile."""
-        while not self._forgotten and (wait := self._due - workflow.time()) > 0:
+    async def _stretch(self, run: Carried) -> float | None:
+        """Have it driven. Returns when it wants to be driven again."""
+        return await workflow.execute_activity(
+            DRIVE, run, start_to_close_timeout=_FOREVER, heartbeat_timeout=timedelta(seconds=run.lease_s),
+            retry_policy=_AGAIN,
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        )  # fmt: skip
+
+    async def _wait_until_due(self) -> None:
+        while (wait := self._due - workflow.time()) > 0:
             due = self._due
             try:
-                await workflow.wait_condition(
-                    lambda: self._forgotten or self._due < due,  # noqa: B023 - used at once
-                    timeout=wait,
-                )
+                await workflow.wait_condition(lambda: self._due < due, timeout=wait)  # noqa: B023 - at once
             except TimeoutError:
-                break
-        return not self._forgotten
+                return
 
 
 @workflow.defn(name=FIRE)

@@ -60,6 +60,11 @@ class Station:
             if not await self._tell_it_began():
                 return None
             return await self._crew.drive(run.run_id)
+        except asyncio.CancelledError:
+            told = activity.cancellation_details()
+            if told is not None and (told.not_found or told.timed_out):
+                LOG.warning("Run %s was taken over by another worker; this one has stopped.", run.run_id)
+            raise
         finally:
             beating.cancel()
 
