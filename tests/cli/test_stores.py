@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from podium.stores.postgres.database import SCHEMA
+from podium.stores.sqlite.database import SCHEMA
 from tests.cli.shell import FLOWS, Shell
 from tests.stores.postgres import Server
 
@@ -32,26 +32,28 @@ def run(podium: Shell, *words: str, **env: str) -> str:
 
 # ── migrate ──
 
+SQLITE, POSTGRES = (len(list(SCHEMA.glob(f"{kind}_*.sql"))) for kind in ("sqlite", "postgres"))
+"""The newest schema of each."""
+
 
 def test_migrate_makes_a_store_and_tells_what_it_found(podium: Shell, tmp_path: Path) -> None:
     path = tmp_path / "new" / "podium.sqlite"
     made = podium("migrate", "--store", str(path), code=0)
-    assert made.out == f"Made the store sqlite:///{path} with schema 4.\n"
+    assert made.out == f"Made the store sqlite:///{path} with schema {SQLITE}.\n"
     again = podium("migrate", "--store", str(path), code=0)
-    assert again.out.startswith(f"The store sqlite:///{path} has schema 4, the newest ")
+    assert again.out.startswith(f"The store sqlite:///{path} has schema {SQLITE}, the newest ")
     assert podium("migrate", "--store", str(path), "--json", code=0).json == {
-        "store": f"sqlite:///{path}", "before": 4, "after": 4,
+        "store": f"sqlite:///{path}", "before": SQLITE, "after": SQLITE,
     }  # fmt: skip
 
 
 def test_migrate_in_postgresql(podium: Shell, database: str) -> None:
-    newest = len(list(SCHEMA.glob("postgres_*.sql")))
-    assert f"with schema {newest}." in podium("migrate", "--store", database, code=0).out
-    assert f"has schema {newest}, the newest" in podium("migrate", "--store", database, code=0).out
+    assert f"with schema {POSTGRES}." in podium("migrate", "--store", database, code=0).out
+    assert f"has schema {POSTGRES}, the newest" in podium("migrate", "--store", database, code=0).out
     with psycopg.connect(database, autocommit=True) as db:
         db.execute("UPDATE podium_schema SET version = 99")
     refused = podium("migrate", "--store", database, code=2)
-    assert f"newer Podium (schema 99; known: {newest})" in refused.err
+    assert f"newer Podium (schema 99; known: {POSTGRES})" in refused.err
 
 
 def test_migrate_refuses_what_is_no_store(podium: Shell, tmp_path: Path) -> None:

@@ -53,14 +53,21 @@ def test_every_flaw_of_a_request_is_told_with_its_place(client: httpx2.Client) -
     assert sorted(places) == ["budget.usd", "cahce", "options", "workflow"]
 
 
+def ceilings(**told: float) -> dict[str, float | None]:
+    return {"usd": None, "tokens": None, "calls": None, "seconds": None, "depth": None, **told}
+
+
 def test_a_budget_of_a_run_is_a_ceiling_and_a_resume_raises_it(client: httpx2.Client) -> None:
     run_id = started(client, "tree", "Plan a garden", budget={"calls": 3})
     run = done(client, run_id)
-    assert (run["status"], run["stop_reason"], run["budget"]) == ("partial", "budget", {"calls": 3})
+    assert (run["status"], run["stop_reason"], run["budget"]) == ("partial", "budget", ceilings(calls=3))
     again = client.post(f"/api/runs/{run_id}/resume", json={"budget": {"calls": 500}})
     assert again.status_code == 202
     run = until(client, run_id, "completed")
-    assert (run["status"], run["budget"], run["resumes"]) == ("completed", {"calls": 500}, 1)
+    assert (run["status"], run["budget"], run["resumes"]) == ("completed", ceilings(calls=500), 1)
+    (listed,) = client.get("/api/runs", params={"text": run_id}).json()["runs"]
+    assert listed["budget"] == ceilings(calls=500)  # the list shows spend against it
+    assert (listed["calls"], listed["tokens"] > 0) == (run["usage"]["calls"], True)
     refused = client.post(f"/api/runs/{run_id}/resume", json={})
     assert (refused.status_code, "nothing to resume" in refused.json()["error"]) == (409, True)
 

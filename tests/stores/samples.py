@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
+from podium.engine.budget import Budget
 from podium.engine.log import Lease, Row, RunRow, Store
 
 PATIENCE_S = 30.0
@@ -25,6 +26,23 @@ def a_run(number: int = 1, *, status: str = "queued", workflow: str = "demo") ->
 
 def a_row(seq: int, kind: str = "step.completed", data: bytes = b"{}") -> Row:
     return Row(seq, 1_000_000 + seq, f"branch/step#{seq}", kind, data)
+
+
+CEILINGS = [
+    (1, 1, "run.created", b'{"budget": {"usd": 1, "calls": 5}}'),
+    (1, 2, "run.resumed", b'{"budget": {"usd": 2.5, "tokens": 99999999999999999999}}'),
+    (1, 3, "run.resumed", b'{"budget": {"calls": 7}, "config": {"x": "\\u0000"}}'),
+    (1, 4, "run.resumed", b'{"budget": {}}'),
+    (2, 1, "run.created", b"{}"),
+]
+"""Events of runs whose summaries did not know ceilings yet: number, seq, type, data."""
+KNOWN = {run_id(1): Budget(usd=2.5, calls=7, tokens=2**63 - 1), run_id(2): Budget()}
+"""What the summaries tell once they do."""
+OLD_RUN = (
+    "INSERT INTO run (run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, "
+    "calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request) "
+    "VALUES ('{}', 'completed', '', 0, 0, 0, 0, 0, 0, 0, '', false, 0, '', 'x', '')"
+)
 
 
 async def driven(store: Store, number: int = 1, *, status: str = "queued") -> Lease:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -15,10 +17,23 @@ from podium.engine.log import Lease, Message, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
 from podium.stores import open_store
 from podium.stores.address import shown
+from podium.stores.postgres.database import SCHEMA, open_database
 from podium.stores.postgres.patience import Patience
 from tests.stores.children import child
 from tests.stores.postgres import Server, server
-from tests.stores.samples import PATIENCE_S, a_row, a_run, append, commit, driven, run_id, seqs_of
+from tests.stores.samples import (
+    CEILINGS,
+    KNOWN,
+    OLD_RUN,
+    PATIENCE_S,
+    a_row,
+    a_run,
+    append,
+    commit,
+    driven,
+    run_id,
+    seqs_of,
+)
 
 
 async def test_a_killed_driver_of_this_machine_is_known_to_be_gone_at_once(pg_server: Server) -> None:
@@ -348,6 +363,22 @@ async def test_a_newer_schema_is_refused(pg_server: Server) -> None:
         db.execute("UPDATE podium_schema SET version = 99")
     with pytest.raises(StoreError, match="newer Podium"):
         await open_store(url)
+
+
+async def test_runs_of_an_older_store_get_the_ceilings_that_their_logs_tell(
+    pg_server: Server, tmp_path: Path
+) -> None:
+    url = pg_server.new_database()
+    for old in sorted(SCHEMA.glob("postgres_*.sql"))[:2]:
+        shutil.copy(old, tmp_path)
+    await (await open_database(url, tmp_path)).close()
+    with psycopg.connect(url, autocommit=True) as db:
+        for number in (1, 2):
+            db.execute(OLD_RUN.format(run_id(number)).encode())
+        for number, seq, kind, data in CEILINGS:
+            db.execute("INSERT INTO event VALUES (%s, 0, '', %s, %s)", (number << 32 | seq, kind, data))
+    async with open_store(url) as store:
+        assert {run.run_id: run.budget for run in await store.list_runs()} == KNOWN
 
 
 async def test_two_processes_that_make_the_tables_at_once_both_find_them(pg_server: Server) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from podium.engine.budget import Budget
 from podium.engine.events import Charge
 from podium.engine.log import RunRow, RunUpdate, Store
-from podium.errors import StoreError, UnknownRunError
+from podium.errors import FencedError, StoreError, UnknownRunError
 from tests.stores.samples import a_row, a_run, commit, driven, run_id, seqs_of
 
 
@@ -183,6 +184,56 @@ async def test_an_update_changes_what_it_names_and_nothing_else(store: Store, ot
         updated_us=53, status="partial", stop_reason="budget", rehearsal=True, driven_s=2.5, model="m",
         usage=Charge(0.5, 1, 2, 3, 4),
     )  # fmt: skip
+
+
+async def test_ceilings_stand_in_the_summary_and_those_that_are_named_are_replaced(
+    store: Store, other: Store
+) -> None:
+    first = Budget(usd=1.5, tokens=1000, calls=10, seconds=60.5, depth=3)
+    await store.create(msgspec.structs.replace(a_run(), budget=first), [a_row(1, "run.created")])
+    assert (await other.get(run_id(1))).budget == first
+    lease = await store.acquire(run_id(1))
+    store.update(lease, RunUpdate(updated_us=50, budget=Budget(usd=3.0)))
+    store.update(lease, RunUpdate(updated_us=51, budget=Budget(calls=20), status="running"))
+    await commit(store, lease)
+    store.update(lease, RunUpdate(updated_us=52, driven_s=1.0))
+    await store.release(lease)
+    (listed,) = await other.list_runs()
+    assert listed.budget == Budget(usd=3.0, tokens=1000, calls=20, seconds=60.5, depth=3)
+
+
+async def test_a_ceiling_that_nobody_meets_can_be_as_large_as_one_likes(store: Store) -> None:
+    await store.create(msgspec.structs.replace(a_run(), budget=Budget(tokens=10**30)), [])
+    assert (await store.get(run_id(1))).budget == Budget(tokens=2**63 - 1)
+
+
+async def test_ceilings_of_a_driver_that_was_fenced_off_change_nothing(store: Store, other: Store) -> None:
+    lease = await driven(store)
+    await other.acquire(run_id(1), take_over=True)
+    store.update(lease, RunUpdate(updated_us=50, budget=Budget(usd=9.0)))
+    with pytest.raises(FencedError):
+        await commit(store, lease)
+    assert (await other.get(run_id(1))).budget == Budget()
+
+
+async def test_an_owner_has_one_run_of_a_name(store: Store, other: Store) -> None:
+    def named(number: int, owner: str, key: str) -> RunRow:
+        return msgspec.structs.replace(a_run(number), owner=owner, start_key=key)
+
+    await store.create(named(1, "alice", "wish"), [a_row(1)])
+    await store.create(named(2, "bob", "wish"), [])
+    await store.create(named(3, "alice", ""), [])
+    await store.create(named(4, "alice", ""), [])
+    results = await asyncio.gather(
+        store.create(named(5, "alice", "wish"), [a_row(1)]), store.create(named(6, "alice", "more"), []),
+        return_exceptions=True,
+    )  # fmt: skip
+    assert [type(one) for one in results] == [StoreError, type(None)], "it fails alone"
+    found = await other.find_start("alice", "wish")
+    assert found is not None
+    assert found.run_id == run_id(1)
+    assert await other.find_start("carol", "wish") is None
+    assert await other.find_start("alice", "") is None
 
 
 # ── whose they are ───────────────────────────────────────────────────────────────────────────────

@@ -12,13 +12,26 @@ from pathlib import Path
 
 import pytest
 
+from podium.engine.budget import Budget
 from podium.engine.log import Row, RunUpdate
 from podium.engine.samples import Sample
 from podium.errors import PodiumError, StoreError, UsageError
 from podium.stores import open_store
 from podium.stores.sqlite.database import SCHEMA, connect, migrate, open_database
 from tests.stores.children import child
-from tests.stores.samples import PATIENCE_S, a_row, a_run, append, commit, driven, run_id, seqs_of
+from tests.stores.samples import (
+    CEILINGS,
+    KNOWN,
+    OLD_RUN,
+    PATIENCE_S,
+    a_row,
+    a_run,
+    append,
+    commit,
+    driven,
+    run_id,
+    seqs_of,
+)
 
 
 async def refusal(url: str | Path) -> PodiumError:
@@ -122,6 +135,22 @@ def next_version(folder: Path, script: str) -> Path:
         (folder / old.name).write_text(old.read_text())
     (folder / f"sqlite_{len(scripts) + 1:04d}_more.sql").write_text(script)
     return folder
+
+
+async def test_runs_of_an_older_store_get_the_ceilings_that_their_logs_tell(tmp_path: Path) -> None:
+    path, schema = tmp_path / "x.sqlite", tmp_path / "schema"
+    schema.mkdir()
+    for old in sorted(SCHEMA.glob("sqlite_*.sql"))[:4]:
+        shutil.copy(old, schema)
+    with closing(open_database(path, schema)) as db:
+        for number in (1, 2, 3):
+            db.execute(OLD_RUN.format(run_id(number)))
+        for number, seq, kind, data in [*CEILINGS, (3, 1, "run.created", b"torn")]:
+            db.execute("INSERT INTO event VALUES (?, 0, '', ?, ?)", (number << 32 | seq, kind, data))
+        db.commit()
+    async with open_store(str(path)) as store:
+        told = {run.run_id: run.budget for run in await store.list_runs()}
+    assert told == {**KNOWN, run_id(3): Budget()}
 
 
 async def test_an_older_store_is_migrated_and_keeps_everything(tmp_path: Path) -> None:

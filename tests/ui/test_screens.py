@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.payloads import payloads
 from tests.server.serving import done, flow, started, until
 from tests.ui.browsing import Visitor, needs_ui
-from tests.workflows.council.hostile import texts
 
 pytestmark = needs_ui
 
@@ -83,7 +83,9 @@ async def test_a_transcript_is_searched_linked_and_shows_what_was_asked(visitor:
 
 async def test_hostile_text_is_only_ever_text(visitor: Visitor) -> None:
     page = visitor.page
-    hostile = "\n".join(texts("http://beacon.invalid")) + "<img src=http://beacon.invalid/x onerror=alert(1)>"
+    hostile = (
+        "\n".join(payloads("http://beacon.invalid")) + "<img src=http://beacon.invalid/x onerror=alert(1)>"
+    )
     asked: list[str] = []
     page.on("dialog", lambda dialog: asked.append(dialog.message))
     with visitor.server.client() as client:

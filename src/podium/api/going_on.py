@@ -43,7 +43,7 @@ async def put_in_line(
     try:
         await store.post(run_id, RESUME, msgspec.to_builtins(change or Change()))
         journal = Journal(store, lease, Redactor(settings.secrets()))
-        journal.update(status="queued", stop_reason="")
+        journal.update(status="queued", stop_reason="", budget=change.budget if change else None)
         await journal.committed()
     finally:
         await store.release(lease)

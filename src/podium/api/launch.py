@@ -355,6 +355,7 @@ def first_of(ctx: Context, new: Accepted, run_id: str = "") -> tuple[RunRow, Seq
         rehearsal=bool(created.config.get("rehearsal")),
         parent=new.parent,
         owner=str(created.config.get("owner", "")),
+        budget=msgspec.convert(created.budget, Budget),
     )
     return row, new.rows or [Row(1, now, "", created.type, ctx.redact(encode(created)))], new.blobs
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from podium.engine.budget import Budget
 from podium.engine.events import NOTHING, Charge, Event, decode_event
 from podium.engine.facts import Facts
 from podium.engine.samples import Samples
@@ -68,6 +69,10 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """Who drives it now, for example `pid 4711 on host`; empty when nobody does."""
     owner: str = ""
     """Whose it is, on a server with several users; the log says so too (`config.owner` of `run.created`)."""
+    budget: Budget = Budget()
+    """Its ceilings, as they are now."""
+    start_key: str = ""
+    """What a client called its wish for this run. An owner has one run of a name; empty: without one."""
 
 
 class RunTotal(NamedTuple):
@@ -91,6 +96,8 @@ class RunUpdate(msgspec.Struct, frozen=True, kw_only=True):
     rehearsal: bool | None = None
     usage: Charge | None = None
     driven_s: float | None = None
+    budget: Budget | None = None
+    """Ceilings that take the place of the old ones; those that are not named stay."""
 
 
 class Lease(Protocol):
@@ -169,6 +176,10 @@ class Store(Samples, Facts, Protocol):
     ) -> list[RunRow]:
         """Newest first; `before` is the run id at which the page before ended. `owner` `None`: everybody's;
         `text` is looked for in the request, and at the beginning of the id."""
+        ...
+
+    async def find_start(self, owner: str, key: str) -> RunRow | None:
+        """The run of an owner whose `start_key` this is."""
         ...
 
     async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:

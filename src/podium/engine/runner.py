@@ -218,6 +218,8 @@ class Driver:
             )
         self._config |= self._new_config
         core.journal.update(status="running", stop_reason="", rehearsal=core.rehearsed or None)
+        if self._new_budget != Budget():
+            core.journal.update(budget=self._new_budget)
 
     async def _walk(self, core: Core) -> RunResult:
         run = self._make_run(

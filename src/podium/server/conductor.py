@@ -12,6 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from podium.api import RunHandle
@@ -19,6 +20,7 @@ from podium.api.going_on import Change, go_on, is_served, put_in_line, refuse
 from podium.engine.core import Delta
 from podium.engine.log import Message, RunRow, Store
 from podium.errors import PodiumError, RunLockedError, StoreError, UnknownRunError
+from podium.server.room import Room
 from podium.settings import Settings
 
 LOG = logging.getLogger("podium.server")
@@ -33,8 +35,10 @@ DeltaViewer = Callable[[Delta], None]
 class Conductor:
     """All runs that this process drives, and those that wait for a place."""
 
-    def __init__(self, store: Store, settings: Settings, *, max_runs: int) -> None:
+    def __init__(self, store: Store, settings: Settings, *, max_runs: int, room: Room | None = None) -> None:
         self._store = store
+        self._room = room
+        """Where runs are driven; `None`: on the loop of whoever asks."""
         self._settings = settings
         self.max_runs = max_runs
         self.limit_of: Callable[[str], int] = lambda owner: max_runs
@@ -189,7 +193,7 @@ class Conductor:
         status = ""
         self._forget(run_id)
         try:
-            status = await self._stretch(run_id)
+            status = await self._stretched(run_id)
         except RunLockedError as error:
             LOG.info("Run %s is left alone: %s", run_id, error)
         except UnknownRunError:
@@ -204,16 +208,28 @@ class Conductor:
         if status == "waiting":
             self._listen(await self._store.get(run_id))
 
-    async def _stretch(self, run_id: str) -> str:
-        row = await self._store.get(run_id)
+    async def _stretched(self, run_id: str) -> str:
+        loop, room = asyncio.get_running_loop(), self._room
+        if room is None:
+            return await self._stretch(self._store, run_id, partial(self._show, run_id))
+
+        def show(delta: Delta) -> None:
+            if run_id in self._viewers:
+                loop.call_soon_threadsafe(self._show, run_id, delta)
+
+        return await room.do(self._stretch(room.store, run_id, show))
+
+    async def _stretch(self, store: Store, run_id: str, show: DeltaViewer) -> str:
+        """In the room, if there is one: what it touches of this object is read or replaced whole."""
+        row = await store.get(run_id)
         if row.status in ("completed", "cancelled"):
             return row.status  # somebody was quicker
         if self._stopping:
             return "queued"
-        handle = self._handles[run_id] = await go_on(self._store, self._settings, run_id)
+        handle = self._handles[run_id] = await go_on(store, self._settings, run_id)
         if self._stopping:  # since it was looked at
             handle.request_pause(STOPPED)
-        stop = handle.watch_deltas(lambda delta: self._show(run_id, delta))
+        stop = handle.watch_deltas(show)
         try:
             return (await handle.result()).status
         finally:
@@ -242,6 +258,9 @@ class Conductor:
         for run_id in list(self._listening):
             self._forget(run_id)
         for handle in list(self._handles.values()):
-            handle.request_pause(STOPPED)
+            if self._room is None:
+                handle.request_pause(STOPPED)
+            else:
+                self._room.soon(handle.request_pause, STOPPED)
         while self._tasks:
             await asyncio.wait(self._tasks)

@@ -21,7 +21,7 @@ from podium.server.contracts.runs import (
     Step,
     StepDetail,
 )
-from podium.server.contracts.shared import Status, Usage
+from podium.server.contracts.shared import Ceilings, Status, Usage
 from podium.server.wire import iso
 
 CHARGED = tuple(name for name, data in EVENT_TYPES.items() if issubclass(data, ChargedData))
@@ -44,6 +44,8 @@ def _summary(row: RunRow) -> dict[str, Any]:
         "rehearsal": row.rehearsal,
         "cost_usd": round(row.usage.usd, 9),
         "calls": row.usage.calls,
+        "tokens": row.usage.input_tokens + row.usage.output_tokens,
+        "budget": Ceilings(**row.budget.to_dict()),
         "duration_s": round(row.driven_s, 3),
         "parent": row.parent or None,
         "holder": row.holder or None,
@@ -75,7 +77,7 @@ async def detail_of(store: Store, row: RunRow) -> RunDetail:
         "duration_s": round(result.duration_s, 3),
         "options": state.options,
         "config": state.config,
-        "budget": state.budget.to_dict(),
+        "budget": Ceilings(**state.budget.to_dict()),
         "questions": [
             Question(path=path, question=asked.question, choices=asked.choices, details=asked.details)
             for path, asked in result.questions.items()

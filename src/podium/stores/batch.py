@@ -10,6 +10,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
+from podium.engine.budget import Budget
 from podium.engine.log import Row, RunRow, RunUpdate
 from podium.engine.samples import Sample
 from podium.errors import PodiumError
@@ -140,6 +143,9 @@ class Notes:
         self.most_bytes = self.most_bytes if later.most_bytes is None else later.most_bytes
 
 
+_LARGEST = 2**63 - 1
+
+
 class Batch:
     """One transaction to be."""
 
@@ -241,10 +247,25 @@ class Batch:
         return list(parts.values())
 
 
+def ceilings(budget: Budget) -> tuple[float | None, int | None, int | None, float | None, int | None]:
+    """The columns of a budget. A ceiling that is larger than a database can count is none that anybody meets,
+    so the largest number stands for it."""
+    usd, tokens, calls, seconds, depth = (
+        budget.usd, budget.tokens, budget.calls, budget.seconds, budget.depth
+    )  # fmt: skip
+    return usd, _countable(tokens), _countable(calls), seconds, _countable(depth)
+
+
+def _countable(number: int | None) -> int | None:
+    return None if number is None else min(number, _LARGEST)
+
+
 def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
     """Two changes of one summary as one."""
     if earlier is None:
         return later
+    if earlier.budget is not None and later.budget is not None:
+        later = msgspec.structs.replace(later, budget=earlier.budget.merged(later.budget))
     fields = {name: getattr(earlier, name) for name in RunUpdate.__struct_fields__}
     for name in RunUpdate.__struct_fields__:
         value = getattr(later, name)

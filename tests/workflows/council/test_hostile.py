@@ -8,8 +8,9 @@ import pytest
 
 from podium.engine.log import Store
 from podium.workflows.council.page import made_safe
+from tests.payloads import RAN, payloads
 from tests.workflows.browser import CHROMIUM, Markup, browse, printed
-from tests.workflows.council.hostile import RAN, hostile_team, texts
+from tests.workflows.council.hostile import hostile_team
 from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import hold
 
@@ -17,7 +18,7 @@ from tests.workflows.council.team import hold
 
 
 def test_there_are_twenty_hostile_texts() -> None:
-    assert len(set(texts("http://x"))) == 20
+    assert len(set(payloads("http://x"))) == 40
 
 
 OURS = (

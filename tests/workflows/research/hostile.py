@@ -16,13 +16,13 @@ from podium.workflows.research.contracts import (
     Source,
 )
 from podium.workflows.research.measures.claims import split_claims
-from tests.workflows.council.hostile import RAN, texts
+from tests.payloads import RAN, payloads
 from tests.workflows.research.result import result
 
 
 def hostile_sources(beacon: str) -> tuple[list[Source], dict[str, str]]:
-    """A source for each of the twenty texts, made of nothing else."""
-    bad = texts(beacon)
+    """A source for each of the texts, made of nothing else."""
+    bad = payloads(beacon)
     sources = [
         Source(
             id=f"s{number}", title=text, url=_address(number, beacon), kind="web", authors=[text, text],
@@ -44,8 +44,8 @@ def _address(number: int, beacon: str) -> str:
 
 def hostile_article(beacon: str) -> str:
     """Every text as a paragraph, a heading, an item, a cell and a quotation, each with a citation."""
-    parts = [f"# {texts(beacon)[0]}"]
-    for number, text in enumerate(texts(beacon), 1):
+    parts = [f"# {payloads(beacon)[0]}"]
+    for number, text in enumerate(payloads(beacon), 1):
         flat = " ".join(text.split())
         parts += [f"## {text} [@s{number}]", f"{text} said 5 [@s{number}].", f"- {flat} [@s{number}]"]
         parts += [f"> {flat} [@s{number}; @s99]", f"| a | b |\n|---|---|\n| {flat} | [@s{number}] |"]
@@ -55,14 +55,14 @@ def hostile_article(beacon: str) -> str:
 
 
 def hostile_result(beacon: str) -> FinalOutput:
-    bad = texts(beacon)
+    bad = payloads(beacon)
     sources, kept = hostile_sources(beacon)
     article = hostile_article(beacon)
     claims = [
         Claim(
             id=f"c{number}", text=one.text, source_ids=list(one.source_ids), verdict="contradicted",
-            quote=bad[number % 20], quote_source=one.source_ids[0] if one.source_ids else "", start=0,
-            end=len(bad[number % 20]), reason=bad[(number + 1) % 20],
+            quote=bad[number % len(bad)], quote_source=one.source_ids[0] if one.source_ids else "", start=0,
+            end=len(bad[number % len(bad)]), reason=bad[(number + 1) % len(bad)],
         )
         for number, one in enumerate(split_claims(article))
     ]  # fmt: skip

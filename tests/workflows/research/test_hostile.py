@@ -10,8 +10,8 @@ import pytest
 from podium.report.prose import kept_html
 from podium.workflows.research.article import content_of, html_of
 from podium.workflows.research.page import to_page
+from tests.payloads import RAN, payloads
 from tests.workflows.browser import CHROMIUM, Markup, browse, printed
-from tests.workflows.council.hostile import RAN, texts
 from tests.workflows.research.hostile import hostile_article, hostile_result, hostile_sources
 from tests.workflows.research.result import ARTICLE, SOURCES, TEXTS, claims
 
@@ -22,8 +22,9 @@ ALLOWED = frozenset(f"{PROSE} {OURS} {DRAWN}".split())
 
 
 def page_of(beacon: str) -> str:
+    bad = payloads(beacon)
     return to_page(
-        hostile_result(beacon), topic=texts(beacon)[0], run_id="run", rehearsal=True, models=texts(beacon),
+        hostile_result(beacon), topic=bad[0], run_id="run", rehearsal=True, models=bad,
         texts=hostile_sources(beacon)[1],
     )  # fmt: skip
 
@@ -61,7 +62,7 @@ def test_every_text_of_the_sources_is_readable_as_text() -> None:
 
 
 def test_what_a_log_kept_is_made_safe_again() -> None:
-    everything = "".join(texts("http://beacon.invalid"))
+    everything = "".join(payloads("http://beacon.invalid"))
     found = Markup()
     found.feed(str(kept_html(f'<section class="evidence" id="e1">{everything}</section>')))
     assert "script" not in found.tags

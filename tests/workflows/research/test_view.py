@@ -22,8 +22,8 @@ from podium.workflows.research import events
 from podium.workflows.research.folding import AgentState
 from podium.workflows.research.tellers import line_of as research_line
 from podium.workflows.research.telling import against
+from tests.payloads import payloads
 from tests.report.logs import log
-from tests.workflows.council.hostile import texts
 from tests.workflows.research.crew import Crew, Shelves, half_checked, study, tuned
 
 Seen = list[tuple[Line, list[Line]]]
@@ -128,9 +128,9 @@ def test_what_strategy_changed_is_told_and_nothing_if_it_changed_nothing() -> No
     )
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(40))
 def test_no_text_of_a_model_reaches_the_terminal_as_more_than_one_safe_line(number: int) -> None:
-    bad = texts("http://beacon.invalid")[number] + "\n\x1b[31mred\x1b[0m\u202e"
+    bad = payloads("http://beacon.invalid")[number] + "\n\x1b[31mred\x1b[0m\u202e"
     base: dict[str, Any] = {
         "iteration": 1,
         "worker": bad,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from podium.server.contracts.shared import Asked, Budgets, Json, Status, Told, Usage
+from podium.server.contracts.shared import Asked, Budgets, Ceilings, Json, Status, Told, Usage
 
 Text = Annotated[str, Field(max_length=1_000_000)]
 Name = Annotated[str, Field(min_length=1, max_length=300)]
@@ -102,6 +102,10 @@ class RunSummary(Told):
     rehearsal: bool
     cost_usd: float
     calls: int
+    tokens: int
+    """Input and output together."""
+    budget: Ceilings
+    """What cost, calls, tokens and duration are held against."""
     duration_s: float
     parent: str | None
     """The run that it was forked from."""
@@ -175,8 +179,6 @@ class RunDetail(RunSummary):
     saved_usd: float
     options: Json
     config: Json
-    budget: Json
-    """Ceilings: `usd`, `tokens`, `calls`, `seconds`, `depth`."""
     questions: list[Question]
     costs: list[Cost]
     artifacts: list[Artifact]

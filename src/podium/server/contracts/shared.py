@@ -57,6 +57,19 @@ class Budgets(Asked):
     seconds: Annotated[float, Field(ge=0, le=1e9)] | None = None
 
 
+class Ceilings(Told):
+    """The ceilings of a run as they are now; `null`: there is none."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    """Input and output together."""
+    calls: int | None = None
+    seconds: float | None = None
+    """Of being driven; waiting for a person does not count."""
+    depth: int | None = None
+    """How deep its branches may be nested."""
+
+
 class Done(Told):
     """It was done, and there is nothing else to tell."""
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
+from podium.engine.budget import Budget
 from podium.engine.codec import decode
 from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
@@ -39,7 +40,8 @@ _NEWEST = 1 << 31
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
     "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, number, "
-    f"owner, d.who, d.host, d.pid, d.began, {FRESH} "
+    "owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key, "
+    f"d.who, d.host, d.pid, d.began, {FRESH} "
     "FROM run LEFT JOIN driver AS d ON d.name = run.driver "
 )
 _DRIVER = (
@@ -119,6 +121,12 @@ class Reader:
                 break
             number = page[-1][16]
         return runs[:limit]
+
+    async def start(self, owner: str, key: str) -> RunRow | None:
+        """The run that an owner's client has asked for by this name."""
+        sql = f"{_RUN}WHERE owner = %s AND start_key = %s AND start_key != ''"
+        found = await self.all(sql, (owner, key))
+        return _summary(found[0]) if found else None
 
     async def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
         """Runs that were changed at or after a moment."""
@@ -233,13 +241,14 @@ def _summary(row: Sequence[Any]) -> RunRow:
     run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = row[
         :10
     ]
-    holder = _holder(row[18:])
+    holder = _holder(row[24:])
     if status == "running" and not holder:
         status = "paused"
     return RunRow(
         run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
         created_us=created_us, updated_us=updated_us, model=model, rehearsal=rehearsal,
         parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
+        budget=Budget(*row[18:23]), start_key=row[23],
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
-from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Blob, Creation, Key, Standing
+from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Blob, Creation, Key, Standing, ceilings
 from podium.stores.postgres.arrays import Numbers, Texts, Values
 from podium.stores.postgres.database import Db
 from podium.stores.postgres.failures import unknown
@@ -45,6 +45,15 @@ _UPDATES = (
     "usd, input_tokens, output_tokens, calls, unpriced_calls) "
     "WHERE run.number = b.number AND run.epoch = b.epoch"
 )
+_CEILINGS = (
+    "UPDATE run SET max_usd = coalesce(b.max_usd, run.max_usd), "
+    "max_tokens = coalesce(b.max_tokens, run.max_tokens), max_calls = coalesce(b.max_calls, run.max_calls), "
+    "max_seconds = coalesce(b.max_seconds, run.max_seconds), "
+    "max_depth = coalesce(b.max_depth, run.max_depth) "
+    "FROM unnest(%s::bigint[], %s::bigint[], %s::float8[], %s::bigint[], %s::bigint[], %s::float8[], "
+    "%s::bigint[]) AS b (number, epoch, max_usd, max_tokens, max_calls, max_seconds, max_depth) "
+    "WHERE run.number = b.number AND run.epoch = b.epoch"
+)
 _BLOBS = (
     "INSERT INTO blob (digest, data) SELECT DISTINCT ON (digest) digest, data "
     "FROM unnest(%b::bytea[], %b::bytea[]) AS b (digest, data) ON CONFLICT DO NOTHING"
@@ -52,14 +61,17 @@ _BLOBS = (
 _RUNS = (
     "INSERT INTO run (run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
     "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, "
-    "owner) SELECT run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, "
-    "calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner "
+    "owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key) "
+    "SELECT run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, "
+    "calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner, "
+    "max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key "
     "FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::float8[], %s::float8[], %s::bigint[], "
     "%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[], %s::bigint[], %s::text[], "
-    "%s::text[], %s::text[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, "
+    "%s::text[], %s::text[], %s::text[], %s::float8[], %s::bigint[], %s::bigint[], %s::float8[], "
+    "%s::bigint[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, "
     "driven_s, usd, input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, "
-    "parent, workflow, request, owner, place) ORDER BY place "
-    "ON CONFLICT (run_id) DO NOTHING RETURNING run_id, number"
+    "parent, workflow, request, owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, "
+    "start_key, place) ORDER BY place ON CONFLICT DO NOTHING RETURNING run_id, number"
 )
 _LIBERATIONS = (
     "UPDATE run SET driver = '' FROM unnest(%s::bigint[], %s::bigint[]) AS b (number, epoch) "
@@ -114,6 +126,7 @@ async def insert_rows(db: Db, rows: list[Any]) -> int:
 async def change_run(db: Db, key: Key, update: RunUpdate) -> None:
     """Change one summary, if the key is still good."""
     await db.execute(_UPDATES, _columns([_change(key, update)]))
+    await _change_ceilings(db, {key: update})
 
 
 async def _write_parts(db: Db, batch: Batch) -> set[Key]:
@@ -123,6 +136,7 @@ async def _write_parts(db: Db, batch: Batch) -> set[Key]:
     written = await insert_rows(db, batch.rows) * ROW_WIDTH if batch.rows else 0
     changes = [_change(key, update) for key, update in batch.updates.items()]
     changed = (await db.execute(_UPDATES, _columns(changes))).rowcount if changes else 0
+    await _change_ceilings(db, batch.updates)
     if written < len(batch.rows) or changed < len(batch.updates):
         fenced = await find_fenced(db, batch)
     if batch.creations:
@@ -170,6 +184,14 @@ def _change(key: Key, update: RunUpdate) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+async def _change_ceilings(db: Db, updates: dict[Key, RunUpdate]) -> None:
+    changes = [
+        (*key, *ceilings(update.budget)) for key, update in updates.items() if update.budget is not None
+    ]
+    if changes:
+        await db.execute(_CEILINGS, _columns(changes))
+
+
 async def _create(db: Db, creations: list[Creation]) -> None:
     """Runs get their numbers in the order in which they were made; an id that is taken fails alone."""
     runs: list[tuple[Any, ...]] = []
@@ -179,7 +201,7 @@ async def _create(db: Db, creations: list[Creation]) -> None:
             run.run_id, run.status, _text(run.stop_reason), run.updated_us, run.driven_s,
             usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
             _text(run.model), run.rehearsal, run.created_us, run.parent, _text(run.workflow),
-            _text(run.request), run.owner,
+            _text(run.request), run.owner, *ceilings(run.budget), run.start_key,
         ))  # fmt: skip
     made: dict[str, int] = dict(await (await db.execute(_RUNS, _columns(runs))).fetchall())
     rows: list[tuple[Any, ...]] = []

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
+from podium.engine.budget import Budget
 from podium.engine.codec import decode
 from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
@@ -31,7 +32,8 @@ _NEWEST = 1 << 31
 
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
-    "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, driver, owner FROM run "
+    "parent, usd, input_tokens, output_tokens, calls, unpriced_calls, driven_s, driver, owner, "
+    "max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key FROM run "
 )
 _EVENTS = (
     "SELECT id & 0xffffffff, time_us, path, type, data FROM event "
@@ -102,6 +104,11 @@ class Reader:
             number = self.number(page[-1].run_id)
         return runs[:limit]
 
+    def start(self, owner: str, key: str) -> RunRow | None:
+        """The run that an owner's client has asked for by this name."""
+        found = self._all(f"{_RUN}WHERE owner = ? AND start_key = ? AND start_key != ''", (owner, key))
+        return self._summary(found[0]) if found else None
+
     def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
         """Runs that were changed at or after a moment."""
         wanted, rest = _narrowed((), "", owner, "")
@@ -128,6 +135,7 @@ class Reader:
             run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
             created_us=created_us, updated_us=updated_us, model=model, rehearsal=bool(rehearsal),
             parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
+            budget=Budget(*row[18:23]), start_key=row[23],
         )  # fmt: skip
 
     def driver(self, run_id: str) -> str:

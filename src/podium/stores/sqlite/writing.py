@@ -13,7 +13,7 @@ from typing import Any
 
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
-from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing
+from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing, ceilings
 from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.failures import unknown
 from podium.stores.sqlite.samples import write_notes
@@ -42,6 +42,17 @@ _UPDATES = Bulk(
     "WHERE run.number = b.number AND run.epoch = b.epoch",
 )
 
+_CEILINGS = Bulk(
+    7,
+    "UPDATE run SET max_usd = coalesce(b.max_usd, run.max_usd), "
+    "max_tokens = coalesce(b.max_tokens, run.max_tokens), max_calls = coalesce(b.max_calls, run.max_calls), "
+    "max_seconds = coalesce(b.max_seconds, run.max_seconds), "
+    "max_depth = coalesce(b.max_depth, run.max_depth) "
+    "FROM (WITH v (number, epoch, max_usd, max_tokens, max_calls, max_seconds, max_depth) "
+    "AS (VALUES {values}) SELECT * FROM v) AS b WHERE run.number = b.number AND run.epoch = b.epoch",
+)
+"""A statement of its own: ceilings change seldom, the rest of a summary with almost every step."""
+
 _BLOBS = Bulk(
     2,
     "INSERT OR IGNORE INTO blob (digest, data) "
@@ -49,9 +60,10 @@ _BLOBS = Bulk(
 )
 
 _RUNS = Bulk(
-    18,
+    24,
     "INSERT INTO run (number, run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
-    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner) "
+    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner, "
+    "max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key) "
     "WITH b AS (VALUES {values}) SELECT * FROM b WHERE column1 IS NOT NULL",
 )
 
@@ -100,6 +112,7 @@ def write(db: sqlite3.Connection, batch: Batch) -> set[Key]:
 def change_run(db: sqlite3.Connection, key: Key, update: RunUpdate) -> None:
     """Change one summary, if the key is still good."""
     _UPDATES.execute(db, list(_change(key, update)))
+    _change_ceilings(db, {key: update})
 
 
 def _write_parts(db: sqlite3.Connection, batch: Batch) -> set[Key]:
@@ -111,6 +124,7 @@ def _write_parts(db: sqlite3.Connection, batch: Batch) -> set[Key]:
     written = EVENTS.execute(db, batch.rows) * ROW_WIDTH if batch.rows else 0
     changes = list(chain.from_iterable(_change(key, update) for key, update in batch.updates.items()))
     changed = _UPDATES.execute(db, changes) if changes else 0
+    _change_ceilings(db, batch.updates)
     if written < len(batch.rows) or changed < len(batch.updates):
         fenced = _find_fenced(db, batch)
     if batch.creations:
@@ -148,6 +162,17 @@ def _change(key: Key, update: RunUpdate) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def _change_ceilings(db: sqlite3.Connection, updates: dict[Key, RunUpdate]) -> None:
+    changes = [
+        part
+        for key, update in updates.items()
+        if update.budget is not None
+        for part in (*key, *ceilings(update.budget))
+    ]
+    if changes:
+        _CEILINGS.execute(db, changes)
+
+
 def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
     """The write lock is held, so the next free numbers are ours."""
     (number,) = db.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
@@ -161,6 +186,7 @@ def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
             number, run.run_id, run.status, run.stop_reason, run.updated_us, run.driven_s,
             usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
             run.model, run.rehearsal, run.created_us, run.parent, run.workflow, run.request, run.owner,
+            *ceilings(run.budget), run.start_key,
         )  # fmt: skip
         for seq, time_us, path, kind, data in creation.rows:
             rows += (number << 32 | seq, 0, time_us, path, kind, data)
