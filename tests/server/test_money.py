@@ -13,10 +13,12 @@ from podium.engine.budget import Budget
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.log import Row, RunRow
+from podium.server.problems import RefusedError
 from podium.server.purses import Purses
 from podium.server.users import User, add_user
 from podium.stores import open_store
 from tests.server.serving import served, started, until
+from tests.stores.postgres import Server
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
 KEY = "scrypt$" + "A" * 22 + "==$" + "A" * 43 + "="
@@ -97,3 +99,21 @@ def test_a_ceiling_that_waits_in_the_queue_is_held_back_already(tmp_path: Path) 
         assert alice.get("/api/me").json()["reserved_usd"] == pytest.approx(9.0)
         more = {"workflow": "tree", "request": "x", "budget": {"usd": 2.0}}
         assert alice.post("/api/runs", json=more).status_code == 422
+
+
+async def test_on_a_store_for_many_machines_an_account_holds_and_nothing_is_held_back(
+    pg_server: Server,
+) -> None:
+    """Ceilings of runs may come to more than is left: what they spend together may not."""
+    alice = User(name="alice", key=KEY, budget_usd=10, usd_per_day=4)
+    async with open_store(pg_server.new_place()) as store:
+        now = int(datetime.now(UTC).timestamp() * 1e6)
+        await store.create(spent(1, 1.0, now, now), [])
+        for number in range(2, 8):
+            budget = await Purses(store).ceiling(alice, Budget(usd=3.0))
+            await store.create(spent(number, 0.0, now, now, status="queued", budget=budget), [])
+        assert store.limits is not None
+        account = await store.limits.set_account("alice", 4.0)
+        assert account.taken_usd == 1.0
+        with pytest.raises(RefusedError, match="today"):
+            await Purses(store).ceiling(alice, Budget(usd=3.5))

@@ -2,7 +2,8 @@
 and the ceiling that the next run gets.
 
 A run's own ceiling holds, so a user's limits do if no run is let in whose ceiling is more than is left. To
-look and to let in is one turn: of two requests at once the second sees what the first was given.
+look and to let in is one turn: of two requests at once the second sees what the first was given. On a store
+that many machines share, the user's account in it holds instead (`podium.engine.purse`).
 """
 
 from __future__ import annotations
@@ -91,18 +92,31 @@ class Purses:
         """The budget that a run gets: never more than is left. `row` is a run that goes on; what it has spent
         is part of its new total. To be called in the user's `turn`."""
         if user is None or not has_limits(user):
+            await self._tell(user, None)
             return asked
         money = await self.money(user.name, user)
         own = row.usage.usd if row else 0.0
         held = rest(row) if row is not None and row.status in UNFINISHED else 0.0
-        tightest = min(money.allowances, key=lambda one: one.left(money.reserved - held))
-        left = tightest.left(money.reserved - held)
+        shared = await self._tell(user, money)
+        reserved = 0.0 if shared else money.reserved - held
+        tightest = min(money.allowances, key=lambda one: one.left(reserved))
+        left = tightest.left(reserved)
         smallest = min(one.limit for one in money.allowances)
         usual = min(left, user.run_usd if user.run_usd is not None else smallest / 10)
         wanted = asked.usd if asked.usd is not None else own + usual
         if wanted - own > left + _CENT or left <= 0:
             raise _refused(tightest, left, wanted - own)
         return asked.merged(Budget(usd=wanted))
+
+    async def _tell(self, user: User | None, money: Money | None) -> bool:
+        """Where many machines share a store, all runs of a user draw on one account in it. It holds whatever
+        their ceilings come to, so that nothing has to be held back for them."""
+        limits = self._store.limits
+        if limits is None or user is None:
+            return False
+        most = None if money is None else money.spent + min(one.left(0.0) for one in money.allowances)
+        await limits.set_account(user.name, most)
+        return True
 
     async def _unfinished(self, owner: str) -> list[RunRow]:
         found: list[RunRow] = []

@@ -35,7 +35,7 @@ class PostgresStore(Driving):
         self._address = address
         """The same as PostgreSQL knows it."""
         self._brain = FactReader(reader)
-        self._limits = PostgresLimits(reader, self._queue_job, self._join)
+        self._limits = PostgresLimits(reader, self._queue_job)
 
     @classmethod
     async def open(cls, url: str) -> PostgresStore:
