@@ -78,8 +78,9 @@ class Machine:
 class Lab:
     """A store, its engine, and machines that come and go."""
 
-    def __init__(self, url: str, folder: Path, store: Store, engine: Engine) -> None:
+    def __init__(self, url: str, folder: Path, store: Store, engine: Engine, name: str = "") -> None:
         self.url = url
+        self.words = ("--engine", name) if name else ()
         self.store = store
         self.engine = engine
         self.settings = Settings.load(store=url)
@@ -92,7 +93,7 @@ class Lab:
         """A new worker, which is ready."""
         source = str(Path(podium.__file__).parents[1])
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "podium", "worker", "--store", self.url, *words,
+            sys.executable, "-m", "podium", "worker", "--store", self.url, *self.words, *words,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=self.folder,
             env={**os.environ, "PYTHONPATH": source, "FLEET_NOTES": str(self.notes), **env},
         )  # fmt: skip
@@ -109,6 +110,12 @@ class Lab:
         )  # fmt: skip
         await self.fleet.accept(row)
         return row
+
+    async def carries(self, waiting: int, driven: int) -> None:
+        """Wait until the engine says that it does: some engines count a moment later."""
+        async with asyncio.timeout(PATIENCE_S):
+            while await self.engine.load() != (waiting, driven):  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
 
     async def event(self, run_id: str, wanted: Callable[[Row], bool] | str) -> Row:
         """The first row of a log that is wanted, as soon as it is there."""
@@ -141,11 +148,11 @@ class Lab:
 
 
 @asynccontextmanager
-async def lab(url: str, folder: Path) -> AsyncGenerator[Lab]:
+async def lab(url: str, folder: Path, name: str = "") -> AsyncGenerator[Lab]:
     """Nothing of it outlives the block."""
     async with open_store(url) as store:
-        engine = await open_engine("", url)
-        made = Lab(url, folder, store, engine)
+        engine = await open_engine(name, url)
+        made = Lab(url, folder, store, engine, name)
         try:
             yield made
         finally:

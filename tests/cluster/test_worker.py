@@ -33,13 +33,13 @@ async def test_accepted_runs_are_driven_by_whichever_worker_has_a_place(fleet: L
     paid = fleet.paid()
     assert len(paid) == 30
     assert all(len(calls) == 1 for calls in paid.values())
-    assert (await fleet.engine.load()) == (0, 0)
+    await fleet.carries(0, 0)
 
 
 async def test_to_submit_a_run_twice_is_to_submit_it_once(fleet: Lab) -> None:
     row = await fleet.start("three")
     await fleet.fleet.accept(row)
-    assert (await fleet.engine.load()).waiting == 1
+    await fleet.carries(1, 0)
     await fleet.machine()
     await fleet.over(row.run_id)
     assert all(len(calls) == 1 for calls in fleet.paid().values())

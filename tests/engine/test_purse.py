@@ -61,20 +61,20 @@ async def test_the_money_of_an_owner_holds_across_four_workers_with_fifty_runs(
     store: Store, tmp_path: Path
 ) -> None:
     """1,000 calls of a cent are wanted, three dollars are there: exactly 300 are made, so nothing starves."""
-    await limits_of(store).set_account("alice", 3.0, None)
+    await limits_of(store).set_account("alice", 3.0)
     place = tmp_path / "calls"
     workers = [await begin(store, runs, 20, place) for runs in (13, 13, 12, 12)]
     ended = [status for worker in workers for status in await statuses(worker)]
     assert len(ended) == 50
     assert place.stat().st_size == 300
     assert "partial" in ended
-    account = await limits_of(store).set_account("alice", 3.0, None)
+    account = await limits_of(store).set_account("alice", 3.0)
     assert account.taken_usd == pytest.approx(3.0)
 
 
 async def test_a_worker_that_is_killed_does_not_make_its_owner_richer(store: Store, tmp_path: Path) -> None:
     """What it was lent counts as spent, then as what its log says; all calls stay under the limit."""
-    await limits_of(store).set_account("alice", 2.0, None)
+    await limits_of(store).set_account("alice", 2.0)
     place = tmp_path / "calls"
     first, second = await begin(store, 6, 60, place), await begin(store, 6, 60, place)
     async with asyncio.timeout(PATIENCE_S):
@@ -92,17 +92,17 @@ async def test_a_worker_that_is_killed_does_not_make_its_owner_richer(store: Sto
 
 
 async def test_a_raised_limit_lets_runs_go_on_and_nothing_is_paid_twice(store: Store, tmp_path: Path) -> None:
-    await limits_of(store).set_account("alice", 0.05, None)
+    await limits_of(store).set_account("alice", 0.05)
     place = tmp_path / "calls"
     workflow = spending(20, place, slow=0.0)
     handle = await podium.resume(await accepted(store, workflow), workflow=workflow, store=store)
     result = await handle.result()
     assert (result.status, result.stop_reason, result.usage.calls) == ("partial", "budget", 5)
     assert "owner" in (result.error or "")
-    await limits_of(store).set_account("alice", 1.0, None)
+    await limits_of(store).set_account("alice", 1.0)
     again = await (await podium.resume(handle.run_id, workflow=workflow, store=store)).result()
     assert (again.status, again.usage.calls, place.stat().st_size) == ("completed", 20, 20)
-    assert (await limits_of(store).set_account("alice", 1.0, None)).taken_usd == pytest.approx(0.2)
+    assert (await limits_of(store).set_account("alice", 1.0)).taken_usd == pytest.approx(0.2)
 
 
 async def test_an_owner_without_a_limit_is_not_asked_for_anything(store: Store, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ async def test_an_owner_without_a_limit_is_not_asked_for_anything(store: Store, 
 async def test_what_was_spent_before_there_was_a_limit_counts(store: Store, tmp_path: Path) -> None:
     workflow = spending(4, tmp_path / "calls", slow=0.0)
     await (await podium.resume(await accepted(store, workflow), workflow=workflow, store=store)).result()
-    account = await limits_of(store).set_account("alice", 1.0, None)
+    account = await limits_of(store).set_account("alice", 1.0)
     assert account.taken_usd == pytest.approx(0.04)
 
 
@@ -128,7 +128,7 @@ async def purse_of(store: Store, tmp_path: Path) -> tuple[Purse, Ledger, Scope]:
 
 async def test_one_run_waits_for_what_another_may_give_back(store: Store, tmp_path: Path) -> None:
     """Too little is free now, but a call in flight reserved more than it will cost."""
-    await limits_of(store).set_account("alice", 1.0, None)
+    await limits_of(store).set_account("alice", 1.0)
     (one, first, _), (two, second, _) = await purse_of(store, tmp_path), await purse_of(store, tmp_path)
     held = await first.reserve((one,), Charge(usd=0.9), closing=False)
     waiting = asyncio.create_task(second.reserve((two,), Charge(usd=0.5), closing=False))
@@ -145,7 +145,7 @@ async def test_one_run_waits_for_what_another_may_give_back(store: Store, tmp_pa
 
 async def test_many_calls_ask_for_money_a_few_times(store: Store, tmp_path: Path) -> None:
     """Parts double: no commit for every call. They are small when little is left, for the others."""
-    await limits_of(store).set_account("alice", 100.0, None)
+    await limits_of(store).set_account("alice", 100.0)
     purse, ledger, _ = await purse_of(store, tmp_path)
     limits: set[int] = set()
     for _ in range(500):
@@ -157,7 +157,7 @@ async def test_many_calls_ask_for_money_a_few_times(store: Store, tmp_path: Path
 
 
 async def test_whoever_was_taken_over_draws_nothing_any_more(store: Store, tmp_path: Path) -> None:
-    await limits_of(store).set_account("alice", 1.0, None)
+    await limits_of(store).set_account("alice", 1.0)
     lease = await store.acquire(await accepted(store, spending(2, tmp_path / "calls")))
     await store.acquire(lease.run_id, take_over=True)
     with pytest.raises(FencedError):

@@ -18,8 +18,6 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     usd: float | None = None
     """What all runs together may cost; `None`: no limit."""
-    runs: int | None = None
-    """Most runs at once; `None`: no limit."""
     taken_usd: float = 0.0
     """Spent, or lent to runs that are driven or whose driver died."""
 
@@ -47,8 +45,8 @@ class Limits(Protocol):
         """Nobody gets a part of this pace that begins earlier."""
         ...
 
-    async def set_account(self, owner: str, usd: float | None, runs: int | None) -> Account:
-        """Say what an owner may have."""
+    async def set_account(self, owner: str, usd: float | None) -> Account:
+        """Say what all runs of an owner, the past ones included, may cost; `None`: whatever they like."""
         ...
 
     async def draw(self, lease: Lease, spent: int, held: int, need: int, want: int) -> Drawn:
@@ -61,10 +59,3 @@ class Limits(Protocol):
     def settle(self, lease: Lease, spent: int) -> None:
         """The run is left in order and has spent so much. Queued, and durable with the release of the run."""
         ...
-
-    async def enter(self, run_id: str) -> bool:
-        """Whether the owner of a run may have one more driven now, by this process. If so it counts from now
-        on, until `leave`, or until this process is gone."""
-        ...
-
-    async def leave(self, run_id: str) -> None: ...

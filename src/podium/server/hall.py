@@ -14,6 +14,7 @@ from podium.server.broadcast import Broadcasts
 from podium.server.callers import Caller, Doorkeeper
 from podium.server.changes import Changes
 from podium.server.conductor import Conductor
+from podium.server.purses import Purses
 from podium.server.room import Room
 from podium.server.telling import summary_of
 from podium.server.users import Users
@@ -52,6 +53,7 @@ class Hall:
         self.conductor = Conductor(store, settings, max_runs=max_runs, room=room)
         self.conductor.limit_of = self._limit_of
         self.broadcasts = Broadcasts(store, self.conductor)
+        self.purses = Purses(store)
         self.changes = Changes(store, summary_of)
         self.started = time.monotonic()
 

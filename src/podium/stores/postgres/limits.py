@@ -30,10 +30,10 @@ _HOLD = (
     "ON CONFLICT (name) DO UPDATE SET taken = greatest(p.taken, excluded.taken)"
 )
 _SET = (
-    "INSERT INTO account AS a (owner, usd, runs, settled) SELECT %(owner)s, %(usd)s, %(runs)s, "
+    "INSERT INTO account AS a (owner, usd, settled) SELECT %(owner)s, %(usd)s, "
     "coalesce(round(sum(usd) * 1e9)::bigint, 0) FROM run WHERE owner = %(owner)s "
-    "ON CONFLICT (owner) DO UPDATE SET usd = excluded.usd, runs = excluded.runs "
-    "RETURNING usd, runs, settled + "
+    "ON CONFLICT (owner) DO UPDATE SET usd = excluded.usd "
+    "RETURNING usd, settled + "
     "(SELECT coalesce(sum(lent), 0)::bigint FROM drawing WHERE owner = a.owner)"
 )
 _LOCK = "SELECT owner FROM account WHERE owner = (SELECT owner FROM run WHERE "
@@ -61,26 +61,16 @@ _SETTLE = (
     "UPDATE drawing SET lent = %(spent)s - base, spent = %(spent)s - base, closed = true "
     "FROM run WHERE run.number = drawing.run AND run.number = %(run)s AND run.epoch = %(epoch)s"
 )
-_CROWD = (
-    "SELECT a.runs, (SELECT count(*) FROM place AS p JOIN driver AS d ON d.name = p.driver "
-    f"WHERE p.owner = a.owner AND p.run <> %(run)s AND {FRESH}) FROM account AS a WHERE a.owner = %(owner)s"
-)
-_ENTER = (
-    "INSERT INTO place (run, owner, driver) VALUES (%(run)s, %(owner)s, %(driver)s) "
-    "ON CONFLICT (run) DO UPDATE SET driver = excluded.driver"
-)
 
 
 class PostgresLimits:
     """Small transactions of their own: each holds one row of one owner, so none can wait for another in a
     circle."""
 
-    def __init__(self, reader: Reader, do: Callable[[Job], None], join: Callable[[], str]) -> None:
+    def __init__(self, reader: Reader, do: Callable[[Job], None]) -> None:
         self._reader = reader
         self._do = do
         """Has something done in the writer's next transaction."""
-        self._join = join
-        """Makes this process one that drives, and returns its mark."""
 
     async def lend_pace(self, name: str, span_s: float, burst_s: float) -> float:
         given = {"name": name, "span": float(span_s), "burst": float(burst_s)}
@@ -89,10 +79,13 @@ class PostgresLimits:
     async def hold_pace(self, name: str, seconds: float) -> None:
         await self._reader.ask(lambda db: db.execute(_HOLD, {"name": name, "s": float(seconds)}))
 
-    async def set_account(self, owner: str, usd: float | None, runs: int | None) -> Account:
-        nano = None if usd is None else round(usd * NANO)
-        ((most, places, taken),) = await self._reader.all(_SET, {"owner": owner, "usd": nano, "runs": runs})
-        return Account(usd=None if most is None else most / NANO, runs=places, taken_usd=taken / NANO)
+    async def set_account(self, owner: str, usd: float | None) -> Account:
+        if usd is None:
+            sql = "UPDATE account SET usd = NULL WHERE owner = %s"
+            await self._reader.ask(lambda db: db.execute(sql, (owner,)))
+            return Account()
+        ((most, taken),) = await self._reader.all(_SET, {"owner": owner, "usd": round(usd * NANO)})
+        return Account(usd=most / NANO, taken_usd=taken / NANO)
 
     async def draw(self, lease: Any, spent: int, held: int, need: int, want: int) -> Drawn:
         held_lease: HeldLease = lease
@@ -105,13 +98,6 @@ class PostgresLimits:
         future = asyncio.get_running_loop().create_future()
         future.add_done_callback(_looked_at)  # what is not settled counts as spent
         self._do(Job(future, lambda db: db.execute(_SETTLE, given)))
-
-    async def enter(self, run_id: str) -> bool:
-        mark = self._join()
-        return await self._reader.ask(lambda db: _enter(db, run_id, mark))
-
-    async def leave(self, run_id: str) -> None:
-        await self._reader.ask(lambda db: db.execute("DELETE FROM place WHERE run = %s", (run_id,)))
 
 
 async def _draw(db: Db, lease: HeldLease, spent: int, held: int, need: int, want: int) -> Drawn:
@@ -133,19 +119,6 @@ async def _draw(db: Db, lease: HeldLease, spent: int, held: int, need: int, want
         granted = max(need, min(want, free // _SMALLER)) if free >= need else 0
         await db.execute(_DRAW, {**given, "lent": own + held + granted, "told": own})
         return Drawn(granted, limit - settled - told - own, limit)
-
-
-async def _enter(db: Db, run_id: str, mark: str) -> bool:
-    async with db.transaction():
-        found = await (await db.execute(_LOCK + "run_id = %s) FOR UPDATE", (run_id,))).fetchone()
-        if found is None:
-            return True
-        given = {"run": run_id, "owner": found[0], "driver": mark}
-        crowd = await (await db.execute(_CROWD, given)).fetchone()
-        if crowd is not None and crowd[0] is not None and crowd[1] >= crowd[0]:
-            return False
-        await db.execute(_ENTER, given)
-        return True
 
 
 def _looked_at(future: asyncio.Future[Any]) -> None:

@@ -122,6 +122,12 @@ class Reader:
             number = page[-1][16]
         return runs[:limit]
 
+    async def start(self, owner: str, key: str) -> RunRow | None:
+        """The run that an owner's client has asked for by this name."""
+        sql = f"{_RUN}WHERE owner = %s AND start_key = %s AND start_key != ''"
+        found = await self.all(sql, (owner, key))
+        return _summary(found[0]) if found else None
+
     async def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
         """Runs that were changed at or after a moment."""
         sql = f"{_RUN}WHERE updated_us >= %s AND (%s::text IS NULL OR owner = %s) ORDER BY updated_us, number"

@@ -35,7 +35,7 @@ class PostgresStore(Driving):
         self._address = address
         """The same as PostgreSQL knows it."""
         self._brain = FactReader(reader)
-        self._limits = PostgresLimits(reader, self._queue_job, self._join)
+        self._limits = PostgresLimits(reader, self._queue_job)
 
     @classmethod
     async def open(cls, url: str) -> PostgresStore:
@@ -92,6 +92,9 @@ class PostgresStore(Driving):
         text: str = "",
     ) -> list[RunRow]:
         return await self._reader.runs(status, workflow, limit, before, owner, text)
+
+    async def find_start(self, owner: str, key: str) -> RunRow | None:
+        return await self._reader.start(owner, key)
 
     async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:
         return await self._reader.changed(since_us, owner)

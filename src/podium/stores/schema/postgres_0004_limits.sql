@@ -9,9 +9,8 @@ CREATE UNLOGGED TABLE pace (
 -- What owners of runs may have. Money is in nano-dollars.
 CREATE TABLE account (
     owner    TEXT COLLATE "C" PRIMARY KEY,
-    usd      BIGINT,            -- NULL: no limit
-    runs     INTEGER,           -- at once; NULL: no limit
-    settled  BIGINT NOT NULL    -- spent by runs that have no row in `drawing`
+    usd      BIGINT,           -- NULL: no limit
+    settled  BIGINT NOT NULL   -- spent by runs that have no row in `drawing`
 );
 
 -- What a run was lent since it had spent `base`. It counts as spent until the run is left in order: `closed`,
@@ -25,11 +24,3 @@ CREATE TABLE drawing (
     closed  BOOLEAN NOT NULL DEFAULT false
 );
 CREATE INDEX drawing_by_owner ON drawing (owner);
-
--- Which runs of an owner are driven at once, and by whom.
-CREATE TABLE place (
-    run     TEXT COLLATE "C" PRIMARY KEY,
-    owner   TEXT COLLATE "C" NOT NULL,
-    driver  TEXT COLLATE "C" NOT NULL
-);
-CREATE INDEX place_by_owner ON place (owner);

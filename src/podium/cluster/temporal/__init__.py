@@ -1,0 +1,1 @@
+"""Runs carried by Temporal: one workflow a run, one long activity that drives it."""

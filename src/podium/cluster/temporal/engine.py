@@ -1,0 +1,159 @@
+"""The engine that leaves dispatch, heartbeats, take-over and schedules to a Temporal server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Coroutine, Sequence
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+from temporalio.api.enums.v1 import PendingActivityState, TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from podium.cluster.port import Crew, Load, Schedule, Ticket
+from podium.cluster.temporal.flows import DRIVE, QUEUE, Carried
+from podium.cluster.temporal.schedules import Schedules
+from podium.cluster.temporal.working import Station
+from podium.errors import StoreError, UsageError
+from podium.stores.address import take_lease
+
+T = TypeVar("T")
+
+AT_ONCE = 32
+"""Questions to the server at the same time."""
+
+
+class TemporalEngine:
+    """One workflow for each run that is to be driven, named after the run: there is never a second."""
+
+    def __init__(self, client: Client, lease_s: float) -> None:
+        self._client = client
+        self._lease_s = lease_s
+        self._schedules = Schedules(client)
+
+    @classmethod
+    async def open(cls, name: str, store: str) -> TemporalEngine:
+        """The engine at `temporal://HOST:PORT/NAMESPACE`; `?tls=true` for one that is reached over TLS."""
+        host, namespace, tls = _address(name)
+        _, lease_s = take_lease(store)
+        try:
+            client = await Client.connect(host, namespace=namespace, tls=tls)
+        except (RuntimeError, RPCError) as error:
+            said = str(error).splitlines()[0]
+            raise StoreError(
+                f"The Temporal server at {host} cannot be reached: {said}.", hint="Is it running there?"
+            ) from error
+        return cls(client, lease_s)
+
+    async def close(self) -> None:
+        """The client closes its connection by itself."""
+
+    async def migrate(self) -> None:
+        """Temporal brings what it needs."""
+
+    # ── runs ──
+
+    async def submit(self, tickets: Sequence[Ticket], *, at: float | None = None) -> None:
+        await self._each([self._submit(ticket, at or 0.0) for ticket in tickets])
+
+    async def _submit(self, ticket: Ticket, at: float) -> None:
+        """Start its workflow, or tell the one that there is: one request, so nothing comes between."""
+        carried = Carried(ticket.run_id, ticket.workflow, self._lease_s, at)
+        await self._client.start_workflow(
+            DRIVE, carried, id=_id(ticket.run_id), task_queue=QUEUE, start_signal="submit",
+            start_signal_args=[at],
+        )  # fmt: skip
+
+    async def forget(self, run_id: str) -> None:
+        """A worker that is given the run at this moment finds its workflow gone, and leaves it alone."""
+        handle = self._client.get_workflow_handle(_id(run_id))
+        try:
+            told = (await handle.describe()).raw_description
+            started = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+            if not any(one.state == started for one in told.pending_activities):
+                await handle.terminate(reason="forgotten")
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise _explained(error) from error
+
+    async def carried(self, run_ids: Collection[str]) -> set[str]:
+        found = await self._each([self._is_carried(run_id) for run_id in run_ids])
+        return {run_id for run_id, carried in zip(run_ids, found, strict=True) if carried}
+
+    async def _is_carried(self, run_id: str) -> bool:
+        try:
+            told = await self._client.get_workflow_handle(_id(run_id)).describe()
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return told.status == WorkflowExecutionStatus.RUNNING
+
+    async def load(self, workflows: Sequence[str] = ()) -> Load:
+        """Temporal counts by queue, not by what is in it: `workflows` makes no difference. It is right a
+        moment later."""
+        query = f"WorkflowType = '{DRIVE}' AND ExecutionStatus = 'Running'"
+        try:
+            there = (await self._client.count_workflows(query)).count
+            kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
+            waiting = min(there, sum([await self._backlog(kind) for kind in kinds]))
+        except RPCError as error:
+            raise _explained(error) from error
+        return Load(waiting, there - waiting)
+
+    async def _backlog(self, kind: TaskQueueType.ValueType) -> int:
+        request = DescribeTaskQueueRequest(
+            namespace=self._client.namespace, task_queue=TaskQueue(name=QUEUE), report_stats=True,
+            task_queue_type=kind,
+        )  # fmt: skip
+        told = await self._client.workflow_service.describe_task_queue(request)
+        return told.stats.approximate_backlog_count
+
+    async def work(self, crew: Crew) -> None:
+        await Station(self._client, crew, self._lease_s).work()
+
+    # ── schedules ──
+
+    async def add_schedule(self, schedule: Schedule) -> None:
+        await self._schedules.add(schedule)
+
+    async def schedules(self) -> list[Schedule]:
+        return await self._schedules.all()
+
+    async def remove_schedule(self, name: str) -> bool:
+        return await self._schedules.remove(name)
+
+    async def _each(self, questions: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        turn = asyncio.Semaphore(AT_ONCE)
+
+        async def asked(question: Coroutine[Any, Any, T]) -> T:
+            async with turn:
+                return await question
+
+        try:
+            return await asyncio.gather(*map(asked, questions))
+        except RPCError as error:
+            raise _explained(error) from error
+
+
+def _id(run_id: str) -> str:
+    return f"podium/{run_id}"
+
+
+def _address(name: str) -> tuple[str, str, bool]:
+    parts = urlsplit(name)
+    namespace = parts.path.strip("/") or "default"
+    if not parts.hostname or parts.username or "/" in namespace:
+        raise UsageError(
+            f"The address {name} is not that of a Temporal server.",
+            hint="Write it as temporal://HOST:PORT/NAMESPACE.",
+        )
+    tls = parse_qs(parts.query).get("tls", ["false"])[0].lower() in ("1", "true", "yes")
+    return f"{parts.hostname}:{parts.port or 7233}", namespace, tls
+
+
+def _explained(error: RPCError) -> StoreError:
+    return StoreError(f"The Temporal server refused: {error.message}.", hint="Look at its address and log.")

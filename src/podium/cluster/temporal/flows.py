@@ -1,0 +1,115 @@
+"""What Temporal keeps of a run: that it is to be driven, from when on, and whether somebody does.
+
+These workflows know nothing of models or logs. They are replayed by Temporal from its own history, so they
+stay as they are: a change here must be made with Temporal's `workflow.patched`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy, SearchAttributeKey
+
+DRIVE = "podium-drive"
+FIRE = "podium-fire"
+QUEUE = "podium"
+"""The task queue of everything: a worker's places are counted in one."""
+_FOREVER = timedelta(days=3650)
+"""How long a stretch of a run may last. Whether it lives is told by its heartbeat."""
+_FIRE_S = timedelta(seconds=60)
+_AGAIN = RetryPolicy(
+    initial_interval=timedelta(seconds=0.2), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=5)
+)
+"""How soon a run is given to another worker when one was lost with it."""
+_MOMENT = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
+
+
+@dataclass
+class Carried:
+    """A run that is to be driven."""
+
+    run_id: str
+    workflow: str
+    lease_s: float
+    """After so long without a heartbeat a worker is taken for dead."""
+    at: float = 0.0
+    """Not before this moment, in seconds since 1970."""
+
+
+@dataclass
+class Fired:
+    """A schedule, and which of its moments has come."""
+
+    schedule: dict[str, Any]
+    moment: int = 0
+
+
+@workflow.defn(name=DRIVE)
+class DriveRun:
+    """One run, until nobody wants it driven any more."""
+
+    @workflow.init
+    def __init__(self, run: Carried) -> None:
+        self._run = run
+        self._due = run.at
+        self._driven = False
+        self._again: float | None = None
+        """When it was submitted once more while it was driven."""
+
+    @workflow.signal
+    def submit(self, at: float) -> None:
+        """Somebody wants it driven: one that waits keeps its place, or comes earlier."""
+        if self._driven:
+            self._again = at if self._again is None else min(self._again, at)
+        else:
+            self._due = min(self._due, at)
+
+    @workflow.signal
+    def began(self) -> None:
+        """A worker is about to read the log: what was wanted before is what it will do."""
+        self._driven = True
+        self._again = None
+
+    @workflow.run
+    async def run(self, run: Carried) -> None:
+        while True:
+            await self._wait_until_due()
+            again = await self._stretch(run)
+            wanted = [at for at in (again, self._again) if at is not None]
+            if not wanted:
+                return
+            self._due, self._driven, self._again = min(wanted), False, None
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(Carried(run.run_id, run.workflow, run.lease_s, self._due))
+
+    async def _stretch(self, run: Carried) -> float | None:
+        """Have it driven. Returns when it wants to be driven again."""
+        return await workflow.execute_activity(
+            DRIVE, run, start_to_close_timeout=_FOREVER, heartbeat_timeout=timedelta(seconds=run.lease_s),
+            retry_policy=_AGAIN,
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        )  # fmt: skip
+
+    async def _wait_until_due(self) -> None:
+        while (wait := self._due - workflow.time()) > 0:
+            due = self._due
+            try:
+                await workflow.wait_condition(lambda: self._due < due, timeout=wait)  # noqa: B023 - at once
+            except TimeoutError:
+                return
+
+
+@workflow.defn(name=FIRE)
+class FireSchedule:
+    """One moment of a schedule."""
+
+    @workflow.run
+    async def run(self, fired: Fired) -> None:
+        moment = workflow.info().typed_search_attributes.get(_MOMENT) or workflow.now()
+        await workflow.execute_activity(
+            FIRE, Fired(fired.schedule, int(moment.timestamp())), start_to_close_timeout=_FIRE_S,
+            retry_policy=_AGAIN,
+        )  # fmt: skip

@@ -1,0 +1,76 @@
+"""Schedules on Temporal's own: it knows the moments, and starts a workflow for each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+from temporalio.client import (
+    Client,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+)
+from temporalio.client import Schedule as TemporalSchedule
+from temporalio.service import RPCError, RPCStatusCode
+
+from podium.cluster.port import Schedule
+from podium.cluster.schedules import MAX_DELAY_S
+from podium.cluster.temporal.flows import FIRE, QUEUE, Fired
+from podium.errors import UsageError
+
+_PREFIX = "podium/"
+_MEMO = "podium"
+
+
+class Schedules:
+    """All schedules of a namespace that are ours."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def add(self, schedule: Schedule) -> None:
+        told = msgspec.to_builtins(schedule)
+        action = ScheduleActionStartWorkflow(
+            FIRE, Fired(told), id=f"podium-schedule/{schedule.name}", task_queue=QUEUE
+        )
+        policy = SchedulePolicy(
+            overlap=ScheduleOverlapPolicy.ALLOW_ALL, catchup_window=timedelta(seconds=MAX_DELAY_S)
+        )
+        made = TemporalSchedule(
+            action=action, spec=ScheduleSpec(cron_expressions=[schedule.cron]), policy=policy
+        )
+        try:
+            await self._client.create_schedule(_PREFIX + schedule.name, made, memo={_MEMO: told})
+        except ScheduleAlreadyRunningError as error:
+            raise UsageError(
+                f"There is a schedule {schedule.name} already.",
+                hint="Remove it first, or choose another name.",
+            ) from error
+        except RPCError as error:
+            if error.status != RPCStatusCode.INVALID_ARGUMENT:
+                raise
+            raise UsageError(
+                f"{schedule.cron!r} is no moment that comes again.",
+                hint="Give minute, hour, day, month and weekday, such as '0 8 * * 1-5'.",
+            ) from error
+
+    async def all(self) -> list[Schedule]:
+        """Temporal's list is told of a change a moment later."""
+        found: list[Schedule] = []
+        async for one in await self._client.list_schedules():
+            if one.id.startswith(_PREFIX):
+                memo = await one.memo()
+                found.append(msgspec.convert(memo[_MEMO], Schedule))
+        return sorted(found, key=lambda schedule: schedule.name)
+
+    async def remove(self, name: str) -> bool:
+        try:
+            await self._client.get_schedule_handle(_PREFIX + name).delete()
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True

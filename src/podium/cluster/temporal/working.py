@@ -1,0 +1,91 @@
+"""A Temporal worker whose activities are stretches of runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+
+import msgspec
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from podium.cluster.port import Crew, Schedule
+from podium.cluster.temporal.flows import DRIVE, FIRE, QUEUE, Carried, DriveRun, Fired, FireSchedule
+
+LOG = logging.getLogger("podium.cluster")
+
+BEATS = 5
+"""How often in the length of a lease a worker says that it drives a run."""
+_DRAINED = timedelta(days=365)
+"""Who stops a worker says how long what is driven may take, not Temporal."""
+_ELSEWHERE_S = timedelta(seconds=1)
+
+
+class Station:
+    """One worker, from its first run to its last."""
+
+    def __init__(self, client: Client, crew: Crew, lease_s: float) -> None:
+        self._client = client
+        self._crew = crew
+        self._beat_s = lease_s / BEATS
+
+    async def work(self) -> None:
+        beat = timedelta(seconds=self._beat_s)
+        worker = Worker(
+            self._client,
+            task_queue=QUEUE,
+            workflows=[DriveRun, FireSchedule],
+            activities=[self._drive, self._fire],
+            workflow_runner=UnsandboxedWorkflowRunner(),  # they use nothing that a sandbox would have to hide
+            max_concurrent_activities=self._crew.concurrency,
+            max_cached_workflows=0,  # no task of a workflow waits for a worker that is gone
+            max_heartbeat_throttle_interval=beat,
+            default_heartbeat_throttle_interval=beat,
+            graceful_shutdown_timeout=_DRAINED,
+        )
+        async with worker:
+            self._crew.ready()
+            await self._crew.stop.wait()
+
+    @activity.defn(name=DRIVE)
+    async def _drive(self, run: Carried) -> float | None:
+        if self._crew.workflows and run.workflow not in self._crew.workflows:
+            raise ApplicationError("It is for other workers.", next_retry_delay=_ELSEWHERE_S)
+        beating = asyncio.create_task(self._keep_beating(), name="podium-beat")
+        try:
+            if not await self._tell_it_began():
+                return None
+            return await self._crew.drive(run.run_id)
+        except asyncio.CancelledError:
+            told = activity.cancellation_details()
+            if told is not None and (told.not_found or told.timed_out):
+                LOG.warning("Run %s was taken over by another worker; this one has stopped.", run.run_id)
+            raise
+        finally:
+            beating.cancel()
+
+    async def _tell_it_began(self) -> bool:
+        """Before the log is read, so that whatever is asked for later is not lost. `False`: it was forgotten
+        while it came here."""
+        info = activity.info()
+        handle = self._client.get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
+        try:
+            await handle.signal("began")
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    async def _keep_beating(self) -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(self._beat_s)
+
+    @activity.defn(name=FIRE)
+    async def _fire(self, fired: Fired) -> None:
+        await self._crew.fire(msgspec.convert(fired.schedule, Schedule), fired.moment)

@@ -1,0 +1,70 @@
+"""A real Temporal server for the tests: Temporal's own development server, in memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+INSTALLED = Path(sys.prefix) / "temporal" / "bin" / "temporal"
+"""Where `make test` puts it."""
+PATIENCE_S = 60.0
+
+
+def program() -> str:
+    """The `temporal` command; empty where there is none."""
+    return str(INSTALLED) if INSTALLED.exists() else shutil.which("temporal") or ""
+
+
+@contextmanager
+def server() -> Generator[str]:
+    """The address of a server that does not outlive the block."""
+    port = _free_port()
+    command = [
+        program(), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(port),
+        "--log-level", "error",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait(process, port)
+            yield f"temporal://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+def new_namespace(address: str) -> str:
+    """The address of an engine in a namespace of its own."""
+    name = f"test-{os.urandom(4).hex()}"
+    host = address.removeprefix("temporal://")
+    command = [program(), "operator", "namespace", "create", "--address", host, "--namespace", name]
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return f"{address}/{name}"
+        assert time.monotonic() < until, done.stderr
+        time.sleep(0.2)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        assert process.poll() is None, "the server ended"
+        with socket.socket() as trial:
+            trial.settimeout(0.2)
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the server does not answer")
