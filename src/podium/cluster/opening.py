@@ -9,6 +9,8 @@ from podium.errors import UsageError
 from podium.stores import is_postgres
 
 PROCRASTINATE = "procrastinate"
+LOCAL = "local"
+"""No engine: a server drives its runs itself, whatever its store is."""
 
 
 async def open_engine(name: str, store: str, *, patience_s: float = 30.0) -> Engine:

@@ -14,6 +14,7 @@ from podium.server.broadcast import Broadcasts
 from podium.server.callers import Caller, Doorkeeper
 from podium.server.changes import Changes
 from podium.server.conductor import Conductor
+from podium.server.dispatcher import Dispatcher
 from podium.server.telling import summary_of
 from podium.server.users import Users
 from podium.settings import Settings
@@ -35,6 +36,7 @@ class Hall:
         max_runs: int,
         users: Users | None = None,
         ui: Path = UI,
+        dispatcher: Dispatcher | None = None,
     ) -> None:
         self.settings = settings
         self.store = store
@@ -44,7 +46,8 @@ class Hall:
         self.users = users
         self.ui = ui
         """Where the built web UI lies, if there is one."""
-        self.conductor = Conductor(store, settings, max_runs=max_runs)
+        self.conductor = dispatcher or Conductor(store, settings, max_runs=max_runs)
+        """Drives the runs, or has them driven by a fleet."""
         self.conductor.limit_of = self._limit_of
         self.broadcasts = Broadcasts(store, self.conductor)
         self.changes = Changes(store, summary_of)
