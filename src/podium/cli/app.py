@@ -47,6 +47,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
     ("Look", "serve", "serve:serve", "", "Everything over HTTP, live in a browser; drives runs too."),
     ("Run", "worker", "worker:worker", "", "Drive runs of a store that many machines share."),
+    ("Run", "schedule", "", "COMMAND", "Runs that workers start again and again."),
     ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
     ("Look", "corpus", "", "COMMAND", "Folders of documents that research can read: index, search."),
     ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
@@ -108,6 +109,15 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
         (
             ("list", "workspaces:list_", "", "What is kept, of which run, and how large it is."),
             ("remove", "workspaces:remove", "[RUN…]", "Remove those of runs that are over, or of these."),
+        ),
+    ),
+    "schedule": (
+        "Runs that the workers of a fleet start again and again.\n\n"
+        "Needs a store on PostgreSQL and at least one `podium worker`.",
+        (
+            ("add", "schedule:add", "CRON WORKFLOW REQUEST", "Start a run at moments that come again."),
+            ("list", "schedule:list_", "", "The schedules, and what they start."),
+            ("remove", "schedule:remove", "NAME", "Start no more runs of a schedule."),
         ),
     ),
     "users": (
