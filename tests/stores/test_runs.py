@@ -216,6 +216,26 @@ async def test_ceilings_of_a_driver_that_was_fenced_off_change_nothing(store: St
     assert (await other.get(run_id(1))).budget == Budget()
 
 
+async def test_an_owner_has_one_run_of_a_name(store: Store, other: Store) -> None:
+    def named(number: int, owner: str, key: str) -> RunRow:
+        return msgspec.structs.replace(a_run(number), owner=owner, start_key=key)
+
+    await store.create(named(1, "alice", "wish"), [a_row(1)])
+    await store.create(named(2, "bob", "wish"), [])
+    await store.create(named(3, "alice", ""), [])
+    await store.create(named(4, "alice", ""), [])
+    results = await asyncio.gather(
+        store.create(named(5, "alice", "wish"), [a_row(1)]), store.create(named(6, "alice", "more"), []),
+        return_exceptions=True,
+    )  # fmt: skip
+    assert [type(one) for one in results] == [StoreError, type(None)], "it fails alone"
+    found = await other.find_start("alice", "wish")
+    assert found is not None
+    assert found.run_id == run_id(1)
+    assert await other.find_start("carol", "wish") is None
+    assert await other.find_start("alice", "") is None
+
+
 # ── whose they are ───────────────────────────────────────────────────────────────────────────────
 
 

@@ -149,6 +149,7 @@ class RunHandle:
         self._driver.pause(at_once=at_once)
         return await self.result()
 
-    def request_pause(self, reason: str = "paused") -> None:
-        """Like `pause`, without waiting: for signal handlers. A second request is immediate."""
-        self._driver.pause(reason)
+    def request_pause(self, reason: str = "paused", *, grace_s: float | None = None) -> None:
+        """Like `pause`, without waiting: for signal handlers. Calls in flight get `grace_s` seconds to be
+        recorded (`None`: 10); a second request is immediate."""
+        self._driver.pause(reason, grace_s=grace_s)

@@ -340,12 +340,12 @@ def _first(*limits: int | None) -> int | None:
     return next((limit for limit in limits if limit is not None), None)
 
 
-def first_of(ctx: Context, new: Accepted) -> tuple[RunRow, Sequence[Row], Sequence[bytes]]:
+def first_of(ctx: Context, new: Accepted, run_id: str = "") -> tuple[RunRow, Sequence[Row], Sequence[bytes]]:
     """The summary of a new run, the first rows of its log, and the blobs that these name."""
     created, now = new.created, time.time_ns() // 1000
     text = created.request if isinstance(created.request, str) else encode(created.request).decode()
     row = RunRow(
-        run_id=new_run_id(),
+        run_id=run_id or new_run_id(),
         workflow=new.workflow.name,
         request=_redacted(ctx, text)[:REQUEST_SHOWN],
         status="queued",

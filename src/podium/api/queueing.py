@@ -29,16 +29,20 @@ async def enqueue(
     approve: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     marks: Mapping[str, Any] | None = None,
+    run_id: str = "",
+    start_key: str = "",
 ) -> RunRow:
     """Accept a run without driving it: it is durable and `queued` when this returns, and `resume` starts it.
-    `marks` are kept in the config of its log; of these, `owner` says whose it is."""
+    `marks` are kept in the config of its log; of these, `owner` says whose it is. `run_id`: one that is
+    to be the run's; `StoreError` if there is one of that id. `start_key`: the same for a name that the owner
+    gives to it."""
     found = check_start(workflow, request, budget, concurrency, approve, options)
     ctx = Context(settings, store, owns_store=False)
     new = await accept(
         ctx, found, model=model, model_for=model_for, budget=budget, concurrency=concurrency, cache=cache,
         marks=marks,
     )  # fmt: skip
-    return await _put_aside(ctx, new)
+    return await _put_aside(ctx, new, run_id, start_key)
 
 
 async def enqueue_fork(
@@ -60,8 +64,9 @@ async def enqueue_fork(
     )
 
 
-async def _put_aside(ctx: Context, new: Accepted) -> RunRow:
+async def _put_aside(ctx: Context, new: Accepted, run_id: str = "", start_key: str = "") -> RunRow:
     await new.models.close()
-    row, rows, blobs = first_of(ctx, new)
+    row, rows, blobs = first_of(ctx, new, run_id)
+    row = msgspec.structs.replace(row, start_key=start_key)
     await ctx.store.create(row, rows, blobs)
     return row

@@ -46,6 +46,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "trace", "trace:trace", "[RUN]", "The trace of a run for OpenTelemetry: a file, or sent."),
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
     ("Look", "serve", "serve:serve", "", "Everything over HTTP, live in a browser; drives runs too."),
+    ("Run", "worker", "worker:worker", "", "Drive runs of a store that many machines share."),
     ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
     ("Look", "corpus", "", "COMMAND", "Folders of documents that research can read: index, search."),
     ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),

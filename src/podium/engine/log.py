@@ -163,6 +163,10 @@ class Store(Samples, Facts, Protocol):
         `text` is looked for in the request, and at the beginning of the id."""
         ...
 
+    async def find_start(self, owner: str, key: str) -> RunRow | None:
+        """The run of an owner whose `start_key` this is."""
+        ...
+
     async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:
         """Runs whose summary was changed at or after a moment, the earliest change first."""
         ...

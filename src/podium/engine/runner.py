@@ -92,6 +92,7 @@ class Driver:
         self._wake = asyncio.Event()
         self._order: RunInterrupted | None = None
         self._hurry = asyncio.Event()
+        self._pause_grace_s = PAUSE_GRACE_S
         self._core: Core | None = None
         self._viewers: set[Callable[[tuple[str, int, int, str]], None]] = set()
         self._fresh = created is not None
@@ -111,10 +112,13 @@ class Driver:
             asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self._hurry.set)
         self._give(RunCancelledError(reason or "cancelled"))
 
-    def pause(self, reason: str = "paused", *, at_once: bool = False) -> None:
-        """Stop so that it can be resumed. Calls in flight get time to be recorded, unless `at_once`."""
-        if at_once or isinstance(self._order, RunPausedError):
+    def pause(self, reason: str = "paused", *, at_once: bool = False, grace_s: float | None = None) -> None:
+        """Stop so that it can be resumed. Calls in flight get time to be recorded (`grace_s`, or the usual
+        one), unless `at_once`."""
+        if at_once or grace_s == 0 or isinstance(self._order, RunPausedError):
             self._hurry.set()
+        if grace_s is not None:
+            self._pause_grace_s = grace_s
         if self._order is None:
             self._give(RunPausedError(reason))
 
@@ -264,7 +268,8 @@ class Driver:
             await self._wake.wait()
             self._wake.clear()
             if self._order is not None:
-                grace = CANCEL_GRACE_S if isinstance(self._order, RunCancelledError) else PAUSE_GRACE_S
+                cancelled = isinstance(self._order, RunCancelledError)
+                grace = CANCEL_GRACE_S if cancelled else self._pause_grace_s
                 return await self._stop(core, main, grace)
             if core.broken is not None or main.done():
                 await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)

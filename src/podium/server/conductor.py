@@ -12,47 +12,33 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-import msgspec
-
-from podium.api import RunHandle, resume
-from podium.engine.budget import Budget
+from podium.api import RunHandle
+from podium.api.going_on import Change, go_on, is_served, put_in_line, refuse
 from podium.engine.core import Delta
-from podium.engine.events import RunFailed
-from podium.engine.journal import Journal
 from podium.engine.log import Message, RunRow, Store
-from podium.engine.redact import Redactor
-from podium.engine.runner import history_of
 from podium.errors import PodiumError, RunLockedError, StoreError, UnknownRunError
+from podium.server.room import Room
 from podium.settings import Settings
 
 LOG = logging.getLogger("podium.server")
 
 STOPPED = "server stopped"
 """Why a run is paused that goes on when the server is back."""
-MARKS = {"served": True}
-"""What the log of a run says that a server drives."""
-RESUME = "resume"
-"""The kind of message that lets a run go on."""
 PAGE = 200
 
 DeltaViewer = Callable[[Delta], None]
 
 
-class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run goes on with."""
-
-    budget: Budget = Budget()
-    model: str | None = None
-    model_for: dict[str, str] = {}
-
-
 class Conductor:
     """All runs that this process drives, and those that wait for a place."""
 
-    def __init__(self, store: Store, settings: Settings, *, max_runs: int) -> None:
+    def __init__(self, store: Store, settings: Settings, *, max_runs: int, room: Room | None = None) -> None:
         self._store = store
+        self._room = room
+        """Where runs are driven; `None`: on the loop of whoever asks."""
         self._settings = settings
         self.max_runs = max_runs
         self.limit_of: Callable[[str], int] = lambda owner: max_runs
@@ -132,11 +118,7 @@ class Conductor:
         """Whether it is a server's business: somebody's own run on a terminal is not."""
         if row.status == "paused" and row.stop_reason not in ("", STOPPED):
             return False
-        rows = await self._store.read(row.run_id, types=("run.created", "run.resumed"))
-        _, config, _ = history_of(rows)
-        if config.get("served"):
-            return True
-        return any(message.kind == RESUME for message in await self._store.inbox(row.run_id))
+        return await is_served(self._store, row.run_id)
 
     def enqueue(self, row: RunRow) -> None:
         """A run that was accepted and is `queued` in the store."""
@@ -159,14 +141,7 @@ class Conductor:
         drives hears of it through its inbox."""
         if row.run_id in self._driven or row.run_id in self._queue:
             return
-        lease = await self._store.acquire(row.run_id, take_over=take_over)
-        try:
-            await self._store.post(row.run_id, RESUME, msgspec.to_builtins(change or Change()))
-            journal = Journal(self._store, lease, Redactor(self._settings.secrets()))
-            journal.update(status="queued", stop_reason="")
-            await journal.committed()
-        finally:
-            await self._store.release(lease)
+        await put_in_line(self._store, self._settings, row.run_id, change, take_over=take_over)
         self.enqueue(row)
 
     def _listen(self, row: RunRow) -> None:
@@ -218,7 +193,7 @@ class Conductor:
         status = ""
         self._forget(run_id)
         try:
-            status = await self._stretch(run_id)
+            status = await self._stretched(run_id)
         except RunLockedError as error:
             LOG.info("Run %s is left alone: %s", run_id, error)
         except UnknownRunError:
@@ -233,49 +208,37 @@ class Conductor:
         if status == "waiting":
             self._listen(await self._store.get(run_id))
 
-    async def _stretch(self, run_id: str) -> str:
-        row = await self._store.get(run_id)
+    async def _stretched(self, run_id: str) -> str:
+        loop, room = asyncio.get_running_loop(), self._room
+        if room is None:
+            return await self._stretch(self._store, run_id, partial(self._show, run_id))
+
+        def show(delta: Delta) -> None:
+            if run_id in self._viewers:
+                loop.call_soon_threadsafe(self._show, run_id, delta)
+
+        return await room.do(self._stretch(room.store, run_id, show))
+
+    async def _stretch(self, store: Store, run_id: str, show: DeltaViewer) -> str:
+        """In the room, if there is one: what it touches of this object is read or replaced whole."""
+        row = await store.get(run_id)
         if row.status in ("completed", "cancelled"):
             return row.status  # somebody was quicker
-        change = await self._change(run_id)
         if self._stopping:
             return "queued"
-        handle = self._handles[run_id] = await resume(
-            run_id, store=self._store, settings=self._settings, budget=change.budget, model=change.model,
-            model_for=change.model_for or None, marks=MARKS,
-        )  # fmt: skip
-        stop = handle.watch_deltas(lambda delta: self._show(run_id, delta))
+        handle = self._handles[run_id] = await go_on(store, self._settings, run_id)
+        if self._stopping:  # since it was looked at
+            handle.request_pause(STOPPED)
+        stop = handle.watch_deltas(show)
         try:
             return (await handle.result()).status
         finally:
             stop()
 
-    async def _change(self, run_id: str) -> Change:
-        """What has been asked of it while it waited; the newest counts."""
-        asked = [message for message in await self._store.inbox(run_id) if message.kind == RESUME]
-        changes = [msgspec.convert(message.data, Change) for message in asked]
-        await self._store.discard([message.id for message in asked[:-1]])
-        return changes[-1] if changes else Change()
-
     async def _refuse(self, run_id: str, error: PodiumError) -> None:
-        """A run that cannot even be taken up (its model is gone, say) has failed, and its log says why."""
         LOG.warning("Run %s could not be driven: %s", run_id, error)
-        if isinstance(error, StoreError):
-            return
         with suppress(StoreError):
-            row = await self._store.get(run_id)
-            lease = await self._store.acquire(run_id)
-            try:
-                journal = Journal(self._store, lease, Redactor(self._settings.secrets()))
-                told = RunFailed(
-                    error=error.message, error_type=type(error).__name__, hint=error.hint, usage=row.usage,
-                    driven_s=row.driven_s,
-                )  # fmt: skip
-                journal.append("", told)
-                journal.update(status="failed")
-                await journal.committed()
-            finally:
-                await self._store.release(lease)
+            await refuse(self._store, self._settings, await self._store.get(run_id), error)
 
     def _show(self, run_id: str, delta: Delta) -> None:
         for viewer in tuple(self._viewers.get(run_id, ())):
@@ -295,6 +258,9 @@ class Conductor:
         for run_id in list(self._listening):
             self._forget(run_id)
         for handle in list(self._handles.values()):
-            handle.request_pause(STOPPED)
+            if self._room is None:
+                handle.request_pause(STOPPED)
+            else:
+                self._room.soon(handle.request_pause, STOPPED)
         while self._tasks:
             await asyncio.wait(self._tasks)

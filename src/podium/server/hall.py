@@ -14,6 +14,8 @@ from podium.server.broadcast import Broadcasts
 from podium.server.callers import Caller, Doorkeeper
 from podium.server.changes import Changes
 from podium.server.conductor import Conductor
+from podium.server.purses import Purses
+from podium.server.room import Room
 from podium.server.telling import summary_of
 from podium.server.users import Users
 from podium.settings import Settings
@@ -35,6 +37,7 @@ class Hall:
         max_runs: int,
         users: Users | None = None,
         ui: Path = UI,
+        room: Room | None = None,
     ) -> None:
         self.settings = settings
         self.store = store
@@ -44,9 +47,10 @@ class Hall:
         self.users = users
         self.ui = ui
         """Where the built web UI lies, if there is one."""
-        self.conductor = Conductor(store, settings, max_runs=max_runs)
+        self.conductor = Conductor(store, settings, max_runs=max_runs, room=room)
         self.conductor.limit_of = self._limit_of
         self.broadcasts = Broadcasts(store, self.conductor)
+        self.purses = Purses(store)
         self.changes = Changes(store, summary_of)
         self.started = time.monotonic()
 

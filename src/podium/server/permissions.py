@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.engine.budget import Budget
-from podium.engine.log import RunRow, Store
-from podium.engine.runner import history_of
 from podium.server.callers import Caller
 from podium.server.hall import Hall
 from podium.server.problems import RefusedError
@@ -41,8 +38,6 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
 }  # fmt: skip
 """Options that are only words and figures. One that is not here may reach into the machine, and is
 refused."""
-UNFINISHED = ("queued", "running", "waiting", "paused")
-LIST = 200
 
 
 def check_workflow(caller: Caller, name: str) -> None:
@@ -104,46 +99,3 @@ async def check_room(hall: Hall, caller: Caller) -> None:
         raise RefusedError(
             429, f"You have {queued} runs waiting already.", hint="Let some of them finish first."
         )
-
-
-async def money(hall: Hall, owner: str) -> tuple[float, float]:
-    """What a user's runs have spent, and what those that are not over may still spend."""
-    spent = sum(total.usage.usd for total in await hall.store.run_totals(owner))
-    return spent, sum([await _rest(hall.store, row) for row in await _unfinished(hall.store, owner)])
-
-
-async def _unfinished(store: Store, owner: str) -> list[RunRow]:
-    found: list[RunRow] = []
-    while True:
-        before = found[-1].run_id if found else ""
-        rows = await store.list_runs(status=UNFINISHED, owner=owner, limit=LIST, before=before)
-        found += rows
-        if len(rows) < LIST:
-            return found
-
-
-async def _rest(store: Store, row: RunRow) -> float:
-    _, _, budget = history_of(await store.read(row.run_id, types=("run.created", "run.resumed")))
-    return max(0.0, (budget.usd or 0.0) - row.usage.usd)
-
-
-async def ceiling_for(hall: Hall, caller: Caller, asked: Budget, row: RunRow | None = None) -> Budget:
-    """The budget that a run gets: with a user's money, never more than is left of it. `row` is a run that
-    goes on; what it has spent is part of its new total."""
-    user = caller.user
-    if user is None or user.budget_usd is None:
-        return asked
-    spent, reserved = await money(hall, caller.name)
-    own = row.usage.usd if row else 0.0
-    if row is not None and row.status in UNFINISHED:
-        reserved -= await _rest(hall.store, row)
-    left = max(0.0, user.budget_usd - spent - reserved)
-    usual = min(left, user.run_usd if user.run_usd is not None else user.budget_usd / 10)
-    wanted = asked.usd if asked.usd is not None else own + usual
-    if wanted - own > left + 1e-9 or left <= 0:
-        raise RefusedError(
-            422,
-            f"${left:.2f} is left of your budget; this run asks for ${wanted - own:.2f}.",
-            hint="Ask for less, or let runs finish that hold money back.",
-        )
-    return asked.merged(Budget(usd=wanted))

@@ -20,6 +20,7 @@ from podium.server.app import build_app
 from podium.server.callers import LocalDoor, UsersDoor
 from podium.server.hall import UI, Hall
 from podium.server.origins import Names, is_loopback
+from podium.server.room import Room
 from podium.server.users import Users
 from podium.settings import Settings
 from podium.stores import open_store
@@ -109,14 +110,16 @@ async def serve(
     server."""
     check(serving)
     users = Users(serving.users) if serving.users is not None else None
-    listening = _listen(serving.host, serving.port)
+    listening = listen(serving.host, serving.port)
     port = int(listening.getsockname()[1])
     door = UsersDoor(users) if users else LocalDoor(serving.token)
     store = await _opened(serving.settings)
+    room = Room(serving.settings.store)
     try:
+        await room.open()
         hall = Hall(
             serving.settings, store, door=door, cookie=f"podium-{port}", max_runs=serving.max_runs,
-            users=users, ui=serving.ui,
+            users=users, ui=serving.ui, room=room,
         )  # fmt: skip
         token = f"?token={door.token}" if isinstance(door, LocalDoor) else ""
         shown = f"[{serving.host}]" if ":" in serving.host else serving.host
@@ -134,6 +137,7 @@ async def serve(
         if not server.started:
             raise PodiumError("The server could not start.", hint="Its log tells why.")
     finally:
+        await room.close()
         await store.close()
 
 
@@ -161,10 +165,13 @@ def _config(app: ASGIApp) -> uvicorn.Config:
     )  # fmt: skip
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that clients can connect to from here on."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        found = socket.socket(family, socket.SOCK_STREAM)
+        # By its protocol asyncio knows that answers must not wait for the client to confirm their headers:
+        # without it, each takes 40 ms more.
+        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
     except (OSError, OverflowError) as error:

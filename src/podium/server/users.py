@@ -45,8 +45,12 @@ class User(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The hash of the key."""
     budget_usd: Amount | None = None
     """What all runs together may cost; not given: no limit."""
+    usd_per_month: Amount | None = None
+    """What they may spend in a month of UTC."""
+    usd_per_day: Amount | None = None
+    """The same for a day."""
     run_usd: Amount | None = None
-    """The ceiling of a run that names none; not given: a tenth of `budget_usd`."""
+    """The ceiling of a run that names none; not given: a tenth of the smallest limit."""
     max_runs: Count = 4
     """Runs at once; the others wait."""
     max_queued: Count = 100

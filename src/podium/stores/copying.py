@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from podium.engine.codec import decode
 from podium.engine.log import Row, RunRow, Store
 from podium.errors import StoreError, UnknownRunError, UsageError
@@ -30,7 +32,7 @@ async def copy_run(run_id: str, source: Store, target: Store) -> Copied:
         blobs = {digest: await source.get_blob(digest) for digest in _named(rows)}
         messages = await source.inbox(run_id)
         try:
-            await target.create(run, rows, blobs.values())
+            await target.create(msgspec.structs.replace(run, start_key=""), rows, blobs.values())
         except StoreError:
             await _check_new(run_id, target)  # somebody else was quicker
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -64,6 +65,14 @@ async def speaks(run: podium.Run, request: str) -> str:
 
     await run.step("wait", wait)
     return await run.ask(writer, "write", prompt="Write a long text about the sea")
+
+
+@podium.workflow
+async def hogs(run: podium.Run, request: str) -> str:
+    """Keeps its event loop for itself until a file exists: what a workflow should not do."""
+    while not Path(request).exists():  # noqa: ASYNC240 - the point of it
+        time.sleep(0.005)  # noqa: ASYNC251 - the point of it
+    return "done"
 
 
 @podium.workflow

@@ -12,7 +12,7 @@ from podium.cli.flags import AsJson, whole_number
 from podium.cli.table import print_table
 from podium.cli.terminal import out, print_json, say
 from podium.report.words import money
-from podium.server.users import add_user, read_users
+from podium.server.users import User, add_user, read_users
 
 FILE = Path("users.toml")
 File = Annotated[Path, Parameter(name="--file", metavar="FILE", help="The file of users.")]
@@ -26,6 +26,8 @@ async def add(
     *,
     file: File = FILE,
     budget_usd: Annotated[Amount, Parameter(help="Most that all their runs together may cost.")] = None,
+    usd_per_month: Annotated[Amount, Parameter(help="Most that they may spend in a month.")] = None,
+    usd_per_day: Annotated[Amount, Parameter(help="Most that they may spend in a day.")] = None,
     run_usd: Annotated[Amount, Parameter(help="The ceiling of a run that names none.")] = None,
     max_runs: Annotated[Count, Parameter(help="Most runs at once.")] = None,
     max_queued: Annotated[Count, Parameter(help="Most runs that may wait.")] = None,
@@ -38,7 +40,8 @@ async def add(
     their table from the file and add them anew. A server that runs takes changes over by itself.
     """
     given = {
-        "budget_usd": budget_usd, "run_usd": run_usd, "max_runs": max_runs, "max_queued": max_queued,
+        "budget_usd": budget_usd, "usd_per_month": usd_per_month, "usd_per_day": usd_per_day,
+        "run_usd": run_usd, "max_runs": max_runs, "max_queued": max_queued,
         "requests_per_minute": requests_per_minute,
     }  # fmt: skip
     key = add_user(file, name, {field: value for field, value in given.items() if value is not None})
@@ -61,7 +64,8 @@ async def list_(*, file: File = FILE, json: AsJson = False) -> int:
             {
                 "users": [
                     {
-                        "name": user.name, "budget_usd": user.budget_usd, "max_runs": user.max_runs,
+                        "name": user.name, "budget_usd": user.budget_usd, "usd_per_month": user.usd_per_month,
+                        "usd_per_day": user.usd_per_day, "run_usd": user.run_usd, "max_runs": user.max_runs,
                         "max_queued": user.max_queued, "requests_per_minute": user.requests_per_minute,
                     }
                     for user in found.values()
@@ -71,9 +75,17 @@ async def list_(*, file: File = FILE, json: AsJson = False) -> int:
     elif not found:
         say(f"{file} has no users yet.")
     else:
-        rows = [
-            (user.name, "no limit" if user.budget_usd is None else money(user.budget_usd), str(user.max_runs))
-            for user in found.values()
-        ]
+        rows = [(user.name, _limits(user), str(user.max_runs)) for user in found.values()]
         print_table(out(), ("name", "budget", "runs at once"), rows, figures=("budget", "runs at once"))
     return 0
+
+
+def _limits(user: User) -> str:
+    told = [
+        f"{money(limit)}{words}"
+        for limit, words in (
+            (user.budget_usd, ""), (user.usd_per_month, " a month"), (user.usd_per_day, " a day")
+        )
+        if limit is not None
+    ]  # fmt: skip
+    return ", ".join(told) or "no limit"

@@ -266,6 +266,20 @@ class Readiness(Told):
     reason: str = ""
 
 
+class Allowance(Told):
+    """One limit of a user, and how it stands."""
+
+    period: Literal["total", "month", "day"]
+    """Months and days are those of UTC."""
+    limit_usd: float
+    spent_usd: float
+    """In this period."""
+    left_usd: float
+    """What the next run may ask for at most."""
+    renewed_at: str | None
+    """When it begins anew; `null`: never."""
+
+
 class Me(Told):
     """Who is asking, and what they may do."""
 
@@ -276,6 +290,7 @@ class Me(Told):
     spent_usd: float
     reserved_usd: float
     """What runs that are not over may still spend."""
+    allowances: list[Allowance]
     max_runs: int
     running: int
     queued: int

@@ -7,11 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from podium.api import enqueue
+from podium.api.going_on import MARKS
 from podium.api.outcome import state_of
 from podium.engine.budget import Budget
+from podium.engine.log import RunRow
 from podium.engine.state import RunState
-from podium.errors import UsageError
-from podium.server.conductor import MARKS
+from podium.errors import StoreError, UsageError
+from podium.server.callers import Caller
 from podium.server.contracts.runs import (
     RunDetail,
     RunPage,
@@ -21,8 +23,10 @@ from podium.server.contracts.runs import (
     StepPage,
 )
 from podium.server.contracts.shared import Budgets, RunRef, Status
-from podium.server.hall import By, InHall
-from podium.server.permissions import ceiling_for, check_models, check_room, check_workflow, options_for
+from podium.server.hall import By, Hall, InHall
+from podium.server.permissions import check_models, check_room, check_workflow, options_for
+from podium.server.problems import RefusedError
+from podium.server.starts import MARK, REPEATED, StartKey, digest_of, started_before
 from podium.server.telling import detail_of, step_detail_of, step_of, summary_of
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
@@ -35,21 +39,42 @@ def budget_of(given: Budgets) -> Budget:
 
 
 @router.post("", status_code=202, operation_id="startRun", summary="Start a run")
-async def start_run(asked: StartRun, response: Response, hall: InHall, by: By) -> RunSummary:
+async def start_run(
+    asked: StartRun, response: Response, hall: InHall, by: By, key: StartKey = ""
+) -> RunSummary:
     """The run is durable when this answers; it is driven as soon as there is a place for it."""
-    check_workflow(by, asked.workflow)
-    await check_models(hall, by, asked.model, *asked.model_for.values())
-    await check_room(hall, by)
-    options = options_for(by, asked.workflow, asked.options)
-    row = await enqueue(
-        asked.workflow, asked.request, store=hall.store, settings=hall.settings, model=asked.model,
-        model_for=asked.model_for or None, budget=await ceiling_for(hall, by, budget_of(asked.budget)),
-        concurrency=asked.concurrency, cache=asked.cache, approve=asked.approve, options=options,
-        marks={**MARKS, **({"owner": by.name} if by.name else {})},
-    )  # fmt: skip
-    hall.conductor.enqueue(row)
+    row = await started_before(hall.store, by.name, key, asked)
+    if row is None:
+        check_workflow(by, asked.workflow)
+        await check_models(hall, by, asked.model, *asked.model_for.values())
+        await check_room(hall, by)
+        row = await _started(hall, by, asked, key, response)
+    else:
+        response.headers[REPEATED] = "true"
     response.headers["Location"] = f"/api/runs/{row.run_id}"
     return summary_of(row)
+
+
+async def _started(hall: Hall, by: Caller, asked: StartRun, key: str, response: Response) -> RunRow:
+    """A new run; or, of two equal wishes at once, the one that was quicker."""
+    options = options_for(by, asked.workflow, asked.options)
+    marks = {**MARKS, **({"owner": by.name} if by.name else {}), **({MARK: digest_of(asked)} if key else {})}
+    try:
+        async with hall.purses.turn(by.user):
+            row = await enqueue(
+                asked.workflow, asked.request, store=hall.store, settings=hall.settings, model=asked.model,
+                model_for=asked.model_for or None, options=options, marks=marks, start_key=key,
+                budget=await hall.purses.ceiling(by.user, budget_of(asked.budget)),
+                concurrency=asked.concurrency, cache=asked.cache, approve=asked.approve,
+            )  # fmt: skip
+    except (StoreError, RefusedError):
+        quicker = await started_before(hall.store, by.name, key, asked)
+        if quicker is None:
+            raise
+        response.headers[REPEATED] = "true"
+        return quicker
+    hall.conductor.enqueue(row)
+    return row
 
 
 @router.get("", operation_id="listRuns", summary="List runs")

@@ -8,12 +8,12 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from podium.api import answer, cancel, enqueue_fork, replay
+from podium.api.going_on import MARKS, Change
 from podium.api.outcome import result_of, state_of
 from podium.engine.codec import encode
 from podium.engine.log import RunRow
 from podium.engine.runner import check_resumable
 from podium.errors import NotResumableError, ReplayDivergedError, RunLockedError, UsageError
-from podium.server.conductor import MARKS, Change
 from podium.server.contracts.runs import (
     Answered,
     AnswerRun,
@@ -25,7 +25,8 @@ from podium.server.contracts.runs import (
 )
 from podium.server.contracts.shared import RunRef
 from podium.server.hall import By, Hall, InHall
-from podium.server.permissions import ceiling_for, check_models, check_room
+from podium.server.permissions import check_models, check_room
+from podium.server.purses import UNFINISHED
 from podium.server.routes.runs import budget_of
 from podium.server.telling import summary_of
 
@@ -82,9 +83,12 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
     if row.holder and (not asked.take_over or hall.conductor.drives(row.run_id)):
         raise RunLockedError(row.run_id, row.holder)
     budget = budget_of(asked.budget)
-    if budget.usd is not None or row.status not in ("queued", "paused", "waiting"):
-        budget = await ceiling_for(hall, by, budget, row)
-    await hall.conductor.go_on(row, Change(budget, asked.model, asked.model_for), take_over=asked.take_over)
+    async with hall.purses.turn(by.user):
+        row = await hall.store.get(row.run_id)  # as it is now that it is our turn
+        if budget.usd is not None or row.budget.usd is None or row.status not in UNFINISHED:
+            budget = await hall.purses.ceiling(by.user, budget, row)
+        change = Change(budget, asked.model, asked.model_for)
+        await hall.conductor.go_on(row, change, take_over=asked.take_over)
     return summary_of(await hall.store.get(row.run_id))
 
 
@@ -108,12 +112,13 @@ async def fork_run(run_id: RunRef, asked: ForkRun, response: Response, hall: InH
         )
     await check_models(hall, by, asked.model)
     await check_room(hall, by)
-    budget = await ceiling_for(hall, by, budget_of(asked.budget))
-    new = await enqueue_fork(
-        row.run_id, asked.at, store=hall.store, settings=hall.settings, prompt=asked.prompt,
-        model=asked.model, reply=asked.reply if "reply" in changed else msgspec.UNSET, budget=budget,
-        marks={**MARKS, "owner": row.owner},
-    )  # fmt: skip
+    async with hall.purses.turn(by.user):
+        new = await enqueue_fork(
+            row.run_id, asked.at, store=hall.store, settings=hall.settings, prompt=asked.prompt,
+            model=asked.model, reply=asked.reply if "reply" in changed else msgspec.UNSET,
+            budget=await hall.purses.ceiling(by.user, budget_of(asked.budget)),
+            marks={**MARKS, "owner": row.owner},
+        )  # fmt: skip
     hall.conductor.enqueue(new)
     response.headers["Location"] = f"/api/runs/{new.run_id}"
     return summary_of(new)

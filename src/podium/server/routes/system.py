@@ -19,6 +19,7 @@ from podium.models.registry import DEFAULT
 from podium.server.callers import COOKIE_S, Caller
 from podium.server.contracts.shared import Done
 from podium.server.contracts.world import (
+    Allowance,
     Check,
     Checks,
     Health,
@@ -32,7 +33,6 @@ from podium.server.contracts.world import (
 )
 from podium.server.hall import By, Hall, InHall
 from podium.server.metrics import exposition
-from podium.server.permissions import money
 from podium.server.problems import RefusedError
 
 router = APIRouter(prefix="/api", tags=["system"])
@@ -80,14 +80,24 @@ def give_cookie(request: Request, response: Response, hall: Hall, caller: Caller
 async def who_am_i(hall: InHall, by: By) -> Me:
     """And how much they may do."""
     running, queued = hall.conductor.count_of(by.name)
-    spent, reserved = await money(hall, by.name)
     user = by.user
+    money = await hall.purses.money(by.name, user)
     return Me(
         name=by.name,
         local=user is None,
         budget_usd=user.budget_usd if user else None,
-        spent_usd=round(spent, 9),
-        reserved_usd=round(reserved, 9),
+        spent_usd=round(money.spent, 9),
+        reserved_usd=round(money.reserved, 9),
+        allowances=[
+            Allowance(
+                period=one.period,
+                limit_usd=one.limit,
+                spent_usd=round(one.spent, 9),
+                left_usd=round(one.left(money.reserved), 9),
+                renewed_at=one.renewed.isoformat() if one.renewed else None,
+            )
+            for one in money.allowances
+        ],
         max_runs=user.max_runs if user else hall.conductor.max_runs,
         running=running,
         queued=queued,

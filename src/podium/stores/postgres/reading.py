@@ -122,10 +122,28 @@ class Reader:
             number = page[-1][16]
         return runs[:limit]
 
+    async def start(self, owner: str, key: str) -> RunRow | None:
+        """The run that an owner's client has asked for by this name."""
+        sql = f"{_RUN}WHERE owner = %s AND start_key = %s AND start_key != ''"
+        found = await self.all(sql, (owner, key))
+        return _summary(found[0]) if found else None
+
     async def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
         """Runs that were changed at or after a moment."""
         sql = f"{_RUN}WHERE updated_us >= %s AND (%s::text IS NULL OR owner = %s) ORDER BY updated_us, number"
         return [_summary(row) for row in await self.all(sql, (since_us, owner, owner))]
+
+    async def unattended(self, stop_reason: str, limit: int) -> list[RunRow]:
+        """Runs that want to be driven and that nobody drives."""
+        sql = (
+            f"{_RUN}WHERE status IN ('queued', 'running', 'waiting', 'paused') "
+            f"AND (d.name IS NULL OR NOT {FRESH}) "
+            "AND (status IN ('queued', 'running') OR (status = 'paused' AND stop_reason = %s) OR "
+            "(status = 'waiting' AND EXISTS "
+            "(SELECT 1 FROM inbox WHERE inbox.run = run.number AND kind = 'answer'))) "
+            "ORDER BY number LIMIT %s"
+        )
+        return [_summary(row) for row in await self.all(sql, (stop_reason, limit))]
 
     async def totals(self, owner: str | None) -> list[RunTotal]:
         """How many runs, and what they spent, by workflow and status."""

@@ -115,11 +115,19 @@ class PostgresStore(Driving):
     ) -> list[RunRow]:
         return await self._reader.runs(status, workflow, limit, before, owner, text)
 
+    async def find_start(self, owner: str, key: str) -> RunRow | None:
+        return await self._reader.start(owner, key)
+
     async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:
         return await self._reader.changed(since_us, owner)
 
     async def run_totals(self, owner: str | None = None) -> list[RunTotal]:
         return await self._reader.totals(owner)
+
+    async def list_unattended(self, stop_reason: str, *, limit: int) -> list[RunRow]:
+        """Runs that want to be driven and that nobody drives, the oldest first: `queued` ones, those whose
+        driver is gone, those paused for `stop_reason`, those that have got an answer."""
+        return await self._reader.unattended(stop_reason, limit)
 
     async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
         number = await self._do(fence_run, run_id, rows, update)

@@ -104,6 +104,11 @@ class Reader:
             number = self.number(page[-1].run_id)
         return runs[:limit]
 
+    def start(self, owner: str, key: str) -> RunRow | None:
+        """The run that an owner's client has asked for by this name."""
+        found = self._all(f"{_RUN}WHERE owner = ? AND start_key = ? AND start_key != ''", (owner, key))
+        return self._summary(found[0]) if found else None
+
     def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
         """Runs that were changed at or after a moment."""
         wanted, rest = _narrowed((), "", owner, "")

@@ -104,6 +104,9 @@ class SqliteStore(Remembering):
     ) -> list[RunRow]:
         return self._reader.runs(status, workflow, limit, before, owner, text)
 
+    async def find_start(self, owner: str, key: str) -> RunRow | None:
+        return self._reader.start(owner, key)
+
     async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:
         return self._reader.changed(since_us, owner)
 

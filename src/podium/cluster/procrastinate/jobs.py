@@ -1,0 +1,129 @@
+"""Procrastinate's jobs, told apart by who does them.
+
+Its own statements end or retry a job by its number alone. A worker that was thought dead and comes back would
+so end the job of whoever has taken over, and an answer that got lost with a connection could not be asked for
+again. Here a job is ended, or given back, only by the worker that does it; to say so twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from procrastinate.connector import BaseConnector
+from procrastinate.exceptions import AlreadyEnqueued, UniqueViolation
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
+
+DRIVE = "podium:drive"
+FIRE = "podium:fire"
+_QUEUE_LENGTH = 128
+
+_MINE = (
+    "WITH mine AS (SELECT id, queue_name FROM procrastinate_jobs WHERE id = %(job_id)s AND status = 'doing' "
+    "AND worker_id IS NOT DISTINCT FROM %(worker_id)s::bigint FOR UPDATE) "
+)
+_FINISH = _MINE + (
+    "SELECT procrastinate_finish_job_v1(id, %(status)s::procrastinate_job_status, %(delete_job)s) FROM mine"
+)
+_RETRY = _MINE + (
+    "SELECT procrastinate_retry_job_v2(id, %(retry_at)s::timestamptz, %(priority)s::integer, "
+    "%(queue)s::varchar, %(lock)s::varchar), "
+    "pg_notify('procrastinate_any_queue_v1', told), "
+    "pg_notify('procrastinate_queue_v1#' || queue_name, told) "
+    "FROM mine, LATERAL (SELECT json_build_object('type', 'job_inserted', 'job_id', id)::text AS told) AS t"
+)
+"""A job that is given back is as good as a new one: idle workers hear of it."""
+_HASTEN = (
+    "UPDATE procrastinate_jobs SET scheduled_at = %(at)s::timestamptz WHERE queueing_lock = %(run_id)s "
+    "AND status = 'todo' AND scheduled_at > coalesce(%(at)s::timestamptz, now()) RETURNING queue_name, "
+    "pg_notify('procrastinate_any_queue_v1', json_build_object('type', 'job_inserted', 'job_id', id)::text)"
+)
+_CARRIED = (
+    "SELECT lock FROM procrastinate_jobs "
+    "WHERE lock = ANY(%(run_ids)s::text[]) AND status IN ('todo', 'doing') GROUP BY lock"
+)
+_FORGET = "DELETE FROM procrastinate_jobs WHERE queueing_lock = %(run_id)s AND status = 'todo'"
+_HELD = "SELECT id FROM procrastinate_jobs WHERE worker_id = %(worker_id)s AND status = 'doing'"
+_LOAD = (
+    "SELECT count(*) FILTER (WHERE status = 'todo' AND (scheduled_at IS NULL OR scheduled_at <= now())) "
+    "AS waiting, count(*) FILTER (WHERE status = 'doing') AS driven FROM procrastinate_jobs "
+    "WHERE task_name = %(task)s AND status IN ('todo', 'doing') "
+    "AND (%(queues)s::varchar[] IS NULL OR queue_name = ANY(%(queues)s::varchar[]))"
+)
+_YOUNG = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => %(seconds)s) AS young"
+
+
+def queue_of(workflow: str) -> str:
+    """Each workflow has its queue, so that workers can be there for some."""
+    return workflow[:_QUEUE_LENGTH]
+
+
+class Jobs(JobManager):
+    """All jobs of the database."""
+
+    def __init__(self, connector: BaseConnector) -> None:
+        super().__init__(connector)
+        self.registered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        """The number of the worker that this process is, once it is one."""
+
+    async def register_worker(self) -> int:
+        worker_id = await super().register_worker()
+        self.registered.set_result(worker_id)
+        return worker_id
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        await self.connector.execute_query_async(
+            query=_FINISH, job_id=job.id, worker_id=job.worker_id, status=status.value, delete_job=delete_job
+        )
+
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        try:
+            await self.connector.execute_query_async(
+                query=_RETRY, job_id=job.id, worker_id=job.worker_id, retry_at=retry_at, priority=priority,
+                queue=queue, lock=lock,
+            )  # fmt: skip
+        except UniqueViolation:  # somebody has submitted the run meanwhile: that job is as good
+            await self.finish_job(job, Status.ABORTED, delete_job=True)
+            if job.queueing_lock:
+                await self.hasten(job.queueing_lock, retry_at)
+
+    async def submit(self, job: Job) -> None:
+        """Queue a job, unless one for the same run waits already; that one then waits no longer than this."""
+        try:
+            await self.defer_job_async(job)
+        except AlreadyEnqueued:
+            await self.hasten(str(job.queueing_lock), job.scheduled_at)
+
+    async def hasten(self, run_id: str, at: datetime | None) -> None:
+        """A job that was put off is due at `at` at the latest; `None`: now."""
+        await self.connector.execute_query_all_async(query=_HASTEN, run_id=run_id, at=at)
+
+    async def forget(self, run_id: str) -> None:
+        await self.connector.execute_query_async(query=_FORGET, run_id=run_id)
+
+    async def carried(self, run_ids: Collection[str]) -> set[str]:
+        rows = await self.connector.execute_query_all_async(query=_CARRIED, run_ids=list(run_ids))
+        return {row["lock"] for row in rows}
+
+    async def held_by(self, worker_id: int) -> set[int]:
+        """The jobs that a worker does, as the database sees it."""
+        rows = await self.connector.execute_query_all_async(query=_HELD, worker_id=worker_id)
+        return {row["id"] for row in rows}
+
+    async def counts(self, task: str, queues: list[str] | None) -> dict[str, Any]:
+        return await self.connector.execute_query_one_async(query=_LOAD, task=task, queues=queues)
+
+    async def is_young(self, seconds: float) -> bool:
+        """Whether the database started within the last `seconds`: nobody could be heard before."""
+        row = await self.connector.execute_query_one_async(query=_YOUNG, seconds=seconds)
+        return bool(row["young"])

@@ -1,0 +1,86 @@
+"""Schedules on Procrastinate's own periodic jobs: each moment of each is deferred once, whoever is first.
+
+Procrastinate knows the periodic tasks that a program declares. Here they are declared anew from a table,
+once a second, so that schedules come and go while workers run.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+from croniter import croniter
+from procrastinate import App
+from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
+
+from podium.cluster.port import Schedule
+from podium.cluster.procrastinate.jobs import FIRE, queue_of
+from podium.errors import UsageError
+
+MAX_DELAY_S = 600.0
+"""A moment that nobody was there for is made up for so much later at most."""
+
+_ADD = (
+    "INSERT INTO podium_schedule (name, cron, start, created_at) "
+    "VALUES (%(name)s, %(cron)s, %(start)s, %(created_at)s) ON CONFLICT DO NOTHING RETURNING name"
+)
+_LIST = "SELECT name, cron, start, created_at FROM podium_schedule ORDER BY name"
+_REMOVE = "DELETE FROM podium_schedule WHERE name = %(name)s RETURNING name"
+
+
+class Schedules:
+    """The table, and what a worker makes of it."""
+
+    def __init__(self, app: App) -> None:
+        self._app: Any = app
+        self._db = app.connector
+        self._registry: Any = PeriodicRegistry()
+        self._deferrer: Any = PeriodicDeferrer(self._registry, MAX_DELAY_S)
+
+    async def add(self, schedule: Schedule) -> None:
+        if not croniter.is_valid(schedule.cron):
+            raise UsageError(
+                f"{schedule.cron!r} is no moment that comes again.",
+                hint="Give minute, hour, day, month and weekday, such as '0 8 * * 1-5'.",
+            )
+        start = msgspec.json.encode(schedule.start).decode()
+        added = await self._db.execute_query_all_async(
+            query=_ADD, name=schedule.name, cron=schedule.cron, start=start, created_at=schedule.created_at
+        )
+        if not added:
+            raise UsageError(
+                f"There is a schedule {schedule.name} already.",
+                hint="Remove it first, or choose another name.",
+            )
+
+    async def all(self) -> list[Schedule]:
+        rows = await self._db.execute_query_all_async(query=_LIST)
+        return [Schedule(**{**row, "start": msgspec.json.decode(row["start"])}) for row in rows]
+
+    async def remove(self, name: str) -> bool:
+        return bool(await self._db.execute_query_all_async(query=_REMOVE, name=name))
+
+    async def find(self, name: str) -> Schedule | None:
+        return next((schedule for schedule in await self.all() if schedule.name == name), None)
+
+    async def defer_due(self) -> None:
+        """Defer a job for each moment that has come."""
+        self._declare(await self.all())
+        await self._deferrer.defer_jobs(self._deferrer.get_previous_tasks(at=time.time()))
+
+    def _declare(self, schedules: list[Schedule]) -> None:
+        registry = self._registry
+        wanted = {(FIRE, f"{one.name}@{one.created_at}"): one for one in schedules}
+        for gone in set(registry.periodic_tasks) - set(wanted):
+            del registry.periodic_tasks[gone]
+        for key, schedule in wanted.items():
+            if key not in registry.periodic_tasks:
+                options: Any = {
+                    "task_kwargs": {"schedule": schedule.name},
+                    "queue": queue_of(str(schedule.start.get("workflow", ""))),
+                }
+                registry.register_task(
+                    task=self._app.tasks[FIRE], cron=schedule.cron, periodic_id=key[1],
+                    configure_kwargs=options,
+                )  # fmt: skip

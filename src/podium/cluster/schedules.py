@@ -1,0 +1,71 @@
+"""Schedules: runs that start again and again. When, is the engine's business; here is what happens then."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import msgspec
+
+from podium.api import enqueue
+from podium.api.going_on import MARKS
+from podium.api.ids import run_id_of
+from podium.cluster.port import Engine, Schedule, Ticket
+from podium.engine.budget import Budget
+from podium.engine.log import RunRow, Store
+from podium.errors import PodiumError, StoreError, UnknownRunError
+from podium.settings import Settings
+
+LOG = logging.getLogger("podium.cluster")
+
+MAX_DELAY_S = 600.0
+"""A moment that nobody was there for is made up for so much later at most."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run of a schedule is started with."""
+
+    workflow: str
+    request: Any
+    model: str | None = None
+    model_for: dict[str, str] = {}
+    budget: Budget = Budget()
+    concurrency: int | None = None
+    cache: bool | None = None
+    approve: list[str] = []
+    options: dict[str, Any] = {}
+
+
+async def fire(store: Store, settings: Settings, engine: Engine, schedule: Schedule, moment: int) -> None:
+    """Start the run of one moment. Its id comes from the schedule and the moment, so that there is exactly
+    one, however often and by however many this is called."""
+    if moment < schedule.created_at or time.time() - moment > MAX_DELAY_S:
+        return
+    run_id = run_id_of(f"{schedule.name} {schedule.created_at} {moment}")
+    try:
+        row = await _made(store, settings, schedule, run_id)
+    except StoreError:
+        raise
+    except PodiumError as error:
+        LOG.error("The schedule %s could not start a run: %s", schedule.name, error)
+        return
+    if row.status == "queued":
+        await engine.submit([Ticket(row.run_id, row.workflow)])
+        LOG.info("The schedule %s has started run %s.", schedule.name, row.run_id)
+
+
+async def _made(store: Store, settings: Settings, schedule: Schedule, run_id: str) -> RunRow:
+    try:
+        return await store.get(run_id)
+    except UnknownRunError:
+        start = msgspec.convert(schedule.start, Start)
+    try:
+        return await enqueue(
+            start.workflow, start.request, store=store, settings=settings, model=start.model,
+            model_for=start.model_for or None, budget=start.budget, concurrency=start.concurrency,
+            cache=start.cache, approve=start.approve, options=start.options,
+            marks={**MARKS, "schedule": schedule.name}, run_id=run_id,
+        )  # fmt: skip
+    except StoreError:
+        return await store.get(run_id)  # somebody was quicker, or the store is away

@@ -1,0 +1,150 @@
+"""The money of users: what they have spent for ever, this month and today, what their runs may still spend,
+and the ceiling that the next run gets.
+
+A run's own ceiling holds, so a user's limits do if no run is let in whose ceiling is more than is left. To
+look and to let in is one turn: of two requests at once the second sees what the first was given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Literal, NamedTuple
+
+from podium.engine.budget import Budget
+from podium.engine.log import RunRow, Store
+from podium.engine.state import RunState
+from podium.server.problems import RefusedError
+from podium.server.users import User
+
+Period = Literal["total", "month", "day"]
+UNFINISHED = ("queued", "running", "waiting", "paused")
+LIST = 200
+_CENT = 1e-9
+"""Less than this is nothing: sums of dollars are not exact."""
+
+
+class Allowance(NamedTuple):
+    """One limit of a user, and how it stands."""
+
+    period: Period
+    """Months and days are those of UTC."""
+    limit: float
+    spent: float
+    renewed: datetime | None
+    """When it begins anew."""
+
+    def left(self, reserved: float) -> float:
+        return max(0.0, self.limit - self.spent - reserved)
+
+
+class Money(NamedTuple):
+    """How a user stands."""
+
+    spent: float
+    """For ever."""
+    reserved: float
+    """What runs that are not over may still spend."""
+    allowances: list[Allowance]
+
+
+class Purses:
+    """The money of everybody who uses a server."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._before: dict[tuple[str, int], float] = {}
+        """What runs had spent when a period began: the past does not change."""
+
+    @asynccontextmanager
+    async def turn(self, user: User | None) -> AsyncGenerator[None]:
+        """Nobody else is given money of this user meanwhile."""
+        if user is None or not has_limits(user):
+            yield
+            return
+        async with self._turns.setdefault(user.name, asyncio.Lock()):
+            yield
+
+    async def money(self, owner: str, user: User | None, now: datetime | None = None) -> Money:
+        spent = sum(total.usage.usd for total in await self._store.run_totals(owner))
+        reserved = sum([rest(row) for row in await self._unfinished(owner)])
+        allowances: list[Allowance] = []
+        now = now or datetime.now(UTC)
+        day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        month = day.replace(day=1)
+        if user is not None and user.budget_usd is not None:
+            allowances.append(Allowance("total", user.budget_usd, spent, None))
+        if user is not None and user.usd_per_month is not None:
+            renewed = (month + timedelta(days=32)).replace(day=1)
+            allowances.append(
+                Allowance("month", user.usd_per_month, await self._since(owner, month), renewed)
+            )
+        if user is not None and user.usd_per_day is not None:
+            renewed = day + timedelta(days=1)
+            allowances.append(Allowance("day", user.usd_per_day, await self._since(owner, day), renewed))
+        return Money(spent, reserved, allowances)
+
+    async def ceiling(self, user: User | None, asked: Budget, row: RunRow | None = None) -> Budget:
+        """The budget that a run gets: never more than is left. `row` is a run that goes on; what it has spent
+        is part of its new total. To be called in the user's `turn`."""
+        if user is None or not has_limits(user):
+            return asked
+        money = await self.money(user.name, user)
+        own = row.usage.usd if row else 0.0
+        held = rest(row) if row is not None and row.status in UNFINISHED else 0.0
+        tightest = min(money.allowances, key=lambda one: one.left(money.reserved - held))
+        left = tightest.left(money.reserved - held)
+        smallest = min(one.limit for one in money.allowances)
+        usual = min(left, user.run_usd if user.run_usd is not None else smallest / 10)
+        wanted = asked.usd if asked.usd is not None else own + usual
+        if wanted - own > left + _CENT or left <= 0:
+            raise _refused(tightest, left, wanted - own)
+        return asked.merged(Budget(usd=wanted))
+
+    async def _unfinished(self, owner: str) -> list[RunRow]:
+        found: list[RunRow] = []
+        while True:
+            before = found[-1].run_id if found else ""
+            rows = await self._store.list_runs(status=UNFINISHED, owner=owner, limit=LIST, before=before)
+            found += rows
+            if len(rows) < LIST:
+                return found
+
+    async def _since(self, owner: str, moment: datetime) -> float:
+        """What a user's runs have spent since a moment. A run that was under way then counts with what it
+        has spent after it, which its log tells."""
+        since_us = int(moment.timestamp()) * 1_000_000
+        rows = await self._store.list_changed(since_us, owner=owner)
+        earlier = [row for row in rows if row.created_us < since_us]
+        return sum(row.usage.usd for row in rows) - sum([await self._had(row, since_us) for row in earlier])
+
+    async def _had(self, row: RunRow, since_us: int) -> float:
+        key = (row.run_id, since_us)
+        if key not in self._before:
+            self._before = {known: usd for known, usd in self._before.items() if known[1] >= since_us}
+            rows = await self._store.read(row.run_id)
+            earlier = (found.to_event(row.run_id) for found in rows if found.time_us < since_us)
+            self._before[key] = RunState.of(earlier).usage.usd
+        return self._before[key]
+
+
+def has_limits(user: User) -> bool:
+    return (user.budget_usd, user.usd_per_month, user.usd_per_day) != (None, None, None)
+
+
+def rest(row: RunRow) -> float:
+    """What a run may still spend."""
+    return max(0.0, (row.budget.usd or 0.0) - row.usage.usd)
+
+
+def _refused(tightest: Allowance, left: float, wanted: float) -> RefusedError:
+    whose = {"total": "your budget", "month": "your budget for this month", "day": "your budget for today"}
+    hint = "Ask for less, or let runs finish that hold money back."
+    if tightest.renewed is not None:
+        hint = f"Ask for less, or wait: it is renewed on {tightest.renewed:%Y-%m-%d} at 00:00 UTC."
+    return RefusedError(
+        422, f"${left:.2f} is left of {whose[tightest.period]}; this run asks for ${wanted:.2f}.", hint=hint
+    )

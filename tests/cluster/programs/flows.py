@@ -1,0 +1,60 @@
+"""Workflows for a fleet. What their steps do is told in a file outside of every store: `FLEET_NOTES`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from pathlib import Path
+
+import podium
+
+NOTES = Path(os.environ.get("FLEET_NOTES", os.devnull))
+STEP_S = float(os.environ.get("FLEET_STEP_S", "0.02"))
+
+
+def note(*words: object) -> None:
+    """One line, whole even when many processes write at once."""
+    with NOTES.open("ab", buffering=0) as file:
+        file.write((" ".join(str(word) for word in words) + "\n").encode())
+
+
+@podium.workflow
+async def three(run: podium.Run, request: str) -> list[str]:
+    """Three paid steps; each gives a token that tells which of its calls was recorded."""
+
+    async def pay(number: int) -> str:
+        token = secrets.token_hex(8)
+        note("paid", run.id, number, token, os.getpid())
+        await asyncio.sleep(STEP_S)
+        return token
+
+    return [request, *[await run.step(f"pay-{number}", pay, number) for number in range(3)]]
+
+
+@podium.workflow
+async def gated(run: podium.Run, request: str) -> list[str]:
+    """Three steps; the second lasts until there is a file of the run's request."""
+
+    async def pay(number: int) -> str:
+        token = secrets.token_hex(8)
+        note("paid", run.id, number, token, os.getpid())
+        while number == 1 and not os.path.exists(request):  # noqa: ASYNC110, ASYNC240 - another process
+            await asyncio.sleep(0.01)
+        return token
+
+    return [await run.step(f"pay-{number}", pay, number) for number in range(3)]
+
+
+@podium.workflow
+async def asks(run: podium.Run, request: str) -> str:
+    """A paid step, a question, and another paid step."""
+
+    async def pay(number: int) -> str:
+        note("paid", run.id, number, secrets.token_hex(8), os.getpid())
+        return f"{os.getpid()}"
+
+    await run.step("before", pay, 0)
+    answer = await run.wait_for(request)
+    await run.step("after", pay, 1)
+    return str(answer)
