@@ -2,6 +2,7 @@ import { add, chargeIn, list, maybe, nothing, record, text, texts, type Charge, 
 import { Steps, chargedBy } from "./steps";
 import { detailFor, type Detail } from "./detail";
 import { Grades } from "./grades";
+import { isImportant } from "./telling";
 
 export type Status = "queued" | "running" | "waiting" | "paused" | "completed" | "partial" | "failed" | "cancelled";
 
@@ -43,6 +44,10 @@ export class RunFold {
   version = 0;
   lastSeq = 0;
   readonly events: LogEvent[] = [];
+  /** Those of them that a person wants to read. */
+  readonly important: LogEvent[] = [];
+  /** What each agent has used. */
+  readonly agents = new Map<string, Charge>();
   readonly steps = new Steps();
   readonly grades = new Grades();
   readonly questions = new Map<string, Question>();
@@ -106,11 +111,12 @@ export class RunFold {
     this.lastSeq = event.seq;
     this.updatedAt = at;
     this.events.push(event);
+    if (isImportant(event)) this.important.push(event);
     this.steps.apply(event, at);
     const charge = chargedBy(event);
     if (charge) {
       add(this.usage, charge);
-      this.steps.charge(event.path, charge);
+      this.spend(event.path, charge);
     }
     if (event.data.saved !== undefined && event.data.inherited !== true) add(this.saved, chargeIn(event.data.saved));
     if (event.type.startsWith("run.")) this.applyRun(event, at);
@@ -121,6 +127,15 @@ export class RunFold {
     if (this.status === "running" || this.status === "waiting") {
       this.status = this.questions.size > 0 && this.steps.running.size === 0 ? "waiting" : "running";
     }
+  }
+
+  private spend(path: string, charge: Charge): void {
+    const step = this.steps.charge(path, charge);
+    if (!step) return;
+    const name = step.agent || "others";
+    const sum = this.agents.get(name) ?? nothing();
+    add(sum, charge);
+    this.agents.set(name, sum);
   }
 
   private keep(event: LogEvent): void {

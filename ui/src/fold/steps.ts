@@ -75,9 +75,10 @@ export class Steps {
     this.running.clear();
   }
 
-  charge(path: string, amount: Charge): void {
+  charge(path: string, amount: Charge): Step | undefined {
     const step = this.byPath.get(path);
     if (step) add(step.charge, amount);
+    return step;
   }
 
   apply(event: LogEvent, at: number): void {

@@ -11,12 +11,16 @@ export interface Bar {
   status: string;
   /** Where calls that failed ended, for segments. */
   cuts: number[];
+  /** How many steps it stands for: those that an eye could not tell apart are one bar. */
+  steps: number;
 }
 
 export interface AgentRow {
   agent: string;
   lanes: number;
   bars: Bar[];
+  /** All of them, also where several are one bar. */
+  steps: Step[];
 }
 
 export interface Timeline {
@@ -30,6 +34,8 @@ const SHORTEST_MS = 1;
 /** Steps that ask nobody are shown only where they took a while: tests that ran, for example. */
 const LONG_MS = 100;
 const GAP_PART = 0.02;
+/** About two pixels. */
+const THIN = 0.002;
 
 interface Stretch {
   from: number;
@@ -55,12 +61,13 @@ export function timelineOf(steps: readonly Step[], now: number): Timeline {
   const rows = new Map<string, { row: AgentRow; ends: number[] }>();
   for (const step of [...shown].sort((one, other) => one.startedAt - other.startedAt)) {
     const agent = step.agent || (step.kind === "step" ? "other work" : step.kind);
-    const entry = rows.get(agent) ?? { row: { agent, lanes: 0, bars: [] }, ends: [] };
+    const entry = rows.get(agent) ?? { row: { agent, lanes: 0, bars: [], steps: [] }, ends: [] };
     rows.set(agent, entry);
     const free = entry.ends.findIndex((ended) => ended <= step.startedAt);
     const lane = free === -1 ? entry.ends.length : free;
     entry.ends[lane] = end(step);
     entry.row.lanes = entry.ends.length;
+    entry.row.steps.push(step);
     entry.row.bars.push({
       step,
       from: place(step.startedAt),
@@ -69,13 +76,37 @@ export function timelineOf(steps: readonly Step[], now: number): Timeline {
       critical: critical.has(step),
       status: step.status,
       cuts: step.attempts.filter((one) => !one.ok).map((one) => place(one.at)),
+      steps: 1,
     });
   }
   return {
-    rows: [...rows.values()].map((entry) => entry.row),
+    rows: [...rows.values()].map(({ row }) => ({ ...row, bars: joined(row.bars) })),
     gaps: waits.map((wait) => ({ at: place(wait.from), seconds: (wait.to - wait.from) / 1000 })),
     seconds: busy / 1000,
   };
+}
+
+/** Bars of one lane that are thinner than a line and stand side by side, drawn as one. */
+function joined(bars: Bar[]): Bar[] {
+  const made: Bar[] = [];
+  const open = new Map<number, Bar>();
+  for (const bar of bars) {
+    const last = open.get(bar.lane);
+    const like = last && last.critical === bar.critical && last.status === bar.status && bar.cuts.length === 0;
+    if (
+      like &&
+      bar.to - bar.from < THIN &&
+      bar.from - last.to < THIN &&
+      (last.steps > 1 || last.to - last.from < THIN)
+    ) {
+      last.to = Math.max(last.to, bar.to);
+      last.steps += 1;
+      continue;
+    }
+    made.push(bar);
+    open.set(bar.lane, bar);
+  }
+  return made;
 }
 
 function union(all: Stretch[]): Stretch[] {

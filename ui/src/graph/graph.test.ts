@@ -126,3 +126,18 @@ describe("timeline", () => {
     expect((bars[2]?.to ?? 0) - (bars[2]?.from ?? 0)).toBeGreaterThan(0.4);
   });
 });
+
+describe("a timeline of very many steps", () => {
+  it("draws those as one that no eye could tell apart, and still lists each", () => {
+    const run = new RunFold();
+    const entries = Array.from({ length: 1000 }, (_, index) => [
+      [`s${index}`, "step.started", { kind: "ask", about: { agent: "X" } }],
+      [`s${index}`, "step.completed", {}],
+    ]).flat() as Parameters<typeof log>;
+    run.apply(log(created(), ...entries));
+    const [row] = timelineOf(run.steps.all, 0).rows;
+    expect(row?.steps).toHaveLength(1000);
+    expect(row?.bars.length).toBeLessThan(600);
+    expect(row?.bars.reduce((sum, bar) => sum + bar.steps, 0)).toBe(1000);
+  });
+});

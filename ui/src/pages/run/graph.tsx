@@ -8,8 +8,8 @@ import { ResearchGraph } from "../../graph/research";
 import { StudioGraph } from "../../graph/studio";
 import { useCalmly } from "../../live/load";
 import type { LiveRun } from "../../live/run";
-import { Card, Empty } from "../../parts/parts";
-import { oneLine } from "../../parts/words";
+import { Bones, Card, Empty } from "../../parts/parts";
+import { many, oneLine } from "../../parts/words";
 import { go, usePlace, withQuery } from "../../route";
 import { Selected } from "./step";
 
@@ -65,6 +65,7 @@ function Picture({
 }) {
   const { fold } = live;
   const { detail } = fold;
+  if (live.link === "loading") return <Reading events={fold.lastSeq} />;
   if (fold.steps.byPath.size === 0) return <Empty title="Nothing has begun yet." />;
   if (!steps && detail?.kind === "studio") return <StudioGraph fold={detail} selected={selected} pick={pick} />;
   if (!steps && detail?.kind === "council") return <CouncilGraph fold={detail} pick={pick} />;
@@ -72,6 +73,16 @@ function Picture({
     return <ResearchGraph fold={detail} least={number(fold.options.min_sources, LEAST_SOURCES)} pick={pick} />;
   if (!steps && detail?.kind === "build") return <BuildGraph fold={detail} pick={pick} />;
   return <Boxes live={live} selected={selected} pick={pick} />;
+}
+
+/** A picture of half a log would open at the wrong place. */
+function Reading({ events }: { events: number }) {
+  return (
+    <div role="status">
+      <Bones rows={8} />
+      <p className="padded quiet small">Reading the log: {many(events, "event")} so far.</p>
+    </div>
+  );
 }
 
 function Boxes({ live, selected, pick }: { live: LiveRun; selected: string | null; pick: (path: string) => void }) {

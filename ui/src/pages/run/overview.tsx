@@ -1,6 +1,7 @@
-import { useEffect, useRef } from "react";
+import { memo, useEffect, useRef } from "react";
 import { files } from "../../api/client";
-import { isImportant, tell } from "../../fold/telling";
+import type { Charge, LogEvent } from "../../fold/events";
+import { tell } from "../../fold/telling";
 import { seconds } from "../../fold/steps";
 import { useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
@@ -135,19 +136,12 @@ function Made({ live }: { live: LiveRun }) {
   );
 }
 
+const tokens = (sum: Charge): number => sum.input + sum.output;
+
 export function Agents({ live }: { live: LiveRun }) {
-  const sums = new Map<string, { calls: number; tokens: number; usd: number }>();
-  for (const step of live.fold.steps.byPath.values()) {
-    if (step.charge.calls === 0) continue;
-    const name = step.agent || "others";
-    const sum = sums.get(name) ?? { calls: 0, tokens: 0, usd: 0 };
-    sum.calls += step.charge.calls;
-    sum.tokens += step.charge.input + step.charge.output;
-    sum.usd += step.charge.usd;
-    sums.set(name, sum);
-  }
-  if (sums.size === 0) return <Empty title="No model was asked yet." />;
-  const rows = [...sums].sort(([, one], [, other]) => other.usd - one.usd || other.tokens - one.tokens);
+  const sums = [...live.fold.agents].filter(([, sum]) => sum.calls > 0);
+  if (sums.length === 0) return <Empty title="No model was asked yet." />;
+  const rows = sums.sort(([, one], [, other]) => other.usd - one.usd || tokens(other) - tokens(one));
   return (
     <div className="scroll" tabIndex={0} role="group" aria-label="Who worked">
       <table>
@@ -170,7 +164,7 @@ export function Agents({ live }: { live: LiveRun }) {
             <tr key={name}>
               <td>{name}</td>
               <td className="right num">{sum.calls}</td>
-              <td className="right num">{count(sum.tokens)}</td>
+              <td className="right num">{count(tokens(sum))}</td>
               <td className="right num">{money(sum.usd)}</td>
             </tr>
           ))}
@@ -184,7 +178,7 @@ export function Agents({ live }: { live: LiveRun }) {
 function Activity({ live }: { live: LiveRun }) {
   const box = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
-  const lines = live.fold.events.filter(isImportant).slice(-SHOWN);
+  const lines = live.fold.important.slice(-SHOWN);
   const last = lines.at(-1)?.seq;
   useEffect(() => {
     if (follow.current && box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -201,16 +195,21 @@ function Activity({ live }: { live: LiveRun }) {
         follow.current = at.scrollHeight - at.scrollTop - at.clientHeight < 24;
       }}
     >
-      {lines.map((event) => {
-        const told = tell(event);
-        return (
-          <div key={event.seq} className={`line ${told.weight}`}>
-            <span className="num quiet">{clock(event.time)}</span>
-            <span className="mono quiet cut where">{event.path}</span>
-            <span>{told.line}</span>
-          </div>
-        );
-      })}
+      {lines.map((event) => (
+        <Line key={event.seq} event={event} />
+      ))}
     </div>
   );
 }
+
+/** An event never changes, so its line is drawn once. */
+const Line = memo(function Line({ event }: { event: LogEvent }) {
+  const told = tell(event);
+  return (
+    <div className={`line ${told.weight}`}>
+      <span className="num quiet">{clock(event.time)}</span>
+      <span className="mono quiet cut where">{event.path}</span>
+      <span>{told.line}</span>
+    </div>
+  );
+});

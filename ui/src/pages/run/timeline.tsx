@@ -1,5 +1,5 @@
 import { memo, useCallback, useMemo, useRef } from "react";
-import { seconds } from "../../fold/steps";
+import { seconds, type Step } from "../../fold/steps";
 import { timelineOf, type Bar } from "../../fold/timeline";
 import { useCalmly, useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
@@ -70,7 +70,7 @@ export function TimelineTab({ live }: { live: LiveRun }) {
           columns={["Agent", "Task", "Status", "Took", "Tokens", "Cost"]}
           rows={() =>
             line.rows.flatMap((row) =>
-              row.bars.map(({ step }) => ({
+              row.steps.map((step) => ({
                 path: step.path,
                 cells: [
                   row.agent,
@@ -102,8 +102,17 @@ const BarShown = memo(
     near(one.bar.from, other.bar.from) &&
     near(one.bar.to, other.bar.to) &&
     one.bar.lane === other.bar.lane &&
+    one.bar.steps === other.bar.steps &&
     one.bar.critical === other.bar.critical,
 );
+
+function toldOf(step: Step, now: number): string {
+  const { charge } = step;
+  const tokens = `${count(charge.input)} to ${count(charge.output)} tokens`;
+  const prompt = `prompt of ${count(step.prompt.length)} characters`;
+  const took = span(seconds(step, now));
+  return `${step.task || step.path}: ${step.status}, ${took}, ${prompt}, ${tokens}, ${money(charge.usd)}`;
+}
 
 function BarMark({
   bar,
@@ -117,7 +126,8 @@ function BarMark({
   pick: (path: string) => void;
 }) {
   const { step } = bar;
-  const told = `${step.task || step.path}: ${step.status}, ${span(seconds(step, now))}, prompt of ${count(step.prompt.length)} characters, ${count(step.charge.input)} to ${count(step.charge.output)} tokens, ${money(step.charge.usd)}`;
+  const told = bar.steps > 1 ? `${bar.steps} steps, the first one ${toldOf(step, now)}` : toldOf(step, now);
+  const name = bar.steps > 1 ? `${bar.steps} steps` : step.task || step.path.split("/").at(-1);
   const width = bar.to - bar.from;
   return (
     <button
@@ -129,7 +139,7 @@ function BarMark({
       style={{ left: `${bar.from * 100}%`, width: `max(3px, ${width * 100}%)`, top: bar.lane * LANE + 4 }}
       onClick={() => pick(step.path)}
     >
-      {width > 0.025 && <span className="cut">{step.task || step.path.split("/").at(-1)}</span>}
+      {width > 0.025 && <span className="cut">{name}</span>}
       {bar.cuts.map((cut) => (
         <i key={cut} className="cutmark" style={{ left: `${((cut - bar.from) / (width || 1)) * 100}%` }} />
       ))}
