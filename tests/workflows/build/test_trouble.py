@@ -119,6 +119,18 @@ async def test_the_coder_may_look_things_up_ten_times_a_step_each_an_event(
     assert made.status == "completed"
 
 
+async def test_a_coder_that_asks_for_everything_at_once_gets_the_first_ten(
+    store: Store, tmp_path: Path
+) -> None:
+    many = {"requests": [{"kind": "search", "target": f"word {number}"} for number in range(30)]}
+    team = Team({"code": [many, None]})
+    made = await make(store, team, repository(tmp_path / "project"))
+    looked = (await Told.of(store, made.run_id)).of_type("looked_up", step_id="step-1")
+    assert [one["target"] for one in looked] == [f"word {number}" for number in range(10)]
+    assert "you have 10 left" not in team.asked_to("code")[1].prompt
+    assert made.status == "completed"
+
+
 async def test_what_may_not_be_read_is_refused_and_told(store: Store, tmp_path: Path) -> None:
     outside = {"kind": "read", "target": "../../etc/passwd"}
     team = Team({"code": [{"requests": [outside]}, None]})

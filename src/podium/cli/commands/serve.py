@@ -21,7 +21,7 @@ Projects = Annotated[
     str,
     Parameter(
         show_default=False, metavar="DIR",
-        help="With --users: a folder whose projects they may have changed by build; {user} is the user's name.",
+        help="With --users: a folder whose projects build may change for them; {user} is the user's name.",
     ),
 ]  # fmt: skip
 
