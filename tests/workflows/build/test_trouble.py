@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import podium
+from podium.engine.events import StepStarted
 from podium.engine.log import Store
 from tests.workflows.build.team import (
     Team,
@@ -27,6 +28,14 @@ async def test_every_agent_is_tried_three_times(store: Store, tmp_path: Path) ->
     made = await make(store, team, repository(tmp_path / "project"))
     assert (made.status, made.warnings) == ("completed", [])
     assert (team.tasks.count("plan"), team.tasks[:3]) == (3, ["plan"] * 3)
+
+
+async def test_between_tries_there_is_a_pause_that_grows(store: Store, tmp_path: Path) -> None:
+    team = Team({"plan": [BROKEN, BROKEN, None]})
+    made = await make(store, team, repository(tmp_path / "project"))
+    rows = [row.to_event(made.run_id) for row in await store.read(made.run_id)]
+    started = [row.data for row in rows if isinstance(row.data, StepStarted)]
+    assert [one.about["seconds"] for one in started if one.kind == "sleep"] == [0.001, 0.002]
 
 
 async def test_without_a_planner_there_is_a_plan_of_one_step(store: Store, tmp_path: Path) -> None:
