@@ -114,6 +114,13 @@ def grown_line(grown: Grown) -> str:
     )
 
 
+def shut_in_rows(results: Results) -> Iterator[list[str]]:
+    for program, by_tier in results.shut_in.items():
+        bare = by_tier["bare"]
+        for tier, took in by_tier.items():
+            yield [program, tier, number(took, 1), number(took / bare, 1)]
+
+
 def render(results: Results, sizes: Sizes, latency: float) -> str:
     """The whole report."""
     machine = ", ".join(f"{key} {value}" for key, value in results.machine.items())
@@ -143,6 +150,9 @@ def render(results: Results, sizes: Sizes, latency: float) -> str:
         lines += ["", f"## {seen.readers} readers of one busy run", ""]
         lines += [f"{seen.events:,} events, {seen.lost} lost; delay in ms: median {seen.median_ms:.0f}, "
                   f"95 % {seen.p95_ms:.0f}, longest {seen.max_ms:.0f}."]  # fmt: skip
+    if results.shut_in:
+        lines += ["", "## A program in the sandbox", ""]
+        lines += table(["program", "", "ms", "× bare"], list(shut_in_rows(results)))
     if results.failures:
         lines += ["", "## Failed", ""] + [f"- {name}: {reason}" for name, reason in results.failures.items()]
     return "\n".join(lines) + "\n"

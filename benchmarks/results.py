@@ -26,6 +26,8 @@ class Results:
     """Each beside a bare client of its own virtual environment."""
     grown: Grown | None = None
     """The `tree` workflow at its largest."""
+    shut_in: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    """Milliseconds of programs, `bare` and by the tier of the sandbox that they ran in."""
     idle_kb: dict[str, float] = field(default_factory=dict[str, float])
     startup: dict[str, float] = field(default_factory=dict[str, float])
     replay_s: float | None = None

@@ -143,6 +143,12 @@ class Benchmarks:
 
         self.results.grown = self.part("the tree workflow", measure)
 
+    def shutting_in(self) -> None:
+        def measure() -> dict[str, dict[str, float]]:
+            return json.loads(self.child(self.python, "sandbox", *(["--quick"] if self.quick else [])))
+
+        self.results.shut_in = self.part("programs in the sandbox", measure) or {}
+
     def all(self) -> Results:
         self.workloads(self.python, "steps")
         self.orchestration()
@@ -156,6 +162,7 @@ class Benchmarks:
                 self.asking(python_of(venv), "http,langchain", address)
         watch = readers.measure(self.sizes, self.fresh("readers"))
         self.results.followed = self.part(f"{self.sizes.readers} readers", lambda: asyncio.run(watch))
+        self.shutting_in()
         self.results.core_mb = self.part("core install", core_install_mb)
         if venv is not None:
             self.workloads(python_of(venv), "langgraph")

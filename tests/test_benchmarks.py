@@ -71,6 +71,14 @@ def test_questions_over_http_have_a_table_of_their_own() -> None:
     assert against(asked.many, "ask", "langchain") is None
 
 
+def test_what_shutting_programs_in_costs_is_part_of_the_report() -> None:
+    text = render(Results(shut_in={"true": {"bare": 2.0, "bubblewrap": 30.0}}), FULL, 0.05)
+    assert "## A program in the sandbox" in text
+    assert [line.split("|")[1:5] for line in text.splitlines() if "bubblewrap" in line] == [
+        [" true    ", " bubblewrap ", " 30.0 ", " 15.0   "]
+    ]
+
+
 @pytest.mark.parametrize(
     ("depth", "branching", "cap", "seconds"),
     [(0, 9, 1, 1), (1, 3, 64, 3), (1, 3, 2, 4), (1, 3, 1, 5), (2, 2, 9, 5)],

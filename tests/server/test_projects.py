@@ -66,7 +66,8 @@ def test_a_user_has_a_project_of_theirs_changed(both: Shared, root: Path) -> Non
 
 def test_without_a_folder_of_projects_none_can_be_named(shared: Shared, tmp_path: Path) -> None:
     with shared.of("alice") as client:
-        assert options_of(client) == {"test_command", "max_iterations"}
+        assert options_of(client) == {"max_iterations"}
+        assert start(client, test_command="true").status_code == 403
         assert start(client, workspace=str(repository(tmp_path / "shop"))).status_code == 403
 
 

@@ -16,7 +16,7 @@ from podium.workflows import SHIPPED, find_workflow
 from podium.workflows.studio.team_file import SHIPPED as TEAMS
 
 SHARED_OPTIONS: dict[str, frozenset[str]] = {
-    "build": frozenset({"max_iterations", "test_command"}),
+    "build": frozenset({"max_iterations"}),
     "council": frozenset(
         {
             "preset", "roles", "rounds", "passes", "min_ideas", "min_score", "deep_dive", "context_window",
@@ -37,8 +37,10 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
     ),
     "tree": frozenset({"max_depth", "max_bands", "max_steps", "replans", "deliverable", "web"}),
 }  # fmt: skip
-"""Options that are only words and figures, and a command for the sandbox, where everything of a build runs.
-One that is not here may reach into the machine, and is refused."""
+"""Options that are only words and figures. One that is not here may reach into the machine, and is
+refused."""
+WITH_PROJECTS = frozenset({"workspace", "test_command"})
+"""Options of `build` for users whose operator has named a folder of projects for them."""
 
 
 def check_workflow(caller: Caller, name: str) -> None:
@@ -62,7 +64,7 @@ async def check_models(hall: Hall, caller: Caller, *names: str | None) -> None:
 
 
 def may_use(hall: Hall, caller: Caller, workflow: str, option: str) -> bool:
-    if (workflow, option) == ("build", "workspace") and hall.workspaces:
+    if workflow == "build" and option in WITH_PROJECTS and hall.workspaces:
         return True
     return caller.user is None or option in SHARED_OPTIONS.get(workflow, ())
 

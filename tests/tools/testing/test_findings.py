@@ -67,6 +67,41 @@ def test_tests_that_moved_are_not_deleted() -> None:
     assert found(ChangedFile("test_a.py", TEST, None), ChangedFile("test_b.py", None, TEST)) == []
 
 
+def test_tests_that_got_another_name_are_not_deleted() -> None:
+    renamed = TEST.replace("test_fact", "test_factorial_of_small_numbers")
+    assert found(ChangedFile("test_a.py", TEST, renamed)) == []
+    assert found(ChangedFile("test_a.py", TEST, None), ChangedFile("test_b.py", None, renamed)) == []
+    other = renamed.replace("120", "24")
+    assert kinds(ChangedFile("test_a.py", TEST, other)) == [("tests_deleted", "critical")]
+
+
+def test_a_test_that_is_weaker_where_it_moved_to_is_told() -> None:
+    weaker = TEST.replace("    assert fact(0) == 1\n", "")
+    moved = (ChangedFile("test_a.py", TEST, None), ChangedFile("test_b.py", None, weaker))
+    assert kinds(*moved) == [("tests_weakened", "critical")]
+    namesake = "def test_fact():\n    assert other(1) == 1\n"
+    kept = ChangedFile("test_b.py", namesake, namesake + "# a word\n")
+    assert kinds(ChangedFile("test_a.py", TEST, None), kept) == [("tests_deleted", "critical")], "a namesake"
+
+
+def test_a_test_that_goes_with_what_it_tested_is_told_but_less_loudly() -> None:
+    both = "def fact(n):\n    return 1\n\n\ndef double(n):\n    return n * 2\n"
+    tests = TEST + "\n\ndef test_double():\n    assert double(2) == 4\n"
+    without = ChangedFile("calc.py", both, both.partition("def fact")[0] + both[both.index("def double") :])
+    gone = ChangedFile("test_calc.py", tests, tests[tests.index("def test_double") :])
+    assert kinds(without, gone) == [("tests_deleted", "major")]
+    [finding] = found(without, gone)
+    assert finding.message == "1 tests were deleted, with fact, which the change takes away: test_fact."
+    more = ChangedFile("test_calc.py", tests, None)
+    assert ("tests_deleted", "critical") in kinds(without, more), "double is still there"
+    elsewhere = ChangedFile("other.py", None, "def fact(n):\n    return 1\n")
+    assert ("tests_deleted", "critical") in kinds(without, elsewhere, gone), "it only moved"
+    assert ("tests_deleted", "critical") in kinds(gone), "its code was not touched"
+    script = ChangedFile("a.js", "export function area(x) { return x }\n", "")
+    suite = ChangedFile("a.test.js", 'test("area", () => { expect(area(2)).toBe(2) })\n', "")
+    assert kinds(script, suite) == [("tests_deleted", "major")]
+
+
 @pytest.mark.parametrize(
     "after",
     [

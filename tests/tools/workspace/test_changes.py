@@ -157,6 +157,18 @@ async def test_the_caps_hold_for_file_set_and_workspace(opened: Opener, user: Us
     await workspace.apply([create("last", "x" * 100)])
 
 
+async def test_the_number_of_files_is_capped_and_what_goes_makes_room(
+    opened: Opener, user: UserRepository
+) -> None:
+    workspace = await opened(user.folder, caps=Caps(workspace_files=len(FILES) + 1))
+    await workspace.apply([create("one.py")])
+    reasons = await refused(workspace, create("two.py"))
+    assert reasons == [f"The workspace would have {len(FILES) + 2} files; {len(FILES) + 1} are allowed."]
+    await workspace.apply([Change(path="one.py", action="rename", new_path="two.py")])
+    await workspace.apply([Change(path="two.py", action="delete"), create("three.py")])
+    assert "three.py" in workspace.files
+
+
 async def test_binary_and_odd_files_of_the_repository_stay_as_they_are(
     opened: Opener, user: UserRepository
 ) -> None:

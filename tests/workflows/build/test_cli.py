@@ -52,6 +52,9 @@ def test_run_show_and_take_the_result(tmp_path: Path) -> None:
     assert "right" in git(folder, "diff", f"{base}..{branch}")
     git(folder, "merge", "-q", branch)
     assert (folder / "answer.txt").is_file()
+    assert podium(tmp_path, "show", "last", "--diff").stdout.strip() == git(
+        folder, "diff", "--full-index", f"{base}..{branch}"
+    )
     lines = podium(tmp_path, "events", "last").stdout
     assert "PLAN_REQUEST orchestrator → planner" in lines
 
@@ -69,6 +72,33 @@ def test_what_cannot_be_worked_on_is_refused_before_anything_starts(
 ) -> None:
     with pytest.raises(UsageError, match=said):
         prepare("a goal", options)
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("/", "it holds /usr"),
+        ("/etc", "it holds /etc"),
+        ("bare.git", "is a repository without files"),
+        ("broken", "does not say where its repository is"),
+    ],
+)
+def test_a_folder_that_is_no_project_is_refused_before_anything_starts(
+    tmp_path: Path, folder: str, said: str
+) -> None:
+    tmp_path.joinpath("bare.git").mkdir()
+    git(tmp_path / "bare.git", "init", "-q", "--bare")
+    tmp_path.joinpath("broken").mkdir()
+    tmp_path.joinpath("broken/.git").write_text("nothing of use")
+    with pytest.raises(UsageError, match=said):
+        prepare("a goal", {"workspace": str(tmp_path / folder)})
+
+
+def test_a_run_without_files_has_no_diff_and_says_so(tmp_path: Path) -> None:
+    repository(tmp_path / "project")
+    assert podium(tmp_path, "run", "tree", "a garden", "--model", "rehearsal").returncode == 0
+    done = podium(tmp_path, "show", "last", "--diff")
+    assert (done.returncode, "has made no patch" in done.stderr) == (2, True)
 
 
 def test_a_goal_is_text_and_a_workspace_gets_its_full_path(tmp_path: Path) -> None:

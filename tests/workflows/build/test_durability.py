@@ -23,6 +23,7 @@ from tests.workflows.build.team import (
     GOAL,
     WORKFLOW,
     Team,
+    Told,
     git,
     go_on,
     make,
@@ -133,6 +134,34 @@ async def test_a_sandbox_that_vanishes_between_two_steps_is_a_refusal_and_no_run
     handle = await podium.resume(made.run_id, workflow=WORKFLOW, model=Team(), store=store, settings=chosen)
     ended = await handle.result()
     assert ended.status == "completed"
+
+
+NOWHERE = Settings(sandbox=SandboxOptions(tier="bubblewrap", bubblewrap="/nowhere/bwrap"))
+"""A machine that cannot have the sandbox that its settings ask for."""
+
+
+async def test_without_a_sandbox_nothing_is_run_and_the_hint_names_the_way_out(
+    store: Store, tmp_path: Path
+) -> None:
+    team, options = Team(), {"workspace": str(repository(tmp_path / "project")), "test_command": CHECK}
+    made = await podium.run(WORKFLOW, GOAL, model=team, store=store, options=options, settings=NOWHERE)
+    assert (made.status, team.tasks, made.output["commits"]) == ("failed", [], [])
+    assert "/nowhere/bwrap" in made.error
+    assert "--allow-unsandboxed" in made.hint
+
+
+async def test_what_was_allowed_to_do_without_a_sandbox_is_logged_and_shown(
+    store: Store, tmp_path: Path
+) -> None:
+    folder = repository(tmp_path / "project")
+    options = {"workspace": str(folder), "test_command": CHECK, "allow_unsandboxed": True}
+    made = await podium.run(WORKFLOW, GOAL, model=Team(), store=store, options=options, settings=NOWHERE)
+    assert made.status == "completed"
+    assert any("all your rights" in warning for warning in made.warnings)
+    [opened] = (await Told.of(store, made.run_id)).of_type("opened")
+    assert opened["sandbox"] == "none"
+    page = (await store.get_blob(made.artifacts[2].blob)).decode()
+    assert "all your rights" in page
 
 
 async def test_a_fork_goes_its_own_way_on_a_branch_of_its_own(store: Store, tmp_path: Path) -> None:

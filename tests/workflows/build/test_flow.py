@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import podium
+from podium.agents.ask import Run
 from podium.engine.log import Store
+from podium.workflows.build import ground
+from podium.workflows.build.flow import build_with
 from podium.workflows.build.folding import BuildState
 from podium.workflows.build.messages import ANSWERS, ROUTES
+from podium.workflows.build.site import Site
 from tests.workflows.build.team import (
+    CHECK,
     GOAL,
     Team,
     Told,
@@ -183,6 +191,37 @@ async def test_after_the_last_iteration_the_run_is_partial_with_what_was_achieve
     assert team.tasks.count("plan") == plans
     assert (made.output["state"]["status"], made.exit_code) == ("failed", 3)
     assert made.output["diff_stat"]["added"] > 0
+
+
+async def test_a_goal_is_not_met_while_the_whole_suite_fails_whatever_the_supervisor_would_say(
+    store: Store, tmp_path: Path
+) -> None:
+    """Tests that pass step by step and fail at the end, as flaky ones do."""
+
+    class Moody(Site):
+        runs = 0
+
+        async def test(self, snapshot: str, seconds: float) -> ground.Tested:
+            Moody.runs += 1
+            told = await super().test(snapshot, seconds)
+            failing = msgspec.structs.replace(told.result, ok=False, failed=1, note="it fails now and then")
+            return ground.Tested(failing, "FAIL") if Moody.runs == 3 else told
+
+    @asynccontextmanager
+    async def open_moody(
+        run: Run, workspace: str, test_command: str, allow_unsandboxed: bool
+    ) -> AsyncGenerator[Site]:
+        yield Moody(run, workspace, test_command, allow_unsandboxed)
+
+    team, folder = Team(), repository(tmp_path / "project")
+    made = await podium.run(
+        build_with(open_moody), GOAL, model=team, store=store,
+        options={"workspace": str(folder), "test_command": CHECK, "max_iterations": 1},
+    )  # fmt: skip
+    assert (made.status, made.stop_reason, Moody.runs) == ("partial", "goal not met", 3)
+    assert "verify_goal" not in team.tasks
+    assert made.output["gates"][-1]["problems"] == ["the whole test suite does not pass"]
+    assert "GOAL_COMPLETE" not in (await Told.of(store, made.run_id)).messages()
 
 
 async def test_a_finished_build_replays_without_a_call_or_a_process(store: Store, tmp_path: Path) -> None:

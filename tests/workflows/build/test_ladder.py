@@ -213,6 +213,33 @@ async def test_a_critical_finding_of_the_tester_fails_the_step_although_tests_pa
     assert (gate["by"], gate["problems"]) == ("rule", ["critical finding of the tester: loses data"])
 
 
+async def test_a_critical_finding_is_not_forgotten_when_a_fix_makes_the_tests_pass(
+    store: Store, tmp_path: Path
+) -> None:
+    critical = {"summary": "bad", "findings": [{"severity": "critical", "description": "loses data"}]}
+    fine: dict[str, Any] = {"summary": "fine", "findings": []}
+    team = Team({"test_review": [critical, fine], "code": [coded("wrong"), None]})
+    made = await make(store, team, repository(tmp_path / "project"))
+    assert (made.status, steps_of(made)["step-1"]["attempts"]) == ("completed", 2)
+    gate = next(one for one in made.output["gates"] if one["gate"] == "step" and not one["passed"])
+    assert gate["problems"] == ["critical finding of the tester: loses data"]
+
+
+async def test_a_critical_security_finding_of_the_supervisor_closes_the_code_gate_whatever_the_score(
+    store: Store, tmp_path: Path
+) -> None:
+    open_door = {**scored(95), "critical_security": ["anybody can run SQL"]}
+    team = Team({"verify_code": [open_door, None]})
+    made = await make(store, team, repository(tmp_path / "project"))
+    assert (made.status, steps_of(made)["step-1"]["attempts"]) == ("completed", 2)
+    gate = next(one for one in made.output["gates"] if not one["passed"])
+    assert (gate["gate"], gate["by"], gate["score"]) == ("code", "supervisor", 95)
+    assert gate["problems"] == ["critical security finding: anybody can run SQL"]
+    assert "anybody can run SQL" in team.asked_to("code")[1].prompt
+    told = await Told.of(store, made.run_id)
+    assert told.of_type("verified", gate="code")[0]["issues"] == 1
+
+
 async def test_a_plan_is_revised_three_times_and_then_the_run_fails(store: Store, tmp_path: Path) -> None:
     team = Team({"verify_plan": scored(69, "step 2 is too vague")})
     made = await make(store, team, repository(tmp_path / "project"))

@@ -133,11 +133,33 @@ def test_nothing_that_a_model_or_a_file_says_becomes_markup() -> None:
 
 
 def test_the_first_screen_says_what_was_changed_and_how_to_get_it() -> None:
-    text = shown(changed("step-1", "completed"), phase("completed", 20), FINISHED).deliverable(None)
+    done = events.Committed(step_id="step-1", sha="c" * 40, message="Step 1", files=["a.py"])
+    text = shown(changed("step-1", "completed"), done, phase("completed", 20), FINISHED).deliverable(None)
     assert text is not None
     assert "**The goal is met.** 1 file changed, 2 lines added, 0 removed." in text
     assert "`a.py` +2 −0 added" in text
     assert "podium artifacts r1 changes.patch | git apply" in text
+
+
+def test_work_in_progress_counts_as_a_commit_until_the_finished_step_takes_its_place() -> None:
+    one = events.Committed(step_id="step-1", sha="c" * 40, message="Step 1", files=["a.py"])
+    started = events.Committed(step_id="step-2", sha="d" * 40, message="WIP", files=[], complete=False)
+    two = events.Committed(step_id="step-2", sha="e" * 40, message="Step 2", files=["a.py"])
+    stopped = [phase("time_expired", 30), FINISHED]
+    assert "2 commits." in (shown(one, started, *stopped).deliverable(None) or "")
+    text = shown(one, started, *stopped, RunResumed(after="time"), two, FINISHED).deliverable(None)
+    assert text is not None
+    assert "2 commits." in text
+    assert "podium show r1 --diff" in text
+
+
+def test_a_build_that_changed_nothing_says_so_and_offers_nothing_to_take() -> None:
+    empty = events.Finished(branch="podium/r1", head="a" * 40, patch="p1", diff="", diff_stat={"files": []})
+    text = shown(phase("failed", 20), empty).deliverable(None)
+    assert text is not None
+    assert "**The goal is not met.** No changes." in text
+    assert "Nothing was committed." in text
+    assert "git apply" not in text
 
 
 def test_the_picture_is_a_checklist_with_role_tests_level_and_time() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import podium
+from podium.engine.events import StepStarted
 from podium.engine.log import Store
 from tests.workflows.build.team import (
     Team,
@@ -27,6 +28,14 @@ async def test_every_agent_is_tried_three_times(store: Store, tmp_path: Path) ->
     made = await make(store, team, repository(tmp_path / "project"))
     assert (made.status, made.warnings) == ("completed", [])
     assert (team.tasks.count("plan"), team.tasks[:3]) == (3, ["plan"] * 3)
+
+
+async def test_between_tries_there_is_a_pause_that_grows(store: Store, tmp_path: Path) -> None:
+    team = Team({"plan": [BROKEN, BROKEN, None]})
+    made = await make(store, team, repository(tmp_path / "project"))
+    rows = [row.to_event(made.run_id) for row in await store.read(made.run_id)]
+    started = [row.data for row in rows if isinstance(row.data, StepStarted)]
+    assert [one.about["seconds"] for one in started if one.kind == "sleep"] == [0.001, 0.002]
 
 
 async def test_without_a_planner_there_is_a_plan_of_one_step(store: Store, tmp_path: Path) -> None:
@@ -116,6 +125,18 @@ async def test_the_coder_may_look_things_up_ten_times_a_step_each_an_event(
     assert "# A project" in prompts[1]
     assert "README.md:1: # A project" in prompts[2]
     assert "nothing more can be looked up after 10 times" in prompts[11]
+    assert made.status == "completed"
+
+
+async def test_a_coder_that_asks_for_everything_at_once_gets_the_first_ten(
+    store: Store, tmp_path: Path
+) -> None:
+    many = {"requests": [{"kind": "search", "target": f"word {number}"} for number in range(30)]}
+    team = Team({"code": [many, None]})
+    made = await make(store, team, repository(tmp_path / "project"))
+    looked = (await Told.of(store, made.run_id)).of_type("looked_up", step_id="step-1")
+    assert [one["target"] for one in looked] == [f"word {number}" for number in range(10)]
+    assert "you have 10 left" not in team.asked_to("code")[1].prompt
     assert made.status == "completed"
 
 

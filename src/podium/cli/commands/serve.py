@@ -18,6 +18,13 @@ from podium.report.words import count
 from podium.settings import Settings
 
 PORT = 8321
+Projects = Annotated[
+    str,
+    Parameter(
+        show_default=False, metavar="DIR",
+        help="With --users: a folder whose projects build may change for them; {user} is the user's name.",
+    ),
+]  # fmt: skip
 
 
 async def serve(
@@ -32,14 +39,7 @@ async def serve(
     users: Annotated[
         Path | None, Parameter(metavar="FILE", help="Named users with keys; see `podium users add`.")
     ] = None,
-    workspaces: Annotated[
-        str,
-        Parameter(
-            show_default=False, metavar="DIR",
-            help="With --users: a folder whose projects they may have changed by build; {user} in it is "
-            "the user's name.",
-        ),
-    ] = "",
+    workspaces: Projects = "",
     max_runs: Annotated[
         int,
         Parameter(metavar="N", converter=whole_number, validator=Number(gte=1), help="Most runs at once."),
@@ -78,18 +78,11 @@ async def serve(
             webbrowser.open(what.address)
 
     settings = Settings.load(store=store, engine=engine)
-    await serve_runs(
-        Serving(
-            settings=settings,
-            host=host,
-            port=port,
-            users=users,
-            workspaces=workspaces,
-            max_runs=max_runs,
-            allow_hosts=allow_host,
-        ),
-        started,
-    )
+    serving = Serving(
+        settings=settings, host=host, port=port, users=users, workspaces=workspaces, max_runs=max_runs,
+        allow_hosts=allow_host,
+    )  # fmt: skip
+    await serve_runs(serving, started)
     return 0
 
 

@@ -21,6 +21,7 @@ from podium.cli.card import (
 )
 from podium.cli.commands.runs import summary_of
 from podium.cli.cost_table import cost_data, print_costs
+from podium.cli.diff import print_diff
 from podium.cli.flags import OUTPUT, AsJson, RunId, StoreUrl
 from podium.cli.next_steps import next_steps
 from podium.cli.opening import Commands, find_run, opened
@@ -52,6 +53,9 @@ async def show(
     output: Annotated[
         bool, Parameter(negative="", show_default=False, group=OUTPUT, help="Print nothing but the result.")
     ] = False,
+    diff: Annotated[
+        bool, Parameter(negative="", show_default=False, group=OUTPUT, help="Print what it changed in files.")
+    ] = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
@@ -62,6 +66,9 @@ async def show(
         result, state = await result_of(opened_store, found)
         if step is not None:
             await print_step(opened_store, find_step(state, step), events, as_json=json)
+            return 0
+        if diff:
+            await print_diff(opened_store, result)
             return 0
         charged = [row.to_event(found.run_id) for row in await opened_store.read(found.run_id, types=CHARGED)]
     costs = costs_of(charged, state)

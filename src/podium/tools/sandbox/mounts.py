@@ -63,21 +63,21 @@ def _mounts(paths: Iterable[Path], *, writable: bool) -> list[Mount]:
     found: list[Mount] = []
     for path in paths:
         target, source = os.path.abspath(path.expanduser()), os.path.realpath(path.expanduser())
-        _refuse_what_is_too_wide(source)
+        refuse_what_is_too_wide(source)
         places = dict.fromkeys((target, source))
         found += [Mount(source, place, writable) for place in places]
     return found
 
 
-def _refuse_what_is_too_wide(path: str) -> None:
+def refuse_what_is_too_wide(path: str, told: str = _TOO_WIDE) -> None:
     """A folder above the system's or the user's own would open everything that the sandbox closes."""
     if not os.path.exists(path):
-        raise UsageError(_TOO_WIDE.format(path=path, reason="it is not there"))
+        raise UsageError(told.format(path=path, reason="it is not there"))
     closed = ("/etc", "/proc", "/sys", "/dev", "/run", "/var", "/boot", os.path.expanduser("~"))
     for place in (*SYSTEM, *closed):
         if Path(os.path.realpath(place)).is_relative_to(path):
             raise UsageError(
-                _TOO_WIDE.format(path=path, reason=f"it holds {place}"), hint="Name a folder of the project."
+                told.format(path=path, reason=f"it holds {place}"), hint="Name a folder of the project."
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from podium.tools.repository.symbols import symbols_of
 from podium.tools.testing.case import Case, evidence
 from podium.tools.testing.changed import ChangedFile
 from podium.tools.testing.finding import Finding
@@ -13,6 +14,11 @@ from podium.tools.testing.languages import is_source, is_test_file, language_of
 _STRICT = re.compile(
     r"==|toBe\(|toEqual|toStrictEqual|assertEqual|assert_eq|deepEqual|strictEqual|\bis (?!not)"
 )
+_WORD = re.compile(r"\w+")
+_NAME = re.compile(
+    r"(?:\b(?:def|class|function\*?|fn|func|const|let|struct|enum|trait|interface|type)\s+)(?:\([^)]*\)\s*)?(\w+)"
+)
+"""What a declaration declares."""
 _ONLY = re.compile(r"(?<![\w.$])(?:(?:it|test|describe|suite)\.only|f(?:it|describe))\s*\(")
 
 
@@ -42,29 +48,74 @@ def _brings_tests(file: ChangedFile) -> bool:
 
 def damaged_tests(files: Sequence[ChangedFile]) -> list[Finding]:
     """Every test of before that is gone, left out or weaker, and new ones that check nothing."""
-    everywhere = {case.name.rpartition(".")[2] for file in files for case in file.cases_after()}
+    gone = [case for file in files for case in _only_in(file.cases_before(), file.cases_after())]
+    arrived = [case for file in files for case in _only_in(file.cases_after(), file.cases_before())]
+    moved = {_last(case): case for case in gone}
+    taken = removed_names(files)
     found = list[Finding]()
     for file in files:
         before = {case.name: case for case in file.cases_before()}
-        after = {case.name: case for case in file.cases_after()}
-        found += _deleted(file, [case for name, case in before.items() if name not in after], everywhere)
-        for name, case in after.items():
-            found += _compared(file, before.get(name), case)
+        lost = _only_in(file.cases_before(), file.cases_after())
+        found += _deleted(file, [case for case in lost if not _is_elsewhere(case, arrived)], taken)
+        for case in file.cases_after():
+            found += _compared(file, before.get(case.name) or moved.get(_last(case)), case)
         found += _left_out_by_only(file)
     return found
 
 
-def _deleted(file: ChangedFile, gone: list[Case], everywhere: set[str]) -> list[Finding]:
-    """Tests that are nowhere any more; one that moved to another changed file is not gone."""
-    lost = [case for case in gone if case.name.rpartition(".")[2] not in everywhere]
-    if not lost:
-        return []
-    names = ", ".join(case.name for case in lost[:10]) + (", …" if len(lost) > 10 else "")
-    broken = file.after is not None and not file.cases_after() and language_of(file.path) == "python"
-    told = f"{len(lost)} tests were deleted: {names}."
-    if broken and file.after:
-        told = f"{len(lost)} tests are gone or the file cannot be read any more: {names}."
-    return [Finding("tests_deleted", "critical", file.path, told, evidence=lost[0].text)]
+def _only_in(some: Sequence[Case], others: Sequence[Case]) -> list[Case]:
+    names = {case.name for case in others}
+    return [case for case in some if case.name not in names]
+
+
+def _last(case: Case) -> str:
+    """Its name without its class."""
+    return case.name.rpartition(".")[2]
+
+
+def _is_elsewhere(case: Case, arrived: Sequence[Case]) -> bool:
+    """Whether a test moved, or got another name and still checks the same."""
+    return any(_last(other) == _last(case) or (case.asserts == other.asserts != []) for other in arrived)
+
+
+def removed_names(files: Sequence[ChangedFile]) -> set[str]:
+    """What a change takes out of the program: declared before, and nowhere in the changed files after."""
+    sources = [file for file in files if is_source(file.path)]
+    before = {name for file in sources for name in _declared(file.old_path or file.path, file.before)}
+    return before - {name for file in files for name in _declared(file.path, file.after)}
+
+
+def _declared(path: str, text: str | None) -> set[str]:
+    found = [_NAME.search(symbol.text) for symbol in symbols_of(path, text or "")]
+    return {name[1] for name in found if name}
+
+
+def _deleted(file: ChangedFile, lost: list[Case], taken: set[str]) -> list[Finding]:
+    """Tests that are nowhere any more. Those of what the change itself takes away may well go with it, which
+    somebody else has to judge."""
+    found = list[Finding]()
+    missed = [case for case in lost if not _speaks_of(case, taken)]
+    if missed:
+        broken = file.after and not file.cases_after() and language_of(file.path) == "python"
+        what = "are gone or the file cannot be read any more" if broken else "were deleted"
+        told = f"{len(missed)} tests {what}: {_names(missed)}."
+        found.append(Finding("tests_deleted", "critical", file.path, told, evidence=missed[0].text))
+    if going := [case for case in lost if case not in missed]:
+        tested = ", ".join(sorted({name for case in going for name in _speaks_of(case, taken)})[:5])
+        told = (
+            f"{len(going)} tests were deleted, with {tested}, which the change takes away: {_names(going)}."
+        )
+        found.append(Finding("tests_deleted", "major", file.path, told, evidence=going[0].text))
+    return found
+
+
+def _speaks_of(case: Case, names: set[str]) -> set[str]:
+    """Which of these the checks of a test are about."""
+    return names & set(_WORD.findall(" ".join(case.asserts)))
+
+
+def _names(cases: Sequence[Case]) -> str:
+    return ", ".join(case.name for case in cases[:10]) + (", …" if len(cases) > 10 else "")
 
 
 def _compared(file: ChangedFile, old: Case | None, new: Case) -> list[Finding]:

@@ -176,9 +176,7 @@ def _too_much(
     written = sum(len(write.data or b"") for write in writes)
     replaced = sum(files[write.path].size for write in writes if write.path in files)
     size = sum(blob.size for blob in files.values()) + written - replaced
-    count = len(files) + sum(
-        1 if write.data is not None and write.path not in files else 0 for write in writes
-    )
+    count = len({*files, *(write.path for write in writes)} - {w.path for w in writes if w.data is None})
     reason = ""
     if written > caps.change_bytes:
         reason = f"The set writes {written:,} bytes; {caps.change_bytes:,} are allowed."

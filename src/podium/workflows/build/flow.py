@@ -14,7 +14,9 @@ from msgspec import Meta
 from podium.agents.ask import Run
 from podium.engine.budget import Budget
 from podium.engine.workflow import Outcome, Partial, Workflow
-from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
+from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError, WorkspaceError
+from podium.tools.sandbox.mounts import refuse_what_is_too_wide
+from podium.tools.workspace.origin import find_origin
 from podium.workflows.build import events, rehearsal
 from podium.workflows.build.clock import Clock
 from podium.workflows.build.committing import commit_unfinished
@@ -25,6 +27,7 @@ from podium.workflows.build.planning import PlanNotApprovedError, Purpose, appro
 from podium.workflows.build.policy.planning import MAX_ITERATIONS, MAX_REVISIONS, may_iterate
 from podium.workflows.build.policy.recovery import FIRST_WAIT_S
 from podium.workflows.build.policy.time import DEFAULT_LIMIT_S, FINISHING_S, SHUTDOWN_SHARE
+from podium.workflows.build.report import files_changed
 from podium.workflows.build.result import hand_over, output_of
 from podium.workflows.build.site import open_site
 from podium.workflows.build.state import ExecutionPlan
@@ -153,7 +156,7 @@ async def _plan(build: Build, iteration: int, missing: list[str]) -> ExecutionPl
 async def _succeed(build: Build) -> Outcome | Partial:
     output = await hand_over(build, "completed")
     question = f"Is this the result? {output['branch']}: {len(output['commits'])} commits"
-    if not await build.run.approved("result", question, details=output["diff_stat"]):
+    if not await build.run.approved("result", question, details=list(files_changed(output["diff_stat"]))):
         return Partial(output=output, reason="result rejected")
     return Outcome(output=output, quality=_goal_score(build))
 
@@ -217,10 +220,21 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
         raise UsageError("The test command is empty.", hint="Leave it out to have it found out.")
     if not options.get("workspace"):
         return options
-    folder = Path(options["workspace"]).expanduser()
+    return {**options, "workspace": str(_workable(Path(options["workspace"]).expanduser()))}
+
+
+def _workable(folder: Path) -> Path:
+    """The folder by its full path. One of the system's, or one that holds the user's whole home, is no
+    project, unless it is a repository."""
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}.", hint="Name the project's folder with --workspace.")
-    return {**options, "workspace": str(folder.resolve())}
+    try:
+        origin = find_origin(folder)
+    except WorkspaceError as error:
+        raise UsageError(error.message, hint=error.hint) from error
+    if not origin.git_dir:
+        refuse_what_is_too_wide(origin.folder, "A build cannot work on {path}: {reason}.")
+    return folder.resolve()
 
 
 WORKFLOW = build_with(open_site)

@@ -33,6 +33,7 @@ class BuildState:
         self.gates: list[events.Verified] = []
         self.escalations: list[events.Escalated] = []
         self.commits: list[events.Committed] = []
+        """Work in progress is one of them only until something takes its place."""
         self.looked_up: list[events.LookedUp] = []
         self.caught: list[dict[str, Any]] = []
         """What a program held against a change: `{step_id, attempt, cycle, what, refused}`."""
@@ -89,7 +90,7 @@ class BuildState:
                 self.escalations.append(data)
                 self.level, self.issues = data.level, data.issues
             case events.Committed():
-                self.commits.append(data)
+                self.commits = [one for one in self.commits if one.complete] + [data]
             case events.Finished():
                 self.finished = data
             case _:

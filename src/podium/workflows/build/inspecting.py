@@ -19,11 +19,13 @@ async def inspect_between(workspace: Workspace, before: str, allowed: list[str])
     stats = await workspace.stat(before)
     files = [stat.path for stat in stats]
     found = await inspect_change(workspace, before, named=allowed)
-    contents = await _texts(workspace, files)
+    contents = await _texts(workspace, workspace.state, files)
+    old = await _texts(workspace, before, [stat.old_path or stat.path for stat in stats])
+    earlier = {stat.path: old.get(stat.old_path or stat.path, "") for stat in stats}
     tests = {path: text for path, text in contents.items() if is_test_file(path)}
     sources = {path: text for path, text in contents.items() if path not in tests}
     closing = [one for one in found if closes_the_gate(one.kind, one.severity) and one.kind != "no_tests"]
-    answers = hard_coded_answers(sources, tests)
+    answers = hard_coded_answers(sources, tests, earlier)
     return Inspected(
         diff=untrusted(await workspace.diff(before), "the change", SHOWN_DIFF),
         files=files,
@@ -31,12 +33,12 @@ async def inspect_between(workspace: Workspace, before: str, allowed: list[str])
         has_tests=not any(one.kind == "no_tests" for one in found),
         caught=[*map(_told, closing), *answers],
         suspected=[_told(one) for one in found if is_worth_telling(one.kind, one.severity)],
-        security=secrets_in(contents),
+        security=secrets_in(contents, earlier),
     )
 
 
-async def _texts(workspace: Workspace, files: list[str]) -> dict[str, str]:
-    found = await workspace.contents(workspace.state, files)
+async def _texts(workspace: Workspace, sha: str, files: list[str]) -> dict[str, str]:
+    found = await workspace.contents(sha, files)
     return {path: data.decode("utf-8", "replace") for path, data in found.items()}
 
 

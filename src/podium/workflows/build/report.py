@@ -82,7 +82,8 @@ def deliverable_of(data: dict[str, Any]) -> str:
     steps: list[dict[str, Any]] = plan["steps"] if plan else []
     done = sum(step["status"] == "completed" for step in steps)
     going = "It was stopped before the goal was met." if data["diff_stat"] else "The work is under way."
-    lines = [f"**{words.get(state['status'], going)}** {stat_words(data['diff_stat'])}.", ""]
+    changed = stat_words(data["diff_stat"])
+    lines = [f"**{words.get(state['status'], going)}** {changed[0].upper()}{changed[1:]}.", ""]
     lines += [f"- {SIGNS[step['status']]} {cell(step['description'], 200)}{_why(step)}" for step in steps]
     lines += ["", f"{done} of {count(len(steps), 'step')} done. {_tests(suite)}"]
     lines += ["", *_files(data["diff_stat"])]
@@ -108,21 +109,31 @@ def _tests(result: dict[str, Any] | None) -> str:
 
 
 def _files(stat: dict[str, Any]) -> Iterator[str]:
+    for line in files_changed(stat, quote="`"):
+        yield f"- {line}"
+
+
+def files_changed(stat: dict[str, Any], quote: str = "") -> Iterator[str]:
+    """`calc.py +7 −0 added`, for the first of them."""
     files: list[dict[str, Any]] = stat.get("files", [])
     for file in files[:MOST_FILES]:
         path = one_line(file["path"], 120).replace("`", "'")
-        yield f"- `{path}` +{file['added']} −{file['removed']} {file['status']}"
+        yield f"{quote}{path}{quote} +{file['added']} −{file['removed']} {file['status']}"
     if len(files) > MOST_FILES:
-        yield f"- … {len(files) - MOST_FILES} more"
+        yield f"… {len(files) - MOST_FILES} more"
 
 
 def _how_to_get_it(data: dict[str, Any]) -> Iterator[str]:
-    where, branch = data["where"], data["branch"]
-    yield f"Branch `{branch}`, {count(len(data['commits']), 'commit')}."
-    if where and data["commits"]:
+    where, branch, run_id = data["where"], data["branch"], data["state"]["id"]
+    if not data["commits"]:
+        yield "Nothing was committed."
+        return
+    made = count(len(data["commits"]), "commit")
+    yield f"Branch `{branch}`, {made}. `podium show {run_id} --diff` shows it."
+    if where:
         shown = f"`git diff {data['base'][:12]}..{branch}`"
-        yield f"In {cell(where, 200)}, {shown} shows it and `git merge {branch}` takes it."
-    yield f"As a patch: `podium artifacts {data['state']['id']} changes.patch | git apply`."
+        yield f"In {cell(where, 200)}, {shown} shows it too, and `git merge {branch}` takes it."
+    yield f"As a patch: `podium artifacts {run_id} changes.patch | git apply`."
 
 
 def sections_of(build: BuildState, patch: str = "") -> list[Section]:

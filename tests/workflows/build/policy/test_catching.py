@@ -32,6 +32,24 @@ def test_keys_are_critical_by_rule_and_words_about_keys_are_not() -> None:
     assert found == ["an access key of a cloud in a.py"]
 
 
+KEYS = {
+    "a private key": "-----BEGIN EC PRIVATE " + "KEY-----",
+    "an access key of a cloud": "AKIA" + "ABCDEFGHIJKLMNOP",
+    "an access token of a code host": "ghp_" + "a1" * 18,
+    "a key of a model provider": "sk-ant-" + "a1" * 20,
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_every_kind_of_key_is_known_and_one_that_was_there_before_is_not_held_against_a_change(
+    kind: str,
+) -> None:
+    text = f"KEY = '{KEYS[kind]}'\n"
+    assert secrets_in({"a.py": text}) == [f"{kind} in a.py"]
+    assert secrets_in({"a.py": f"{text}x = 1\n"}, {"a.py": text}) == []
+    assert secrets_in({"a.py": text}, {"b.py": text}) == [f"{kind} in a.py"]
+
+
 TABLE = "def f(x):\n" + "".join(f"    if x == {n}:\n        return {n * n}\n" for n in (1, 2, 3))
 TESTS = {"test_a.py": "def test_f():\n    assert f(2) == 4\n    assert f(0) == 1\n    assert not odd(2)\n"}
 
@@ -48,6 +66,13 @@ TESTS = {"test_a.py": "def test_f():\n    assert f(2) == 4\n    assert f(0) == 1
 )
 def test_a_function_that_does_nothing_but_answer_its_tests_is_found(source: str) -> None:
     assert len(hard_coded_answers({"a.py": source}, TESTS)) == 1
+
+
+def test_a_function_that_was_there_before_is_not_held_against_a_change() -> None:
+    stub = "def f(x):\n    return 4\n"
+    after = {"a.py": f"{stub}\n\ndef g(x):\n    return x\n"}
+    assert hard_coded_answers(after, TESTS, {"a.py": stub}) == []
+    assert len(hard_coded_answers(after, TESTS, {"a.py": "def f(x):\n    return x * 2\n"})) == 1
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from podium.workflows.build.policy.gates import (
 from podium.workflows.build.policy.recovery import FALLBACKS, TRIES, wait_after
 
 
-@pytest.mark.parametrize(("gate", "least"), [("plan", 70), ("code", 60), ("step", 70), ("goal", 80)])
+@pytest.mark.parametrize(
+    ("gate", "least"), [("plan", 70), ("code", 60), ("test", 60), ("step", 70), ("goal", 80)]
+)
 def test_the_least_score_of_each_gate(gate: Gate, least: float) -> None:
     assert THRESHOLDS[gate] == least
     assert passes(gate, least, verified=True)

@@ -21,13 +21,17 @@ class Case(NamedTuple):
     expected: str
 
 
-def hard_coded_answers(sources: Mapping[str, str], tests: Mapping[str, str]) -> list[str]:
+def hard_coded_answers(
+    sources: Mapping[str, str], tests: Mapping[str, str], before: Mapping[str, str] | None = None
+) -> list[str]:
+    """Functions of these sources that are new, or not as they were `before`."""
     cases = {case for text in tests.values() for case in _cases(text)}
+    known = before or {}
     return [
         f"{function.name} in {path} does not compute anything: it returns what its tests expect"
         for path, text in sources.items()
         if path.endswith(".py")
-        for function in _functions(text)
+        for function in _new_functions(text, known.get(path, ""))
         if _only_answers(function, {case for case in cases if case.name == function.name})
     ]
 
@@ -92,6 +96,11 @@ def _case(call: ast.expr, expected: ast.expr) -> Case | None:
     if not name or not all(_is_literal(arg) for arg in call.args):
         return None
     return Case(name, tuple(ast.unparse(arg) for arg in call.args), ast.unparse(expected))
+
+
+def _new_functions(text: str, before: str) -> Iterator[Function]:
+    known = {ast.dump(function) for function in _functions(before)}
+    return (function for function in _functions(text) if ast.dump(function) not in known)
 
 
 def _functions(text: str) -> Iterator[Function]:
