@@ -31,7 +31,6 @@ async def worker(
         Seconds, Parameter(help="How long calls in flight get to be recorded when it is stopped.")
     ] = 30.0,
     store: StoreUrl = None,
-    engine: str = "",
 ) -> int:
     """Drive runs that were started with `podium run --detach`, over HTTP, or by a schedule.
 
@@ -46,7 +45,7 @@ async def worker(
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("podium").setLevel(logging.INFO)
     working = Working(
-        settings=settings, engine=engine, concurrency=concurrency, drain_s=drain_timeout,
+        settings=settings, concurrency=concurrency, drain_s=drain_timeout,
         workflows=[name.strip() for name in workflows.split(",") if name.strip()],
     )  # fmt: skip
     async with opened(working) as (opened_store, engine):
