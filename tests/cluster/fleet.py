@@ -23,7 +23,7 @@ from podium.settings import Settings
 from podium.stores import open_store
 
 FLOWS = Path(__file__).parent / "programs" / "flows.py"
-PATIENCE_S = 120.0
+PATIENCE_S = 60.0
 """What does not come within so long does not come."""
 
 

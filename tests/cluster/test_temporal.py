@@ -134,7 +134,8 @@ async def test_who_cancels_the_workflow_in_temporal_stops_the_driving_through_th
 async def test_a_schedule_is_temporals_own_and_its_moments_come_once(address: str, engine: Engine) -> None:
     host, _, namespace = address.removeprefix("temporal://").partition("/")
     client = await Client.connect(host, namespace=namespace)
-    made = Schedule(name="news", cron="0 8 * * *", start={"workflow": "tree", "request": "x"}, created_at=1.0)
+    start = {"workflow": "tree", "request": "x"}
+    made = Schedule(name="news", cron="0 8 * * *", workflow="tree", start=start, created_at=1.0)
     await engine.add_schedule(made)
     with pytest.raises(UsageError, match="already"):
         await engine.add_schedule(made)
@@ -152,7 +153,7 @@ async def test_a_schedule_is_temporals_own_and_its_moments_come_once(address: st
 
 
 async def test_a_moment_that_never_comes_is_refused(engine: Engine) -> None:
-    wrong = Schedule(name="wrong", cron="99 * * * *", start={}, created_at=1.0)
+    wrong = Schedule(name="wrong", cron="99 * * * *", workflow="tree", start={}, created_at=1.0)
     with pytest.raises(UsageError, match="no moment"):
         await engine.add_schedule(wrong)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from typing import Any
 
 import podium
+from podium.cluster.shared import shared
 from podium.cluster.sweeping import Sweep
 from podium.engine.codec import decode
 from podium.engine.log import Row
@@ -15,11 +15,6 @@ from tests.cluster.fleet import FLOWS, Lab
 
 def is_step(path: str, kind: str) -> Callable[[Row], bool]:
     return lambda row: row.type == kind and row.path == path
-
-
-def shared(store: Any) -> Any:
-    """The store of these tests is one for many machines."""
-    return store
 
 
 async def test_accepted_runs_are_driven_by_whichever_worker_has_a_place(fleet: Lab) -> None:

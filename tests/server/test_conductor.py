@@ -71,7 +71,7 @@ async def test_one_user_cannot_take_every_place(house: House) -> None:
     for n, owner in enumerate(("alice", "alice", "bob", "bob")):
         conductor.enqueue(await house.accept("waits", str(house.folder / str(n)), owner))
     await house.until(lambda: all((house.folder / f"{n}.began").exists() for n in (0, 2, 3)))
-    assert (conductor.count_of("alice"), conductor.count_of("bob")) == ((1, 1), (2, 0))
+    assert (await conductor.count_of("alice"), await conductor.count_of("bob")) == ((1, 1), (2, 0))
     (house.folder / "2").touch()
     await house.until(lambda: conductor.finished["completed"] == 1)
     assert not (house.folder / "1.began").exists(), "there is a place, but not for her"

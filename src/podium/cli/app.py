@@ -47,6 +47,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
     ("Look", "serve", "serve:serve", "", "Everything over HTTP, live in a browser; drives runs too."),
     ("Run", "worker", "worker:worker", "", "Drive runs of a store that many machines share."),
+    ("Run", "schedule", "", "COMMAND", "Runs that workers start again and again."),
     ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
     ("Look", "corpus", "", "COMMAND", "Folders of documents that research can read: index, search."),
     ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
@@ -100,6 +101,15 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
             ("export", "brain.files:export", "[FILE]", "Write facts as lines of JSON."),
             ("import", "brain.files:import_", "FILE", "Read facts from lines of JSON."),
             ("embed", "brain.embed:embed", "", "Prepare facts for search by meaning."),
+        ),
+    ),
+    "schedule": (
+        "Runs that the workers of a fleet start again and again.\n\n"
+        "Needs a store on PostgreSQL and at least one `podium worker`.",
+        (
+            ("add", "schedule:add", "CRON WORKFLOW REQUEST", "Start a run at moments that come again."),
+            ("list", "schedule:list_", "", "The schedules, and what they start."),
+            ("remove", "schedule:remove", "NAME", "Start no more runs of a schedule."),
         ),
     ),
     "users": (

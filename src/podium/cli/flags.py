@@ -41,6 +41,14 @@ StoreUrl = Annotated[
     str | None,
     Parameter(name="--store", metavar="URL", help="Where runs are kept: sqlite:///PATH or postgresql://…"),
 ]
+EngineName = Annotated[
+    str | None,
+    Parameter(
+        name="--engine",
+        metavar="NAME",
+        help="What carries runs to workers: procrastinate; local: nothing.",
+    ),
+]
 AsJson = Annotated[
     bool,
     Parameter(

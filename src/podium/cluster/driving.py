@@ -6,10 +6,12 @@ import asyncio
 import logging
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
 from podium.api import RunHandle
 from podium.api.going_on import go_on, refuse
-from podium.engine.log import RunRow, Store
+from podium.cluster.shared import SharedStore
+from podium.engine.log import RunRow
 from podium.engine.result import RunResult
 from podium.errors import FencedError, PodiumError, RunLockedError, StoreError, UnknownRunError
 from podium.settings import Settings
@@ -23,13 +25,18 @@ _STORE_S = 5.0
 """After so long a run is tried again whose store took nothing more."""
 
 
+Left = Callable[[str], Awaitable[object]]
+"""Called when an owner has room for another run."""
+
+
 class Driving:
     """All runs that this worker drives."""
 
-    def __init__(self, store: Store, settings: Settings, lease_s: float) -> None:
+    def __init__(self, store: SharedStore, settings: Settings, lease_s: float, left: Left) -> None:
         self._store = store
         self._settings = settings
         self._lease_s = lease_s
+        self._left = left
         self._handles: dict[str, RunHandle] = {}
         self._stopping = False
         self._grace_s = 0.0
@@ -55,11 +62,14 @@ class Driving:
         """One stretch; see `podium.cluster.port.Drive`."""
         if self._stopping:
             return time.time()
-        status = "not started"
+        status, row = "not started", None
         try:
             row = await self._store.get(run_id)
             if row.status in ("completed", "cancelled"):
                 return None  # somebody was quicker
+            if row.owner and not await self._store.take_place(run_id, row.owner):
+                LOG.info("Run %s waits: %s has as many under way as they may.", run_id, row.owner)
+                return None  # whoever ends one of them submits the next
             result = await self._stretch(row)
             status = result.status
             return _again(result)
@@ -77,7 +87,18 @@ class Driving:
             await refuse(self._store, self._settings, await self._store.get(run_id), error)
         finally:
             self.finished[status] += 1
+            await self._leave(row)
         return None
+
+    async def _leave(self, row: RunRow | None) -> None:
+        """Give the place of a run to the next of its owner."""
+        if row is None or not row.owner:
+            return
+        try:
+            await self._store.leave_place(row.run_id)
+            await self._left(row.owner)
+        except StoreError as error:
+            LOG.info("The sweep will find the next run of %s: %s", row.owner, error)
 
     async def _stretch(self, row: RunRow) -> RunResult:
         handle = await self._taken_up(row.run_id)

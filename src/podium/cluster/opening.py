@@ -10,6 +10,8 @@ from podium.stores import is_postgres
 
 PROCRASTINATE = "procrastinate"
 TEMPORAL = "temporal://"
+LOCAL = "local"
+"""No engine: a server drives its runs itself, whatever its store is."""
 
 
 async def open_engine(name: str, store: str, *, patience_s: float = 30.0) -> Engine:

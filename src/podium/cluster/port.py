@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -36,7 +36,9 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     cron: str
     """Five fields, in UTC."""
-    start: dict[str, object]
+    workflow: str
+    """The name of what it starts: its runs, too, are for workers that are there for it."""
+    start: dict[str, Any]
     """What a run is started with; see `podium.cluster.schedules`."""
     created_at: float
     """Seconds since 1970: moments before it are nobody's."""

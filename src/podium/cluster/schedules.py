@@ -44,7 +44,7 @@ async def fire(store: Store, settings: Settings, engine: Engine, schedule: Sched
         return
     run_id = run_id_of(f"{schedule.name} {schedule.created_at} {moment}")
     try:
-        row = await _made(store, settings, schedule, run_id)
+        row = await _made(store, settings, schedule, moment, run_id)
     except StoreError:
         raise
     except PodiumError as error:
@@ -55,7 +55,7 @@ async def fire(store: Store, settings: Settings, engine: Engine, schedule: Sched
         LOG.info("The schedule %s has started run %s.", schedule.name, row.run_id)
 
 
-async def _made(store: Store, settings: Settings, schedule: Schedule, run_id: str) -> RunRow:
+async def _made(store: Store, settings: Settings, schedule: Schedule, moment: int, run_id: str) -> RunRow:
     try:
         return await store.get(run_id)
     except UnknownRunError:
@@ -65,7 +65,7 @@ async def _made(store: Store, settings: Settings, schedule: Schedule, run_id: st
             start.workflow, start.request, store=store, settings=settings, model=start.model,
             model_for=start.model_for or None, budget=start.budget, concurrency=start.concurrency,
             cache=start.cache, approve=start.approve, options=start.options,
-            marks={**MARKS, "schedule": schedule.name}, run_id=run_id,
+            marks={**MARKS, "schedule": schedule.name, "moment": moment}, run_id=run_id,
         )  # fmt: skip
     except StoreError:
         return await store.get(run_id)  # somebody was quicker, or the store is away

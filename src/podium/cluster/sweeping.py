@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from typing import Protocol
 
 from podium.api.going_on import is_served
 from podium.cluster.driving import STOPPED
 from podium.cluster.port import Engine, Ticket
-from podium.engine.log import RunRow, Store
+from podium.cluster.shared import SharedStore
 from podium.errors import StoreError
 
 LOG = logging.getLogger("podium.cluster")
@@ -22,15 +21,6 @@ LOG = logging.getLogger("podium.cluster")
 SWEEP_S = 5.0
 PAGE = 1000
 _MOST_FOREIGN = 10_000
-
-
-class SharedStore(Store, Protocol):
-    """A store that many machines use."""
-
-    async def list_unattended(self, stop_reason: str, *, limit: int) -> list[RunRow]:
-        """Runs that want to be driven and that nobody drives, the oldest first: `queued` ones, those whose
-        driver is gone, those paused for `stop_reason`, those that have got an answer."""
-        ...
 
 
 class Sweep:
@@ -50,17 +40,18 @@ class Sweep:
             except StoreError as error:
                 LOG.info("The sweep has to wait: %s", error)
 
-    async def sweep(self) -> int:
-        """Submit what nobody carries; returns how many runs that were."""
-        rows = await self._store.list_unattended(STOPPED, limit=PAGE)
+    async def sweep(self, owner: str | None = None) -> int:
+        """Submit what nobody carries, of everybody or of one owner; returns how many runs that were."""
+        rows = await self._store.list_unattended(STOPPED, limit=PAGE, owner=owner)
         rows = [row for row in rows if row.run_id not in self._foreign]
         if not rows:
             return 0
         carried = await self._engine.carried([row.run_id for row in rows])
         lost = [row for row in rows if row.run_id not in carried and await self._is_ours(row.run_id)]
         await self._engine.submit([Ticket(row.run_id, row.workflow) for row in lost])
-        for row in lost:
-            LOG.info("Run %s was carried by nobody; it is submitted again.", row.run_id)
+        if owner is None:
+            for row in lost:
+                LOG.info("Run %s was carried by nobody; it is submitted again.", row.run_id)
         return len(lost)
 
     async def _is_ours(self, run_id: str) -> bool:

@@ -15,8 +15,9 @@ from podium.cluster.driving import Driving
 from podium.cluster.opening import open_engine
 from podium.cluster.port import Crew, Engine, Schedule
 from podium.cluster.schedules import fire
-from podium.cluster.sweeping import SharedStore, Sweep
-from podium.errors import StoreError, UsageError
+from podium.cluster.shared import SharedStore, shared
+from podium.cluster.sweeping import Sweep
+from podium.errors import StoreError
 from podium.settings import Settings
 from podium.stores import open_store
 from podium.stores.address import take_lease
@@ -31,7 +32,6 @@ class Working(msgspec.Struct, frozen=True, kw_only=True):
     """How a worker is started."""
 
     settings: Settings
-    engine: str = ""
     concurrency: int = 20
     """Most runs at once."""
     workflows: Sequence[str] = ()
@@ -50,7 +50,9 @@ class Worker:
         self._stop = asyncio.Event()
         self._signals = 0
         _, lease_s = take_lease(working.settings.store)
-        self.driving = Driving(store, working.settings, lease_s)
+        self._sweep = Sweep(store, engine)
+        self.driving = Driving(store, working.settings, lease_s, self._sweep.sweep)
+        self.places = working.concurrency
         self.ready = False
         """Whether it takes runs now."""
 
@@ -66,7 +68,7 @@ class Worker:
             drive=self.driving.drive, fire=self._fire, concurrency=self._working.concurrency,
             workflows=self._working.workflows, stop=self._stop, ready=ready,
         )  # fmt: skip
-        sweeping = asyncio.create_task(Sweep(self._store, self._engine).keep_sweeping(), name="podium-sweep")
+        sweeping = asyncio.create_task(self._sweep.keep_sweeping(), name="podium-sweep")
         try:
             with self._stopped_by_signals():
                 await self._engine.work(crew)
@@ -113,7 +115,7 @@ async def opened(working: Working) -> AsyncGenerator[tuple[SharedStore, Engine]]
     said = False
     while True:
         try:
-            engine = await open_engine(working.engine, working.settings.store, patience_s=math.inf)
+            engine = await open_engine(working.settings.engine, working.settings.store, patience_s=math.inf)
             break
         except StoreError as error:
             if not said:
@@ -123,14 +125,8 @@ async def opened(working: Working) -> AsyncGenerator[tuple[SharedStore, Engine]]
     try:
         store = await open_store(working.settings.store)
         try:
-            yield _shared(store), engine
+            yield shared(store), engine
         finally:
             await store.close()
     finally:
         await engine.close()
-
-
-def _shared(store: object) -> SharedStore:
-    if not hasattr(store, "list_unattended"):
-        raise UsageError("Workers need a store on PostgreSQL.", hint="--store postgresql://HOST/DATABASE")
-    return store  # pyright: ignore[reportReturnType]

@@ -19,6 +19,7 @@ from podium.engine.events import TERMINAL
 from podium.engine.log import Row, Store
 from podium.errors import StoreError
 from podium.server.conductor import Conductor
+from podium.server.dispatcher import Dispatcher
 from podium.server.wire import framed, framed_event
 
 BUFFER_ROWS = 2000
@@ -173,7 +174,7 @@ class Broadcast:
 class Broadcasts:
     """All runs that are watched."""
 
-    def __init__(self, store: Store, conductor: Conductor) -> None:
+    def __init__(self, store: Store, conductor: Conductor | Dispatcher) -> None:
         self._store = store
         self._conductor = conductor
         self._open: dict[str, tuple[Broadcast, Callable[[], None]]] = {}

@@ -68,8 +68,10 @@ class Conductor:
     def queued(self) -> int:
         return len(self._queue)
 
-    def count_of(self, owner: str) -> tuple[int, int]:
-        """How many runs of an owner go, and how many wait."""
+    async def count_of(self, owner: str | None) -> tuple[int, int]:
+        """How many runs of an owner (`None`: of all) go, and how many wait."""
+        if owner is None:
+            return self.running, self.queued
         return self._going[owner], self._waiting[owner]
 
     def drives(self, run_id: str) -> RunHandle | None:

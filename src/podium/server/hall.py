@@ -14,6 +14,7 @@ from podium.server.broadcast import Broadcasts
 from podium.server.callers import Caller, Doorkeeper
 from podium.server.changes import Changes
 from podium.server.conductor import Conductor
+from podium.server.dispatcher import Dispatcher
 from podium.server.purses import Purses
 from podium.server.room import Room
 from podium.server.telling import summary_of
@@ -38,6 +39,7 @@ class Hall:
         users: Users | None = None,
         ui: Path = UI,
         room: Room | None = None,
+        dispatcher: Dispatcher | None = None,
     ) -> None:
         self.settings = settings
         self.store = store
@@ -47,7 +49,8 @@ class Hall:
         self.users = users
         self.ui = ui
         """Where the built web UI lies, if there is one."""
-        self.conductor = Conductor(store, settings, max_runs=max_runs, room=room)
+        self.conductor = dispatcher or Conductor(store, settings, max_runs=max_runs, room=room)
+        """Drives the runs, or has them driven by a fleet."""
         self.conductor.limit_of = self._limit_of
         self.broadcasts = Broadcasts(store, self.conductor)
         self.purses = Purses(store)

@@ -16,9 +16,7 @@ async def exposition(hall: Hall, by: Caller) -> str:
     calls = [({"workflow": one.workflow, "status": one.status}, one.usage.calls) for one in totals]
     usd = [({"workflow": one.workflow, "status": one.status}, one.usage.usd) for one in totals]
     tokens = [({"workflow": one.workflow, "status": one.status}, one.usage.tokens) for one in totals]
-    running, queued = (
-        hall.conductor.count_of(by.name) if by.owner else (hall.conductor.running, hall.conductor.queued)
-    )
+    running, queued = await hall.conductor.count_of(by.name if by.owner else None)
     parts = [
         _metric("podium_runs", "gauge", "Runs in the store.", runs),
         _metric("podium_model_calls", "gauge", "Model calls of these runs.", calls),

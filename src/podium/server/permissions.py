@@ -93,7 +93,7 @@ def shown_project(caller: Caller, stored: str) -> str | None:
 
 async def check_room(hall: Hall, caller: Caller) -> None:
     """A queue that grows for ever helps nobody."""
-    _, queued = hall.conductor.count_of(caller.name)
+    _, queued = await hall.conductor.count_of(caller.name)
     most = caller.user.max_queued if caller.user else 100_000
     if queued >= most:
         raise RefusedError(

@@ -14,16 +14,21 @@ import msgspec
 import uvicorn
 from starlette.types import ASGIApp
 
+from podium.cluster.fleet import Fleet
+from podium.cluster.opening import LOCAL, open_engine
+from podium.cluster.port import Engine
+from podium.cluster.shared import shared
 from podium.engine.log import Store
 from podium.errors import PodiumError, StoreError, UsageError
 from podium.server.app import build_app
 from podium.server.callers import LocalDoor, UsersDoor
+from podium.server.dispatcher import Dispatcher
 from podium.server.hall import UI, Hall
 from podium.server.origins import Names, is_loopback
 from podium.server.room import Room
 from podium.server.users import Users
 from podium.settings import Settings
-from podium.stores import open_store
+from podium.stores import is_postgres, open_store
 
 BACKLOG = 2048
 DRAIN_S = 5
@@ -54,6 +59,8 @@ class Started(msgspec.Struct, frozen=True):
     """How many users may come in; `None`: whoever has the token."""
     taken_up: int
     """Runs that go on."""
+    drives: bool = True
+    """Whether runs are driven here; otherwise workers do."""
 
 
 class PodiumServer(uvicorn.Server):
@@ -114,19 +121,22 @@ async def serve(
     port = int(listening.getsockname()[1])
     door = UsersDoor(users) if users else LocalDoor(serving.token)
     store = await _opened(serving.settings)
-    room = Room(serving.settings.store)
+    engine = room = None
     try:
-        await room.open()
+        engine = await _engine_of(serving.settings)
+        room = Room(serving.settings.store) if engine is None else None
+        if room is not None:
+            await room.open()
         hall = Hall(
             serving.settings, store, door=door, cookie=f"podium-{port}", max_runs=serving.max_runs,
-            users=users, ui=serving.ui, room=room,
+            users=users, ui=serving.ui, room=room, dispatcher=_dispatcher(serving, store, engine),
         )  # fmt: skip
         token = f"?token={door.token}" if isinstance(door, LocalDoor) else ""
         shown = f"[{serving.host}]" if ":" in serving.host else serving.host
         address = f"http://{shown}:{port}/{token}"
 
         def ready(taken_up: int) -> None:
-            started(Started(address, len(users) if users else None, taken_up))
+            started(Started(address, len(users) if users else None, taken_up, engine is None))
 
         app = build_app(hall, Names(serving.host, serving.allow_hosts), ready=ready)
         server = PodiumServer(_config(app))
@@ -137,8 +147,25 @@ async def serve(
         if not server.started:
             raise PodiumError("The server could not start.", hint="Its log tells why.")
     finally:
-        await room.close()
+        if room is not None:
+            await room.close()
+        if engine is not None:
+            await engine.close()
         await store.close()
+
+
+async def _engine_of(settings: Settings) -> Engine | None:
+    """On a store that many machines share, runs are driven by workers; `None`: they are driven here."""
+    if settings.engine == LOCAL or not (settings.engine or is_postgres(settings.store)):
+        return None
+    return await open_engine(settings.engine, settings.store)
+
+
+def _dispatcher(serving: Serving, store: Store, engine: Engine | None) -> Dispatcher | None:
+    if engine is None:
+        return None
+    fleet = Fleet(store, serving.settings, engine)
+    return Dispatcher(shared(store), fleet, max_runs=serving.max_runs)
 
 
 async def _opened(settings: Settings) -> Store:

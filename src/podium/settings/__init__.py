@@ -113,6 +113,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     store: str = ""
     """Where runs are kept: `sqlite:///PATH` or a bare path. Default: the user's data folder."""
+    engine: str = ""
+    """What carries runs to workers; empty: `procrastinate` on a store in PostgreSQL, and no workers on any
+    other. `local`: a server drives its runs itself."""
     model: str = ""
     """The model for every agent; empty: each agent's own, or its profile's."""
     profiles: dict[str, str | list[str]] = {}
@@ -204,6 +207,7 @@ _SIZES = ("cache_size",)
 
 _EXPECTED = {
     "store": "a path or a URL such as sqlite:///podium.sqlite",
+    "engine": "procrastinate or local",
     "model": "a model's name",
     "profiles": "a table of profile = model, or of profile = [model, next model]",
     "max_usd": "an amount of at least 0",

@@ -58,3 +58,10 @@ async def asks(run: podium.Run, request: str) -> str:
     answer = await run.wait_for(request)
     await run.step("after", pay, 1)
     return str(answer)
+
+
+@podium.workflow
+async def a_workflow_whose_name_is_longer_than_a_channel_of_postgresql_may_be(
+    run: podium.Run, request: str
+) -> str:
+    return request

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from podium.api import answer as answer_run
 from podium.api import resume
+from podium.api.going_on import is_served
+from podium.cli.detaching import fleet_of
 from podium.cli.drive import Foreground
 from podium.cli.flags import OutputFlags, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
 from podium.cli.request import read_request
 from podium.cli.terminal import print_json, say
-from podium.errors import RunLockedError
+from podium.errors import RunLockedError, UsageError
+from podium.stores import is_postgres
 
 OUTPUT = OutputFlags()
 
@@ -35,7 +39,8 @@ async def answer(
 ) -> int:
     """Answer a run that waits for a person.
 
-    If no process drives the run, it goes on right here, as with `podium resume`.
+    If no process drives the run, it goes on right here, as with `podium resume`; one that workers drive goes
+    on there.
     """
     text = read_request(answer, "answer", "Say approve, reject or any text.")
     async with opened(store) as (settings, opened_store):
@@ -44,6 +49,11 @@ async def answer(
             found.run_id, text, question=question, by="cli", store=opened_store, settings=settings
         )
         after = (await opened_store.read(found.run_id))[-1].seq
+        if not detach and is_postgres(settings.store) and await is_served(opened_store, found.run_id):
+            detach = True
+            with suppress(RunLockedError, UsageError):  # a worker hears of it through the inbox
+                async with fleet_of(settings, opened_store) as fleet:
+                    await fleet.go_on(found)
         if not detach:
             try:
                 handle = await resume(found.run_id, store=opened_store, settings=settings)

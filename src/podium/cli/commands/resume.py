@@ -7,7 +7,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podium.api import resume as resume_run
+from podium.api.going_on import Change
 from podium.api.outcome import watched
+from podium.cli.detaching import fleet_of, tell_queued
 from podium.cli.drive import Foreground
 from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, RunId, StoreUrl
 from podium.cli.opening import Commands, find_run, opened
@@ -29,6 +31,9 @@ async def resume(
     take_over: Annotated[
         bool, Parameter(negative="", show_default=False, help="Take it from a process that drives it now.")
     ] = False,
+    detach: Annotated[
+        bool, Parameter(negative="", show_default=False, help="Leave it to the workers of a fleet, and end.")
+    ] = False,
     store: StoreUrl = None,
     output: OutputFlags = OUTPUT,
 ) -> int:
@@ -45,6 +50,11 @@ async def resume(
             )
         events, shown = await watched(opened_store, found)
         _check_goes_on(found, RunState.of(events), shown, Commands(settings))
+        if detach:
+            change = Change(budget.totals(), models.model, models.per_role() or {})
+            async with fleet_of(settings, opened_store) as fleet:
+                await fleet.go_on(found, change, take_over=take_over)
+            return tell_queued(await opened_store.get(found.run_id), settings, output)
         handle = await resume_run(
             found.run_id,
             store=opened_store,

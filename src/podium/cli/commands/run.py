@@ -14,10 +14,12 @@ from typing import Annotated, Any, get_args, get_origin
 
 from cyclopts import App, Group, Parameter
 
-from podium.api import start
+from podium.api import enqueue, start
+from podium.api.going_on import MARKS
+from podium.cli.detaching import fleet_of, tell_queued
 from podium.cli.drive import Foreground
 from podium.cli.estimate import print_estimate
-from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, StoreUrl, whole_number
+from podium.cli.flags import BudgetFlags, EngineName, ModelFlags, OutputFlags, StoreUrl, whole_number
 from podium.cli.opening import opened
 from podium.cli.recent import python_files
 from podium.cli.request import read_request
@@ -52,6 +54,10 @@ class RunFlags:
         bool | None, Parameter(show_default=False, help="Serve identical model calls from a cache.")
     ] = None
     store: StoreUrl = None
+    detach: Annotated[
+        bool, Parameter(negative="", show_default=False, help="Leave it to the workers of a fleet, and end.")
+    ] = False
+    engine: EngineName = None
 
 
 MODEL_DEFAULT, BUDGET_DEFAULT, OUTPUT_DEFAULT, RUN_DEFAULT = (
@@ -141,7 +147,16 @@ async def _run(
     options |= {name: given[name] for name in shared if given.get(name) is not None}
     if options.pop(ESTIMATE.name, False):
         return print_estimate(workflow.estimate(text, options), as_json=output.json)
+    detach = given.pop("detach")
     async with opened(**given, create=True) as (settings, store):
+        if detach:
+            async with fleet_of(settings, store) as fleet:
+                row = await enqueue(
+                    workflow, text, model_for=models.per_role(), store=store, approve=approve,
+                    options=options, settings=settings, marks=MARKS,
+                )  # fmt: skip
+                await fleet.accept(row)
+            return tell_queued(row, settings, output)
         handle = await start(
             workflow,
             text,

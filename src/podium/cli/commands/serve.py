@@ -7,10 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from podium.cli.flags import AsJson, StoreUrl, whole_number
+from podium.cli.flags import AsJson, EngineName, StoreUrl, whole_number
 from podium.cli.terminal import print_json, say
 from podium.errors import UsageError
 from podium.report.words import count
@@ -46,12 +47,14 @@ async def serve(
         bool, Parameter(negative="", show_default=False, help="Open it in a browser.")
     ] = False,
     store: StoreUrl = None,
+    engine: EngineName = None,
     json: AsJson = False,
 ) -> int:  # fmt: skip
     """Serve runs over HTTP: start them, watch them live, steer them.
 
     On this machine the printed address holds a token, and whoever has it may do everything. Runs that are
     under way when the server stops are paused and go on with the next one. Ctrl-C stops it; twice, at once.
+    On a store in PostgreSQL it only accepts and shows; `podium worker` drives, unless it is --engine local.
     """
     if find_spec("fastapi") is None or find_spec("sse_starlette") is None:
         raise UsageError("The server is not installed.", hint="pip install 'podium[server]'")
@@ -60,13 +63,13 @@ async def serve(
 
     def started(what: Started) -> None:
         if json:
-            print_json({"address": what.address, "users": what.users, "taken_up": what.taken_up})
+            print_json(msgspec.to_builtins(what))
         else:
-            _tell(what.address, what.users, what.taken_up)
+            _tell(what.address, what.users, what.taken_up, what.drives)
         if open:
             webbrowser.open(what.address)
 
-    settings = Settings.load(store=store)
+    settings = Settings.load(store=store, engine=engine)
     await serve_runs(
         Serving(
             settings=settings, host=host, port=port, users=users, max_runs=max_runs, allow_hosts=allow_host
@@ -76,7 +79,7 @@ async def serve(
     return 0
 
 
-def _tell(address: str, users: int | None, taken_up: int) -> None:
+def _tell(address: str, users: int | None, taken_up: int, drives: bool) -> None:
     say(("Podium serves at ", "dim"), (address, "bold"))
     if users is None:
         say(("Whoever has this address may do everything: keep it to yourself.", "dim"))
@@ -84,4 +87,7 @@ def _tell(address: str, users: int | None, taken_up: int) -> None:
         say((f"{count(users, 'user')} may sign in with a key.", "dim"))
     if taken_up:
         say(f"{count(taken_up, 'run')} from before {'goes' if taken_up == 1 else 'go'} on.")
-    say(("Ctrl-C stops it; runs under way are paused and go on next time.", "dim"))
+    if drives:
+        say(("Ctrl-C stops it; runs under way are paused and go on next time.", "dim"))
+    else:
+        say(("Runs are driven by workers; start some with `podium worker`. Ctrl-C stops the server.", "dim"))

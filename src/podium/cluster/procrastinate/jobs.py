@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any
 
 from procrastinate.connector import BaseConnector
@@ -19,7 +20,8 @@ from procrastinate.manager import JobManager
 
 DRIVE = "podium:drive"
 FIRE = "podium:fire"
-_QUEUE_LENGTH = 128
+_QUEUE_LENGTH = 40
+"""In bytes: with what Procrastinate puts before it, a queue's name is that of a channel of PostgreSQL."""
 
 _MINE = (
     "WITH mine AS (SELECT id, queue_name FROM procrastinate_jobs WHERE id = %(job_id)s AND status = 'doing' "
@@ -58,7 +60,11 @@ _YOUNG = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => %(se
 
 def queue_of(workflow: str) -> str:
     """Each workflow has its queue, so that workers can be there for some."""
-    return workflow[:_QUEUE_LENGTH]
+    name = workflow.encode()
+    if len(name) <= _QUEUE_LENGTH:
+        return workflow
+    mark = blake2b(name, digest_size=6).hexdigest()
+    return f"{name[: _QUEUE_LENGTH - len(mark) - 1].decode(errors='ignore')}~{mark}"
 
 
 class Jobs(JobManager):

@@ -22,10 +22,11 @@ MAX_DELAY_S = 600.0
 """A moment that nobody was there for is made up for so much later at most."""
 
 _ADD = (
-    "INSERT INTO podium_schedule (name, cron, start, created_at) "
-    "VALUES (%(name)s, %(cron)s, %(start)s, %(created_at)s) ON CONFLICT DO NOTHING RETURNING name"
+    "INSERT INTO podium_schedule (name, cron, workflow, start, created_at) "
+    "VALUES (%(name)s, %(cron)s, %(workflow)s, %(start)s, %(created_at)s) "
+    "ON CONFLICT DO NOTHING RETURNING name"
 )
-_LIST = "SELECT name, cron, start, created_at FROM podium_schedule ORDER BY name"
+_LIST = "SELECT name, cron, workflow, start, created_at FROM podium_schedule ORDER BY name"
 _REMOVE = "DELETE FROM podium_schedule WHERE name = %(name)s RETURNING name"
 
 
@@ -46,7 +47,12 @@ class Schedules:
             )
         start = msgspec.json.encode(schedule.start).decode()
         added = await self._db.execute_query_all_async(
-            query=_ADD, name=schedule.name, cron=schedule.cron, start=start, created_at=schedule.created_at
+            query=_ADD,
+            name=schedule.name,
+            cron=schedule.cron,
+            workflow=schedule.workflow,
+            start=start,
+            created_at=schedule.created_at,
         )
         if not added:
             raise UsageError(
@@ -78,7 +84,7 @@ class Schedules:
             if key not in registry.periodic_tasks:
                 options: Any = {
                     "task_kwargs": {"schedule": schedule.name},
-                    "queue": queue_of(str(schedule.start.get("workflow", ""))),
+                    "queue": queue_of(schedule.workflow),
                 }
                 registry.register_task(
                     task=self._app.tasks[FIRE], cron=schedule.cron, periodic_id=key[1],

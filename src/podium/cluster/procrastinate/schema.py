@@ -20,6 +20,7 @@ CREATE TABLE podium_engine (migration TEXT NOT NULL);
 CREATE TABLE podium_schedule (
     name        TEXT COLLATE "C" PRIMARY KEY,
     cron        TEXT NOT NULL,
+    workflow    TEXT NOT NULL,
     start       TEXT NOT NULL, -- JSON
     created_at  DOUBLE PRECISION NOT NULL
 );

@@ -79,7 +79,7 @@ def give_cookie(request: Request, response: Response, hall: Hall, caller: Caller
 @router.get("/me", operation_id="whoAmI", summary="Who is asking")
 async def who_am_i(hall: InHall, by: By) -> Me:
     """And how much they may do."""
-    running, queued = hall.conductor.count_of(by.name)
+    running, queued = await hall.conductor.count_of(by.name)
     user = by.user
     money = await hall.purses.money(by.name, user)
     return Me(
@@ -112,16 +112,15 @@ async def read_health(hall: InHall) -> Health:
 @router.get("/ready", operation_id="readReadiness", summary="Whether runs can be accepted")
 async def read_readiness(hall: InHall, response: Response) -> Readiness:
     """503 where the store cannot be read."""
-    reason = ""
+    reason, running, queued = "", 0, 0
     try:
         await hall.store.list_runs(limit=1)
+        running, queued = await hall.conductor.count_of(None)
     except StoreError as error:
         reason, response.status_code = error.message, 503
-    conductor = hall.conductor
     return Readiness(
-        ready=not reason, running=conductor.running, queued=conductor.queued, max_runs=conductor.max_runs,
-        reason=reason,
-    )  # fmt: skip
+        ready=not reason, running=running, queued=queued, max_runs=hall.conductor.max_runs, reason=reason
+    )
 
 
 @router.get("/metrics", operation_id="readMetrics", summary="Figures for Prometheus",

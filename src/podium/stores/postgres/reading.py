@@ -19,6 +19,7 @@ from podium.stores.address import shown
 from podium.stores.postgres.database import Db, configure, options
 from podium.stores.postgres.failures import explain, is_lost, unknown
 from podium.stores.postgres.patience import Patience
+from podium.stores.postgres.places import UNATTENDED
 from podium.stores.postgres.presence import FRESH, is_gone
 
 Answer = TypeVar("Answer")
@@ -133,17 +134,10 @@ class Reader:
         sql = f"{_RUN}WHERE updated_us >= %s AND (%s::text IS NULL OR owner = %s) ORDER BY updated_us, number"
         return [_summary(row) for row in await self.all(sql, (since_us, owner, owner))]
 
-    async def unattended(self, stop_reason: str, limit: int) -> list[RunRow]:
-        """Runs that want to be driven and that nobody drives."""
-        sql = (
-            f"{_RUN}WHERE status IN ('queued', 'running', 'waiting', 'paused') "
-            f"AND (d.name IS NULL OR NOT {FRESH}) "
-            "AND (status IN ('queued', 'running') OR (status = 'paused' AND stop_reason = %s) OR "
-            "(status = 'waiting' AND EXISTS "
-            "(SELECT 1 FROM inbox WHERE inbox.run = run.number AND kind = 'answer'))) "
-            "ORDER BY number LIMIT %s"
-        )
-        return [_summary(row) for row in await self.all(sql, (stop_reason, limit))]
+    async def unattended(self, stop_reason: str, limit: int, owner: str | None) -> list[RunRow]:
+        """Runs that want to be driven and that nobody drives, the oldest first."""
+        sql = f"{UNATTENDED}{_RUN}WHERE number IN (SELECT number FROM wanted) ORDER BY number"
+        return [_summary(row) for row in await self.all(sql, (owner, owner, stop_reason, limit))]
 
     async def totals(self, owner: str | None) -> list[RunTotal]:
         """How many runs, and what they spent, by workflow and status."""

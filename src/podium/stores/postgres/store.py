@@ -15,7 +15,7 @@ from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.stores.address import shown, take_lease
 from podium.stores.postgres import facts as fact_sql
-from podium.stores.postgres import samples
+from podium.stores.postgres import places, samples
 from podium.stores.postgres.database import connect_here
 from podium.stores.postgres.driving import Driving
 from podium.stores.postgres.fact_reading import FactReader
@@ -102,15 +102,30 @@ class PostgresStore(Driving):
     async def run_totals(self, owner: str | None = None) -> list[RunTotal]:
         return await self._reader.totals(owner)
 
-    async def list_unattended(self, stop_reason: str, *, limit: int) -> list[RunRow]:
-        """Runs that want to be driven and that nobody drives, the oldest first: `queued` ones, those whose
-        driver is gone, those paused for `stop_reason`, those that have got an answer."""
-        return await self._reader.unattended(stop_reason, limit)
-
     async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
         number = await self._do(fence_run, run_id, rows, update)
         self._watch.ring([number])
         self._herald.tell([number])
+
+    # ── for a fleet; see `podium.cluster.shared` ──
+
+    async def list_unattended(
+        self, stop_reason: str, *, limit: int, owner: str | None = None
+    ) -> list[RunRow]:
+        return await self._reader.unattended(stop_reason, limit, owner)
+
+    async def count_open(self, owner: str | None) -> tuple[int, int]:
+        return (await self._reader.all(places.COUNT, (owner, owner)))[0]
+
+    async def set_limit(self, owner: str, max_runs: int) -> None:
+        await self._do(places.set_limit, owner, max_runs)
+
+    async def take_place(self, run_id: str, owner: str) -> bool:
+        self._join()
+        return await self._do(places.take_place, run_id, owner, self._presence.name)
+
+    async def leave_place(self, run_id: str) -> None:
+        await self._do(places.leave_place, run_id, self._presence.name)
 
     # ── reading ──
 
