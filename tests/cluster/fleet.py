@@ -80,6 +80,8 @@ class Lab:
 
     def __init__(self, url: str, folder: Path, store: Store, engine: Engine, name: str = "") -> None:
         self.url = url
+        self.name = name
+        """Of the engine."""
         self.words = ("--engine", name) if name else ()
         self.store = store
         self.engine = engine

@@ -90,8 +90,8 @@ async def until(done: asyncio.Task[None], chaos: Callable[[], Awaitable[None]]) 
 
 
 @pytest.fixture
-async def chaotic(pg_server: postgres.Server, tmp_path: Path):
-    async with lab(f"{pg_server.new_database()}?lease_s={LEASE_S}", tmp_path) as made:
+async def chaotic(pg_server: postgres.Server, engine: str, tmp_path: Path):
+    async with lab(f"{pg_server.new_database()}?lease_s={LEASE_S}", tmp_path, engine) as made:
         yield made
 
 

@@ -46,7 +46,7 @@ EngineName = Annotated[
     Parameter(
         name="--engine",
         metavar="NAME",
-        help="What carries runs to workers: procrastinate; local: nothing.",
+        help="What carries runs to workers: procrastinate, temporal://HOST:PORT/NAMESPACE; local: nothing.",
     ),
 ]
 AsJson = Annotated[

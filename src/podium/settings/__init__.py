@@ -207,7 +207,7 @@ _SIZES = ("cache_size",)
 
 _EXPECTED = {
     "store": "a path or a URL such as sqlite:///podium.sqlite",
-    "engine": "procrastinate or local",
+    "engine": "procrastinate, temporal://HOST:PORT/NAMESPACE or local",
     "model": "a model's name",
     "profiles": "a table of profile = model, or of profile = [model, next model]",
     "max_usd": "an amount of at least 0",

@@ -14,11 +14,12 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from podium.cluster.port import Crew, Load, Schedule, Ticket
+from podium.cluster.temporal.failures import explained
 from podium.cluster.temporal.flows import DRIVE, QUEUE, Carried
 from podium.cluster.temporal.schedules import Schedules
 from podium.cluster.temporal.working import Station
 from podium.errors import StoreError, UsageError
-from podium.stores.address import take_lease
+from podium.stores.address import shown, take_lease
 
 T = TypeVar("T")
 
@@ -70,14 +71,15 @@ class TemporalEngine:
     async def forget(self, run_id: str) -> None:
         """A worker that is given the run at this moment finds its workflow gone, and leaves it alone."""
         handle = self._client.get_workflow_handle(_id(run_id))
-        try:
-            told = (await handle.describe()).raw_description
-            started = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-            if not any(one.state == started for one in told.pending_activities):
-                await handle.terminate(reason="forgotten")
-        except RPCError as error:
-            if error.status != RPCStatusCode.NOT_FOUND:
-                raise _explained(error) from error
+        with explained():
+            try:
+                told = (await handle.describe()).raw_description
+                started = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+                if not any(one.state == started for one in told.pending_activities):
+                    await handle.terminate(reason="forgotten")
+            except RPCError as error:
+                if error.status != RPCStatusCode.NOT_FOUND:
+                    raise
 
     async def carried(self, run_ids: Collection[str]) -> set[str]:
         found = await self._each([self._is_carried(run_id) for run_id in run_ids])
@@ -96,12 +98,10 @@ class TemporalEngine:
         """Temporal counts by queue, not by what is in it: `workflows` makes no difference. It is right a
         moment later."""
         query = f"WorkflowType = '{DRIVE}' AND ExecutionStatus = 'Running'"
-        try:
+        with explained():
             there = (await self._client.count_workflows(query)).count
             kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
             waiting = min(there, sum([await self._backlog(kind) for kind in kinds]))
-        except RPCError as error:
-            raise _explained(error) from error
         return Load(waiting, there - waiting)
 
     async def _backlog(self, kind: TaskQueueType.ValueType) -> int:
@@ -118,13 +118,16 @@ class TemporalEngine:
     # ── schedules ──
 
     async def add_schedule(self, schedule: Schedule) -> None:
-        await self._schedules.add(schedule)
+        with explained():
+            await self._schedules.add(schedule)
 
     async def schedules(self) -> list[Schedule]:
-        return await self._schedules.all()
+        with explained():
+            return await self._schedules.all()
 
     async def remove_schedule(self, name: str) -> bool:
-        return await self._schedules.remove(name)
+        with explained():
+            return await self._schedules.remove(name)
 
     async def _each(self, questions: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         turn = asyncio.Semaphore(AT_ONCE)
@@ -133,10 +136,8 @@ class TemporalEngine:
             async with turn:
                 return await question
 
-        try:
+        with explained():
             return await asyncio.gather(*map(asked, questions))
-        except RPCError as error:
-            raise _explained(error) from error
 
 
 def _id(run_id: str) -> str:
@@ -144,16 +145,16 @@ def _id(run_id: str) -> str:
 
 
 def _address(name: str) -> tuple[str, str, bool]:
-    parts = urlsplit(name)
+    try:
+        parts = urlsplit(name)
+        host, port = parts.hostname, parts.port or 7233
+    except ValueError:
+        parts, host, port = urlsplit(""), None, 0
     namespace = parts.path.strip("/") or "default"
-    if not parts.hostname or parts.username or "/" in namespace:
+    if not host or parts.username or "/" in namespace:
         raise UsageError(
-            f"The address {name} is not that of a Temporal server.",
+            f"The address {shown(name)} is not that of a Temporal server.",
             hint="Write it as temporal://HOST:PORT/NAMESPACE.",
         )
     tls = parse_qs(parts.query).get("tls", ["false"])[0].lower() in ("1", "true", "yes")
-    return f"{parts.hostname}:{parts.port or 7233}", namespace, tls
-
-
-def _explained(error: RPCError) -> StoreError:
-    return StoreError(f"The Temporal server refused: {error.message}.", hint="Look at its address and log.")
+    return f"{host}:{port}", namespace, tls

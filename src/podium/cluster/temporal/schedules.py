@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from datetime import timedelta
 
 import msgspec
@@ -23,6 +25,7 @@ from podium.errors import UsageError
 
 _PREFIX = "podium/"
 _MEMO = "podium"
+_LISTED_S = 5.0
 
 
 class Schedules:
@@ -44,6 +47,7 @@ class Schedules:
         )
         try:
             await self._client.create_schedule(_PREFIX + schedule.name, made, memo={_MEMO: told})
+            await self._until_listed(schedule.name, there=True)
         except ScheduleAlreadyRunningError as error:
             raise UsageError(
                 f"There is a schedule {schedule.name} already.",
@@ -58,7 +62,6 @@ class Schedules:
             ) from error
 
     async def all(self) -> list[Schedule]:
-        """Temporal's list is told of a change a moment later."""
         found: list[Schedule] = []
         async for one in await self._client.list_schedules():
             if one.id.startswith(_PREFIX):
@@ -69,8 +72,18 @@ class Schedules:
     async def remove(self, name: str) -> bool:
         try:
             await self._client.get_schedule_handle(_PREFIX + name).delete()
+            await self._until_listed(name, there=False)
         except RPCError as error:
             if error.status == RPCStatusCode.NOT_FOUND:
                 return False
             raise
         return True
+
+    async def _until_listed(self, name: str, *, there: bool) -> None:
+        """Temporal's list is told of a change a moment later; whoever made it should see it."""
+        until = time.monotonic() + _LISTED_S
+        while time.monotonic() < until and await self._lists(name) != there:  # noqa: ASYNC110 - no event
+            await asyncio.sleep(0.05)
+
+    async def _lists(self, name: str) -> bool:
+        return any(one.name == name for one in await self.all())
