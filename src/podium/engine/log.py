@@ -107,7 +107,7 @@ class Message(NamedTuple):
     id: int
     run_id: str
     kind: str
-    """`answer`, `cancel` or `pause`."""
+    """`answer`, `cancel`, `pause`, `budget` or `resume`."""
     data: Any
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from podium.engine.budget import Budget
+from podium.engine.history import HISTORY, history_of
 from podium.engine.log import RunRow, Store
-from podium.engine.runner import history_of
 from podium.server.callers import Caller
 from podium.server.hall import Hall
 from podium.server.problems import RefusedError
@@ -123,7 +123,7 @@ async def _unfinished(store: Store, owner: str) -> list[RunRow]:
 
 
 async def _rest(store: Store, row: RunRow) -> float:
-    _, _, budget = history_of(await store.read(row.run_id, types=("run.created", "run.resumed")))
+    _, _, budget = history_of(await store.read(row.run_id, types=HISTORY))
     return max(0.0, (budget.usd or 0.0) - row.usage.usd)
 
 
