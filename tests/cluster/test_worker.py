@@ -212,3 +212,26 @@ async def test_nothing_is_raised_that_has_no_ceiling_or_a_higher_one(fleet: Lab)
     for lower in (podium.Budget(calls=1), podium.Budget(usd=5), podium.Budget(seconds=9)):
         with pytest.raises(NotResumableError, match="nothing that was asked is more"):
             await raise_budget(row.run_id, lower, store=fleet.store)
+
+
+@pytest.mark.parametrize(("old", "new"), [("1", "2"), ("2", "1")])
+async def test_runs_finish_on_workers_of_another_version_and_say_what_ran_again(
+    fleet: Lab, old: str, new: str
+) -> None:
+    gate = fleet.folder / "open"
+    first = await fleet.machine(FLEET_VERSION=old)
+    rows = [await fleet.start("upgraded", str(gate)) for _ in range(3)]
+    for row in rows:
+        await fleet.event(row.run_id, is_step("wait", "step.started"))
+    second = await fleet.machine(FLEET_VERSION=new)
+    first.signal(signal.SIGTERM)
+    first.signal(signal.SIGTERM)
+    assert await first.end() == 0
+    gate.touch()
+    for row in rows:
+        log = await fleet.over(row.run_id)
+        assert decode(log[-1].data)["output"] == ["same any", f"other {new}"]
+        assert [one.path for one in log if one.type == "step.stale"] == ["other"]
+    await second.said("is completed")
+    paid = sorted((step, version) for _, step, version, _ in fleet.noted("paid"))
+    assert paid == 3 * [("other", "1")] + 3 * [("other", "2")] + 3 * [("same", "any")]

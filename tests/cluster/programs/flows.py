@@ -93,3 +93,26 @@ async def counts(run: podium.Run, request: str) -> list[str]:
     first = await run.ask(writer, "write", prompt="One")
     await run.step("wait", wait)
     return [first, *[await run.ask(writer, "write", prompt=text) for text in ("Two", "Three")]]
+
+
+VERSION = os.environ.get("FLEET_VERSION", "1")
+"""Workers with another one have other code at the same place."""
+
+
+@podium.workflow
+async def upgraded(run: podium.Run, request: str) -> list[str]:
+    """A step that both versions do alike, one that they do not, and a wait for a file."""
+
+    async def pay(step: str, version: str) -> str:
+        note("paid", run.id, step, version, os.getpid())
+        return f"{step} {version}"
+
+    async def wait() -> str:
+        while not os.path.exists(request):  # noqa: ASYNC110, ASYNC240 - another process
+            await asyncio.sleep(0.01)
+        return "open"
+
+    same = await run.step("same", pay, "same", "any")
+    other = await run.step("other", pay, "other", VERSION)
+    await run.step("wait", wait)
+    return [same, other]
