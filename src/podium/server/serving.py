@@ -21,6 +21,7 @@ from podium.server.callers import LocalDoor, UsersDoor
 from podium.server.hall import UI, Hall
 from podium.server.origins import Names, is_loopback
 from podium.server.room import Room
+from podium.server.sessions import session_secret
 from podium.server.users import Users
 from podium.settings import Settings
 from podium.stores import open_store
@@ -112,8 +113,8 @@ async def serve(
     users = Users(serving.users) if serving.users is not None else None
     listening = listen(serving.host, serving.port)
     port = int(listening.getsockname()[1])
-    door = UsersDoor(users) if users else LocalDoor(serving.token)
     store = await _opened(serving.settings)
+    door = UsersDoor(users) if users else LocalDoor(serving.token, session_secret(store.url))
     room = Room(serving.settings.store)
     try:
         await room.open()
