@@ -39,7 +39,7 @@ LAZY = {
     ("cli/commands/models.py", "podium.cli.trial"): "only `models test` makes a call, in a run of its own",
     ("api/launch.py", "podium.tracing.follow"): "nothing of tracing is loaded when it is off",
     ("tracing/collector.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
-    ("cli/commands/trace.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
+    ("tracing/export.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.web"): "an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.mcp.connection"): "an extra, and slow to import",
     ("tools/documents/child.py", "podium.tools.documents.pdf"): "an extra, and slow to import",

@@ -14,7 +14,7 @@ from tests.server.routes import all_routes, filled
 from tests.server.serving import FLOWS, done, served, started, until
 
 OF_RUNS = [route for route in all_routes() if "{run_id}" in route[1]]
-BODIES = {"answer": {"answer": "x"}, "fork": {"at": "plan"}}
+BODIES = {"answer": {"answer": "x"}, "fork": {"at": "plan"}, "trace": {"otlp": "http://x"}}
 
 
 def test_the_runs_of_others_are_not_there_for_any_route(shared: Shared) -> None:

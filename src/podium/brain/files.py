@@ -60,7 +60,13 @@ def read_lines(data: bytes, source: str) -> list[Fact]:
 
 
 async def import_facts(
-    store: Store, facts: Iterable[Fact], *, settings: Settings, project: str = "", accept: bool = False
+    store: Store,
+    facts: Iterable[Fact],
+    *,
+    settings: Settings,
+    project: str = "",
+    accept: bool = False,
+    by: str = "import",
 ) -> Imported:
     """Take facts over in one transaction: all of them or, after a crash, none. `project` stands for the one
     that each fact names; `accept` makes canon of what waited."""
@@ -72,7 +78,7 @@ async def import_facts(
     redact = Redactor(settings.secrets())
     clean = {name: prepared(told, name, redact) for name, told in by_project.items()}
     told = [fact for some in clean.values() for fact in some]
-    change = FactChange(action="imported", at=now(), by="import")
+    change = FactChange(action="imported", at=now(), by=by)
     added = await store.add_facts(told, change) if told else []
     counts = Counter(fact.project for fact in added)
     return Imported({name: counts[name] for name in by_project}, len(told) - len(added))

@@ -16,7 +16,21 @@ from podium.server.guard import Guard
 from podium.server.hall import Hall
 from podium.server.origins import Names
 from podium.server.problems import TOLD, tell_problems
-from podium.server.routes import brain, events, files, runs, steering, system, teams, workflows
+from podium.server.routes import (
+    brain,
+    cache,
+    corpora,
+    events,
+    fact_files,
+    files,
+    models,
+    runs,
+    steering,
+    system,
+    teams,
+    traces,
+    workflows,
+)
 
 TEXT = """Run teams of language-model agents: start them, watch them, steer them.
 
@@ -26,7 +40,24 @@ changes something."""
 
 
 ROUTERS = (
-    *(part.router for part in (events, runs, steering, files, workflows, teams, brain, system)),
+    *(
+        part.router
+        for part in (
+            events,
+            runs,
+            steering,
+            files,
+            traces,
+            workflows,
+            teams,
+            fact_files,
+            brain,
+            corpora,
+            cache,
+            models,
+            system,
+        )
+    ),
     system.door,
 )
 """In the order in which they are looked through: `/api/runs/stream` is no run."""

@@ -42,6 +42,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.name or "web"
 
     @property
+    def most_streams(self) -> int:
+        return self.user.max_streams if self.user else 10_000
+
+    @property
     def per_minute(self) -> int:
         return self.user.requests_per_minute if self.user else 60_000
 

@@ -5,6 +5,7 @@ It stands around the whole application, so that no route can be forgotten.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
@@ -22,6 +23,8 @@ from podium.server.rates import Rates
 
 MOST_BODY = 4_000_000
 """Bytes of a request."""
+BODY_S = 60.0
+"""How long a request's body may take to come."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 LONGEST_KEY = 500
 TRIES = 30
@@ -53,6 +56,8 @@ HEADERS = {
 class Guard:
     """An ASGI application around another one."""
 
+    body_s = BODY_S
+
     def __init__(self, app: ASGIApp, *, door: Doorkeeper, names: Names, cookie: str) -> None:
         self._app = app
         self._door = door
@@ -69,7 +74,15 @@ class Guard:
         out = _with_headers(send)
         refused = self._refused_origin(headers) or await self._refused_caller(scope, headers)
         if refused is None:
-            body = await _whole_body(receive, headers)
+            try:
+                async with asyncio.timeout(self.body_s):
+                    body = await _whole_body(receive, headers)
+            except TimeoutError:
+                refused = problem(
+                    408, "The request did not come to its end.", headers={"Connection": "close"}
+                )
+                await refused(scope, receive, out)
+                return
             if body is not None:
                 await self._app(scope, _replayed(body, receive), out)
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -52,6 +53,8 @@ class Hall:
         self.broadcasts = Broadcasts(store, self.conductor)
         self.purses = Purses(store)
         self.changes = Changes(store, summary_of)
+        self.streams: Counter[str] = Counter()
+        """Live streams that are open, by user."""
         self.started = time.monotonic()
 
     def _limit_of(self, owner: str) -> int:

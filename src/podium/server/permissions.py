@@ -40,6 +40,14 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
 refused."""
 
 
+def check_operator(caller: Caller, what: str) -> None:
+    """Some things are for whoever runs the server."""
+    if caller.user is not None:
+        raise RefusedError(
+            403, f"On a shared server, {what} cannot be used here.", hint="Ask whoever runs this server."
+        )
+
+
 def check_workflow(caller: Caller, name: str) -> None:
     if caller.user is not None and name not in SHIPPED:
         raise RefusedError(

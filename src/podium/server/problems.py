@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from podium.errors import (
+    ExportError,
     NotResumableError,
     PodiumError,
     RunLockedError,
@@ -29,6 +30,7 @@ STATUSES: tuple[tuple[type[PodiumError], int], ...] = (
     (NotResumableError, 409),
     (RunLockedError, 409),
     (UsageError, 422),
+    (ExportError, 502),
     (StoreFullError, 507),
     (StoreError, 503),
 )

@@ -20,6 +20,7 @@ from podium.server.app import build_app
 from podium.server.callers import LocalDoor, UsersDoor
 from podium.server.hall import UI, Hall
 from podium.server.origins import Names, is_loopback
+from podium.server.punctual import Punctual
 from podium.server.room import Room
 from podium.server.sessions import session_secret
 from podium.server.users import Users
@@ -162,7 +163,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False,
         date_header=True, limit_concurrency=None, h11_max_incomplete_event_size=65_536, ws="none",
-        lifespan="on", timeout_keep_alive=15, proxy_headers=True,
+        lifespan="on", http=Punctual, timeout_keep_alive=15, proxy_headers=True,
     )  # fmt: skip
 
 

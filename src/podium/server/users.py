@@ -55,6 +55,8 @@ class User(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Runs at once; the others wait."""
     max_queued: Count = 100
     """Runs that may wait."""
+    max_streams: Count = 100
+    """Live streams at once: each open page has one or two."""
     requests_per_minute: Count = 1200
 
     def fits(self, key: str) -> bool:

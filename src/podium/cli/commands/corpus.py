@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -18,7 +17,7 @@ from podium.tools.aside import aside
 from podium.tools.corpus.corpus import Corpus, open_corpus, url_of
 from podium.tools.corpus.indexing import Changes
 from podium.tools.corpus.searching import Passage
-from podium.tools.corpus.shelf import Shelved, find_corpus, list_corpora, remove_corpus
+from podium.tools.corpus.shelf import Shelved, check_name, find_corpus, list_corpora, remove_corpus
 from podium.tools.tool import ToolError
 
 NONE_YET = "There is no corpus yet."
@@ -45,12 +44,12 @@ async def add(
     cannot be read are told. Links, hidden files and names that secrets go by are left out.
     """
     settings = Settings.load(store=store)
-    await _check_name(name, folder, settings)
     try:
+        await aside(check_name, name, folder, settings)
         corpus = await open_corpus(folder, settings, name=name, progress=_progress)
         shelved = await aside(find_corpus, str(corpus.folder), settings)
     except ToolError as error:
-        raise UsageError(str(error), hint="Name a folder with documents.") from error
+        raise UsageError(str(error), hint="See `podium corpus add --help`.") from error
     if json:
         changes = corpus.changes
         told = {"added": changes.added, "changed": changes.changed, "removed": changes.removed}
@@ -135,19 +134,6 @@ def _progress(read: int, all_: int) -> None:
     if err().is_terminal and all_ > SLOW:
         told = f"Reading: {read:,} of {all_:,} files"
         err().print(told if read < all_ else " " * len(told), end="\r", style="dim")
-
-
-async def _check_name(name: str, folder: str, settings: Settings) -> None:
-    if name and (name != one_line(name, 60) or "/" in name):
-        raise UsageError("A name is one short line without /.", hint="Choose another --name.")
-    root = await aside(_resolved, folder)
-    for other in await aside(list_corpora, settings):
-        if name and other.name == name and other.folder != root:
-            raise UsageError(f"{name!r} is the name of {other.folder}.", hint="Choose another --name.")
-
-
-def _resolved(folder: str) -> Path:
-    return Path(folder).expanduser().resolve()
 
 
 async def _chosen(reference: str, settings: Settings) -> list[Shelved]:

@@ -13,15 +13,13 @@ from podium.cli.opening import find_run, opened
 from podium.cli.terminal import print_json, print_raw, say
 from podium.cli.writing import write_file
 from podium.engine.redact import Redactor
-from podium.errors import ExportError, UsageError
+from podium.errors import UsageError
 from podium.settings import variable
-from podium.tracing.destination import INSTALL, full_address, installed, is_http, shown_address
+from podium.tracing.destination import full_address, shown_address
+from podium.tracing.export import check_collector, send_trace
 from podium.tracing.follow import trace_of
 from podium.tracing.otlp import SCOPE, to_json
-from podium.tracing.span import Span, trace_id_of
-
-BATCH = 256
-TIMEOUT_S = 10.0
+from podium.tracing.span import trace_id_of
 
 
 async def trace(
@@ -52,7 +50,7 @@ async def trace(
         spans = await trace_of(opened_store, found.run_id, found.status, redact, content=content)
     told = {"run_id": found.run_id, "trace_id": trace_id_of(found.run_id), "spans": len(spans)}
     if otlp is not None:
-        await asyncio.to_thread(_send, full_address(otlp), spans)
+        await asyncio.to_thread(send_trace, full_address(otlp), spans)
         place = shown_address(full_address(otlp))
     elif output is not None:
         write_file(output, to_json(spans, variable("OTEL_SERVICE_NAME") or SCOPE))
@@ -70,25 +68,4 @@ async def trace(
 def _check(otlp: str, output: Path | None) -> None:
     if output is not None:
         raise UsageError("--otlp and -o exclude each other.", hint="Run it twice: it is the same trace.")
-    if not is_http(otlp):
-        raise UsageError(
-            f"--otlp {otlp!r} is not an http address.", hint="For example: --otlp http://localhost:4318."
-        )
-    if not installed():
-        raise UsageError("To send traces, OpenTelemetry is needed.", hint=f"{INSTALL} A file needs nothing.")
-
-
-def _send(address: str, spans: list[Span]) -> None:
-    from podium.tracing.sdk import Sender  # noqa: PLC0415 - an extra, and slow
-
-    sender = Sender(address, TIMEOUT_S)
-    try:
-        for start in range(0, len(spans), BATCH):
-            if problem := sender.send(spans[start : start + BATCH]):
-                place = shown_address(address)
-                raise ExportError(
-                    f"The collector at {place} did not take the trace: {problem.rstrip('.')}.",
-                    hint="Write it to a file with -o, or try again: nothing is sent twice.",
-                )
-    finally:
-        sender.close()
+    check_collector(otlp)

@@ -31,6 +31,7 @@ async def add(
     run_usd: Annotated[Amount, Parameter(help="The ceiling of a run that names none.")] = None,
     max_runs: Annotated[Count, Parameter(help="Most runs at once.")] = None,
     max_queued: Annotated[Count, Parameter(help="Most runs that may wait.")] = None,
+    max_streams: Annotated[Count, Parameter(help="Most live streams at once.")] = None,
     requests_per_minute: Annotated[Count, Parameter(help="Most requests in a minute.")] = None,
     json: AsJson = False,
 ) -> int:
@@ -42,7 +43,7 @@ async def add(
     given = {
         "budget_usd": budget_usd, "usd_per_month": usd_per_month, "usd_per_day": usd_per_day,
         "run_usd": run_usd, "max_runs": max_runs, "max_queued": max_queued,
-        "requests_per_minute": requests_per_minute,
+        "max_streams": max_streams, "requests_per_minute": requests_per_minute,
     }  # fmt: skip
     key = add_user(file, name, {field: value for field, value in given.items() if value is not None})
     if json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Path, Query
@@ -78,7 +78,7 @@ async def search_facts(
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
 ) -> FactList:
     """By name, by word and, with an embedding model, by meaning; the most telling first."""
-    async with _opened(hall, by, project) as brain:
+    async with opened(hall, by, project) as brain:
         found = await brain.search(text, limit)
         return FactList(project=project, facts=[_fact(by, fact) for fact in found], warning=brain.warning)
 
@@ -86,7 +86,7 @@ async def search_facts(
 @router.get("/projects/{project}/review", operation_id="readReview", summary="Facts that wait for a review")
 async def read_review(project: ProjectName, hall: InHall, by: By, run: RunOf = "") -> Waiting:
     """With what they contradict."""
-    async with _opened(hall, by, project) as brain:
+    async with opened(hall, by, project) as brain:
         facts = await brain.facts(("proposed",), run)
         clashes = await brain.contradictions(facts)
     return Waiting(
@@ -102,7 +102,7 @@ async def read_review(project: ProjectName, hall: InHall, by: By, run: RunOf = "
 @router.post("/projects/{project}/review", operation_id="reviewFacts", summary="Decide about facts")
 async def review_facts(project: ProjectName, asked: ReviewFacts, hall: InHall, by: By) -> Reviewed:
     """Everything is looked up before anything is done: a wrong id changes nothing."""
-    async with _opened(hall, by, project) as brain:
+    async with opened(hall, by, project) as brain:
         review = Review(brain, by=by.title)
         await _decide(review, asked)
         waiting = await brain.facts(("proposed",))
@@ -118,7 +118,7 @@ async def review_facts(project: ProjectName, asked: ReviewFacts, hall: InHall, b
 @router.get("/projects/{project}/facts/{fact}", operation_id="readFact", summary="One fact with its history")
 async def read_fact(project: ProjectName, fact: FactId, hall: InHall, by: By) -> FactDetail:
     """Where it comes from, and who changed it."""
-    async with _opened(hall, by, project) as brain:
+    async with opened(hall, by, project) as brain:
         (found,) = await _known(brain, [fact])
         history = [
             FactChange.model_validate(msgspec.to_builtins(one)) for one in await brain.history(found.id)
@@ -131,7 +131,7 @@ async def read_fact(project: ProjectName, fact: FactId, hall: InHall, by: By) ->
 )
 async def forget_fact(project: ProjectName, fact: FactId, hall: InHall, by: By) -> Forgotten:
     """With its history. To take it out of canon and keep what became of it, discard it in a review."""
-    async with _opened(hall, by, project) as brain:
+    async with opened(hall, by, project) as brain:
         await _known(brain, [fact])
         return Forgotten(forgotten=await brain.forget([fact]))
 
@@ -180,7 +180,8 @@ async def _stored(hall: Hall, by: Caller, project: str) -> str:
 
 
 @asynccontextmanager
-async def _opened(hall: Hall, by: Caller, project: str) -> AsyncGenerator[Brain]:
+async def opened(hall: Hall, by: Caller, project: str) -> AsyncGenerator[Brain]:
+    """A project's facts, for as long as a block lasts."""
     brain = await Brain.open(hall.store, await _stored(hall, by, project), settings=hall.settings)
     try:
         yield brain
@@ -188,6 +189,11 @@ async def _opened(hall: Hall, by: Caller, project: str) -> AsyncGenerator[Brain]
         await brain.close()
 
 
+def shown_fact(by: Caller, fact: Known) -> Known:
+    """As a caller knows it: their projects go by their own names for them."""
+    return msgspec.structs.replace(fact, project=shown_project(by, fact.project) or fact.project)
+
+
 def _fact(by: Caller, fact: Known) -> Fact:
-    told: dict[str, Any] = {name: getattr(fact, name) for name in Fact.model_fields}
-    return Fact.model_validate({**told, "project": shown_project(by, fact.project) or fact.project})
+    told = shown_fact(by, fact)
+    return Fact.model_validate({name: getattr(told, name) for name in Fact.model_fields})

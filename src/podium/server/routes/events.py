@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -13,9 +15,10 @@ from starlette.types import Receive, Scope, Send
 
 from podium.engine.codec import decode
 from podium.errors import UsageError
+from podium.server.callers import Caller
 from podium.server.contracts.runs import EventPage
 from podium.server.contracts.shared import RunRef
-from podium.server.hall import By, InHall
+from podium.server.hall import By, Hall, InHall
 from podium.server.problems import RefusedError
 from podium.server.wire import event_json
 
@@ -58,7 +61,7 @@ class Live(EventSourceResponse):
 async def stream_runs(hall: InHall, by: By, last_event_id: LastEventId = None) -> Live:
     """An event `run` with the summary of each run that changes. With `Last-Event-ID`, first those that have
     changed since."""
-    return _streamed(hall.changes.follow(by.owner, _number(last_event_id, 18)))
+    return _streamed(hall, by, hall.changes.follow(by.owner, _number(last_event_id, 18)))
 
 
 @router.get(
@@ -94,7 +97,7 @@ async def stream_events(
     not in the log and may be left out; `status` tells how the run stands when everything was sent."""
     row = await hall.run_for(by, run_id)
     start = after if last_event_id is None else _number(last_event_id, 10)
-    return _streamed(hall.broadcasts.follow(row.run_id, min(start, 0xFFFFFFFF)))
+    return _streamed(hall, by, hall.broadcasts.follow(row.run_id, min(start, 0xFFFFFFFF)))
 
 
 @router.get("/{run_id}/events/{seq}/blob", operation_id="readBlob", summary="What an event was too small for",
@@ -113,8 +116,23 @@ async def read_blob(run_id: RunRef, seq: int, hall: InHall, by: By) -> Response:
     return Response(blob, media_type="application/json")
 
 
-def _streamed(pieces: AsyncGenerator[bytes]) -> Live:
-    return Live(pieces, ping=HEARTBEAT_S, send_timeout=STUCK_S, sep="\n")
+def _streamed(hall: Hall, by: Caller, pieces: AsyncGenerator[bytes]) -> Live:
+    if hall.streams[by.name] >= by.most_streams:
+        raise RefusedError(
+            429, f"You have {by.most_streams} live streams already.", hint="Close some of your pages."
+        )
+    counted = _counted(hall.streams, by.name, pieces)
+    return Live(counted, ping=HEARTBEAT_S, send_timeout=STUCK_S, sep="\n")
+
+
+async def _counted(streams: Counter[str], name: str, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    streams[name] += 1
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
+    finally:
+        streams[name] -= 1
 
 
 def _number(text: str | None, digits: int) -> int:

@@ -11,11 +11,6 @@ from fastapi.responses import PlainTextResponse, RedirectResponse
 from podium import __version__
 from podium.api.checks import check_all
 from podium.errors import StoreError
-from podium.models.offers import Offer as Found
-from podium.models.offers import Rated as Price
-from podium.models.offers import offers, rated
-from podium.models.profiles import PROFILES, behind, choose, models_of
-from podium.models.registry import DEFAULT
 from podium.server.callers import COOKIE_S, Caller
 from podium.server.contracts.shared import Done
 from podium.server.contracts.world import (
@@ -25,10 +20,6 @@ from podium.server.contracts.world import (
     Health,
     Login,
     Me,
-    Models,
-    Offer,
-    Profile,
-    Rated,
     Readiness,
 )
 from podium.server.hall import By, Hall, InHall
@@ -140,42 +131,3 @@ async def run_checks(hall: InHall, by: By) -> Checks:
     return Checks(
         ok=ok, checks=[Check(name=one.name, state=one.state, told=one.told, fix=one.fix) for one in shown]
     )
-
-
-@router.get("/models", operation_id="listModels", summary="Which models can be used")
-async def list_models(hall: InHall) -> Models:
-    """With prices, and what the others would need."""
-    settings, choice = hall.settings, choose()
-    found, profiles = offers(settings), behind(settings, choice)
-    every = dict.fromkeys((*PROFILES, *profiles))
-    chosen = {profile: models_of(profile, profiles) or [DEFAULT] for profile in every}
-    priced = {
-        one.name: one for one in rated({name: None for names in chosen.values() for name in names}, settings)
-    }
-    return Models(
-        model=settings.model or None,
-        profiles={
-            profile: Profile(
-                source="settings" if profile in settings.profiles else choice.key or "default",
-                models=[_rated(priced[name]) for name in names],
-            )
-            for profile, names in chosen.items()
-        },
-        providers=[_offer(one) for one in found],
-    )
-
-
-def _offer(offer: Found) -> Offer:
-    return Offer(
-        provider=offer.provider.name, usable=offer.usable, key=offer.key or None, installed=offer.installed,
-        missing=offer.missing or None, note=offer.note or None, profiles=dict(offer.defaults),
-    )  # fmt: skip
-
-
-def _rated(one: Price) -> Rated:
-    known = one.price.kind == "known"
-    return Rated(
-        model=one.name, price=one.price.kind,
-        input_usd_per_million=one.price.input_per_million if known else None,
-        output_usd_per_million=one.price.output_per_million if known else None, context_window=one.window,
-    )  # fmt: skip

@@ -7,18 +7,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from podium.server.contracts.world import Learnt, TeamChecked, TeamFile, TeamFlaw, TeamList, TeamStats
 from podium.server.hall import By, InHall
 from podium.server.problems import RefusedError
 from podium.workflows.studio.learning import learn, read_past
 from podium.workflows.studio.team import TeamSpec
-from podium.workflows.studio.team_file import SHIPPED, TeamError, load_team
+from podium.workflows.studio.team_file import SHIPPED, TeamError, find_team, load_team
 
 router = APIRouter(prefix="/api/teams", tags=["teams"])
 
 TeamName = Literal["film", "software"]
+FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
 @router.get("", operation_id="listTeams", summary="Teams that come with Podium")
@@ -30,6 +31,16 @@ async def list_teams() -> TeamList:
 async def read_team(name: TeamName) -> TeamSpec:
     """Departments, heads and specialists."""
     return load_team(name)
+
+
+@router.get("/{name}/file", operation_id="readTeamFile", summary="The file of a team, for a copy",
+            responses=FILE,
+            response_class=Response)  # fmt: skip
+async def read_team_file(name: TeamName) -> Response:
+    """YAML, with comments."""
+    text = await asyncio.to_thread(find_team(name).read_text, "utf-8")
+    headers = {"Content-Disposition": f'attachment; filename="{name}.yaml"'}
+    return Response(text, media_type="text/plain", headers=headers)
 
 
 @router.post("/check", operation_id="checkTeam", summary="Check a team file")

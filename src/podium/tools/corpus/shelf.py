@@ -11,6 +11,8 @@ from podium.settings import Settings, default_store, nearest
 from podium.tools.corpus import index
 from podium.tools.tool import ToolError
 
+LONGEST_NAME = 60
+
 
 class Shelved(msgspec.Struct, frozen=True):
     """A folder that has an index."""
@@ -60,6 +62,16 @@ def find_corpus(reference: str, settings: Settings) -> Shelved:
     meant = nearest(reference, [one.name for one in known])
     also = f" Did you mean {meant!r}?" if meant else ""
     raise ToolError(f"There is no corpus {reference!r}.{also}")
+
+
+def check_name(name: str, folder: str, settings: Settings) -> None:
+    """Whether a folder can go by a name; empty: its own. Blocking."""
+    if name and (len(name) > LONGEST_NAME or not name.isprintable() or "/" in name or name != name.strip()):
+        raise ToolError("A name is one short line without /.")
+    root = Path(folder).expanduser().resolve()
+    for other in list_corpora(settings):
+        if name and other.name == name and other.folder != root:
+            raise ToolError(f"{name!r} is the name of {other.folder}.")
 
 
 def remove_corpus(shelved: Shelved) -> None:
