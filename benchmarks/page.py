@@ -71,8 +71,13 @@ async def append(store: Store, lease: Lease, seq: int, updates: int) -> int:
     return seq
 
 
+async def tell(session: CDPSession, method: str, **given: str) -> Any:
+    """A command of Chromium's own protocol."""
+    return await cast("Any", session).send(method, given)
+
+
 async def figures(session: CDPSession) -> dict[str, float]:
-    found = cast("dict[str, Any]", await session.send("Performance.getMetrics"))
+    found = await tell(session, "Performance.getMetrics")
     return {one["name"]: one["value"] for one in found["metrics"]}
 
 
@@ -87,20 +92,20 @@ async def renderer(page: Page) -> int:
     """The process of the page: the one that holds the most."""
     assert page.context.browser is not None
     session = await page.context.browser.new_browser_cdp_session()
-    found = cast("dict[str, Any]", await session.send("SystemInfo.getProcessInfo"))
+    found = await tell(session, "SystemInfo.getProcessInfo")
     return max((one["id"] for one in found["processInfo"] if one["type"] == "renderer"), key=held_mb)
 
 
 async def look(page: Page, base: str, tab: str, store: Store, lease: Lease, seq: int) -> tuple[Looked, int]:
     session = await page.context.new_cdp_session(page)
-    await session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    await tell(session, "Performance.enable", timeDomain="threadTicks")
     began = time.perf_counter()
     await page.goto(f"{base}runs/{RUN}?tab={tab}", wait_until="commit")
-    while not await page.evaluate(USABLE, TABS[tab]):
+    while not await page.evaluate(USABLE, TABS[tab]):  # noqa: ASYNC110 - it is what is measured
         await asyncio.sleep(0.02)
     usable = time.perf_counter() - began
     await page.wait_for_timeout(3000)  # what is left of loading is not an update
-    await session.send("HeapProfiler.collectGarbage")
+    await tell(session, "HeapProfiler.collectGarbage")
     before, updates = await figures(session), 30
     await page.evaluate(WATCH)
     seq = await append(store, lease, seq, updates)

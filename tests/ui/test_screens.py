@@ -6,11 +6,22 @@ import pytest
 
 from tests.payloads import payloads
 from tests.server.serving import done, flow, started, until
-from tests.ui.browsing import Visitor, needs_ui
+from tests.ui.browsing import ROOT, Visitor, needs_ui
 
 pytestmark = needs_ui
 
-SCREENS = ("/", "/new", "/new?workflow=council", "/models", "/team", "/brain", "/compare", "/nowhere")
+SCREENS = (
+    "/", "/new", "/new?workflow=council", "/new?workflow=build", "/models", "/team", "/brain", "/compare",
+    "/settings", "/nowhere",
+)  # fmt: skip
+CORPUS = str(ROOT / "tests" / "workflows" / "research" / "example")
+RUNS: dict[str, tuple[str, dict[str, str]]] = {
+    "tree": ("Plan a weekend in Lisbon", {}),
+    "studio": ("Plan a weekend in Lisbon", {"project": "lisbon"}),
+    "council": ("Plan a weekend in Lisbon", {}),
+    "research": ("How are batteries changing the electricity grid?", {"corpus": CORPUS}),
+    "build": ("Write a function that adds two numbers", {}),
+}
 TABS = ("overview", "graph", "graph&view=steps", "timeline", "transcript", "artifacts", "budget")
 
 
@@ -19,7 +30,7 @@ async def test_no_screen_has_a_flaw_that_axe_finds_or_is_wider_than_a_phone(
     visitor: Visitor, scheme: str, widths: tuple[int, ...]
 ) -> None:
     with visitor.server.client() as client:
-        ids = [started(client, name, "Plan a weekend in Lisbon") for name in ("tree", "studio", "council")]
+        ids = [started(client, name, wish, options=given) for name, (wish, given) in RUNS.items()]
         for run_id in ids:
             done(client, run_id)
         asking = started(client, flow("asks"), "the sea")
@@ -27,6 +38,7 @@ async def test_no_screen_has_a_flaw_that_axe_finds_or_is_wider_than_a_phone(
     page = visitor.page
     await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
     runs = [f"/runs/{ids[0]}?tab={tab}" for tab in TABS] + [f"/runs/{one}?tab=graph" for one in ids[1:]]
+    runs.append(f"/runs/{ids[1]}?tab=transcript&step=story/brief")
     found: list[str] = []
     for path in (*SCREENS, f"/compare?a={ids[0]}&b={ids[1]}", f"/runs/{asking}", *runs):
         for width in widths:

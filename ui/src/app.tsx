@@ -109,7 +109,9 @@ function Side({ path, help }: { path: string; help: () => void }) {
       </Link>
       <Link to="/new" className="button primary start item" aria-current={path === "/new" ? "page" : undefined}>
         <Icon name="plus" />
-        New run
+        <span>
+          New<span className="word-long"> run</span>
+        </span>
       </Link>
       {ITEMS.map((item) => (
         <Link

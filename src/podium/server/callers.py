@@ -1,6 +1,6 @@
 """Who is asking: a key or a cookie, and the caller that it stands for.
 
-A cookie is `NAME.EXPIRES.MAC`, made with the hash of the user's key (or with the token of a server on this
+A cookie is `NAME.EXPIRES.MAC`, made with the hash of the user's key (or with the secret of a server on this
 machine): it outlives a restart, and ends when the key is changed.
 """
 
@@ -75,8 +75,9 @@ class LocalDoor:
 
     token_in_address = True
 
-    def __init__(self, token: str = "") -> None:
+    def __init__(self, token: str = "", secret: str = "") -> None:
         self.token = token or secrets.token_urlsafe(32)
+        self._secret = secret or self.token
 
     async def by_key(self, key: str) -> Caller | None:
         return self.remembered(key)
@@ -87,12 +88,12 @@ class LocalDoor:
     def by_cookie(self, cookie: str) -> Caller | None:
         return (
             Caller(by_cookie=True)
-            if _name_signed(cookie, lambda name: "" if name else self.token) == ""
+            if _name_signed(cookie, lambda name: "" if name else self._secret) == ""
             else None
         )
 
     def cookie_for(self, caller: Caller) -> str:
-        return _signed("", self.token)
+        return _signed("", self._secret)
 
 
 class UsersDoor:

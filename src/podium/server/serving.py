@@ -28,6 +28,7 @@ from podium.server.origins import Names, is_loopback
 from podium.server.projects import USER
 from podium.server.punctual import Punctual
 from podium.server.room import Room
+from podium.server.sessions import session_secret
 from podium.server.users import Users
 from podium.settings import Settings
 from podium.stores import is_postgres, open_store
@@ -128,8 +129,8 @@ async def serve(
     users = Users(serving.users) if serving.users is not None else None
     listening = listen(serving.host, serving.port)
     port = int(listening.getsockname()[1])
-    door = UsersDoor(users) if users else LocalDoor(serving.token)
     store = await _opened(serving.settings)
+    door = UsersDoor(users) if users else LocalDoor(serving.token, session_secret(store.url))
     engine = room = None
     try:
         engine = await _engine_of(serving.settings)

@@ -121,4 +121,16 @@ describe("a run is a fold of its log", () => {
     );
     expect(run.request).toBe('{"a":1}');
   });
+
+  it("has nothing under way once it has stopped", () => {
+    const run = folded(created(), ["", "run.started"], ["a", "step.started", { kind: "ask" }], ["", "run.partial", {}]);
+    expect([run.steps.running.size, run.steps.byPath.get("a")?.status]).toEqual([0, "interrupted"]);
+  });
+
+  it("sums what each agent used, and tells what a person wants to read", () => {
+    const about = { about: { agent: "Ann" } };
+    const run = folded(created(), ["a", "step.started", about], ["a", "model.attempted", spent(2)]);
+    expect(run.agents.get("Ann")).toMatchObject({ usd: 2, calls: 1 });
+    expect(run.important.map((event) => event.type)).toEqual(["run.created"]);
+  });
 });

@@ -225,6 +225,7 @@ export class RunFold {
     this.status = status;
     this.stretch = null;
     this.leases.clear();
+    this.steps.interrupt();
     if (typeof data.driven_s === "number") this.drivenS = data.driven_s;
     this.stopReason = text(data.stop_reason) || text(data.reason);
     this.error = text(data.error);

@@ -105,8 +105,24 @@ export class LiveRun {
       this.link = "reconnecting";
       this.soon();
       if (source.readyState !== EventSource.CLOSED || this.stopped.signal.aborted) return;
-      this.later(() => this.follow()); // the browser gave up: we go on behind the last event that we have
+      this.later(() => void this.again());
     };
+  }
+
+  /** The browser gave up: we go on behind the last event that we have, unless we are not let in any more. */
+  private async again(): Promise<void> {
+    try {
+      await api.me(this.stopped.signal);
+    } catch (error) {
+      if (this.stopped.signal.aborted) return;
+      this.problem = problemOf(error);
+      if (this.problem.status === 401) {
+        this.link = "error";
+        this.changed();
+      } else this.later(() => void this.again());
+      return;
+    }
+    this.follow();
   }
 
   private later(again: () => void): void {

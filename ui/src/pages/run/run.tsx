@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useTitle } from "../../live/list";
 import { useLiveRun, type LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
@@ -51,20 +51,11 @@ function Opened({ live }: { live: LiveRun }) {
       {live.fold.questions.size > 0 && !live.fold.over && <Questions live={live} />}
       <nav className="tabs" aria-label="Parts of the run">
         {TABS.map((one) => (
-          <a
-            key={one}
-            href={withQuery(place, { tab: one })}
-            aria-current={one === tab ? "page" : undefined}
-            onClick={(event) => {
-              event.preventDefault();
-              go(withQuery(place, { tab: one }));
-            }}
-          >
-            {one}
+          <TabLink key={one} name={one} current={one === tab} to={withQuery(place, { tab: one })}>
             {one === "artifacts" && live.fold.artifacts.size > 0 && (
               <span className="num quiet"> {live.fold.artifacts.size}</span>
             )}
-          </a>
+          </TabLink>
         ))}
         <span className="grow" />
         {live.fold.rehearsal && (
@@ -87,5 +78,27 @@ function Opened({ live }: { live: LiveRun }) {
         </div>
       )}
     </div>
+  );
+}
+
+/** On a phone the tabs scroll: the one that is open is brought into view. */
+function TabLink({ name, current, to, children }: { name: Tab; current: boolean; to: string; children: ReactNode }) {
+  const element = useRef<HTMLAnchorElement>(null);
+  useEffect(() => {
+    if (current) element.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
+  return (
+    <a
+      ref={element}
+      href={to}
+      aria-current={current ? "page" : undefined}
+      onClick={(event) => {
+        event.preventDefault();
+        go(to);
+      }}
+    >
+      {name}
+      {children}
+    </a>
   );
 }

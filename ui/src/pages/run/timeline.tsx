@@ -139,7 +139,7 @@ function BarMark({
       style={{ left: `${bar.from * 100}%`, width: `max(3px, ${width * 100}%)`, top: bar.lane * LANE + 4 }}
       onClick={() => pick(step.path)}
     >
-      {width > 0.025 && <span className="cut">{name}</span>}
+      {width > 0.045 && <span className="cut">{name}</span>}
       {bar.cuts.map((cut) => (
         <i key={cut} className="cutmark" style={{ left: `${((cut - bar.from) / (width || 1)) * 100}%` }} />
       ))}

@@ -45,7 +45,7 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
   });
   useEffect(() => {
     const index = marked ? shown.findIndex((event) => event.seq === marked) : -1;
-    if (index >= 0) rows.scrollToIndex(index, { align: "center" });
+    if (index >= 0) rows.scrollToIndex(index, { align: "auto" });
     // eslint-disable-next-line react-hooks/exhaustive-deps -- only when the address changes, not with each new event
   }, [marked]);
   const open = (event: LogEvent): void => {
@@ -99,7 +99,18 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
         {shown.length === 0 && (
           <Empty title={words ? "Nothing fits." : which === "errors" ? "No trouble so far." : "Nothing yet."} />
         )}
-        <div className="transcript" ref={box} tabIndex={0} role="region" aria-label="Events of the run">
+        <div
+          className="transcript"
+          ref={box}
+          tabIndex={0}
+          role="region"
+          aria-label="Events of the run, with the arrow keys"
+          onKeyDown={(event) => {
+            if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+            event.preventDefault();
+            move(event.key === "ArrowDown" ? 1 : -1);
+          }}
+        >
           <div style={{ height: rows.getTotalSize(), position: "relative" }}>
             {rows.getVirtualItems().map((item) => {
               const event = shown[item.index];
@@ -108,6 +119,7 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
               return (
                 <a
                   key={event.seq}
+                  tabIndex={-1}
                   href={`#${event.seq}`}
                   className={`event ${told.weight}`}
                   aria-current={event.seq === marked ? "true" : undefined}

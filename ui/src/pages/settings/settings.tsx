@@ -68,7 +68,7 @@ function Help() {
       <ul className="list">
         {PAGES.map((one) => (
           <li key={one.to}>
-            <a href={one.to} target="_blank" rel="noreferrer">
+            <a className="under" href={one.to} target="_blank" rel="noreferrer">
               {one.name}
             </a>{" "}
             <span className="quiet">{one.text}</span>
