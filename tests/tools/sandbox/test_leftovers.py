@@ -71,6 +71,20 @@ async def test_cancels_at_any_moment_leave_nothing(sandbox: Sandbox, workspace: 
         assert running_with(mark) == []
 
 
+async def test_no_shared_memory_is_left(sandbox: Sandbox, workspace: Path) -> None:
+    """A small segment may be had where it goes with the sandbox; one that everybody could see may not."""
+    key = 0x70000000 + os.getpid()
+    program = f"import ctypes\nctypes.CDLL(None).shmget({key}, 4096, 0o1666)"
+    done = await attack(sandbox, workspace, program)
+    assert done.ok, done.stderr
+    assert str(key) not in segments()
+
+
+def segments() -> list[str]:
+    """Every word that the machine tells of shared memory of the old kind."""
+    return Path("/proc/sysvipc/shm").read_text().split()
+
+
 async def test_temporary_files_are_removed(
     sandbox: Sandbox, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
