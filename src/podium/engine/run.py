@@ -85,6 +85,11 @@ class Run:
         """How long the run has been driven, in all its lives."""
         return self._core.clock.now()
 
+    @property
+    def replaying(self) -> bool:
+        """Whether this is only a look at what was recorded: nothing in the world may be touched."""
+        return self._core.replaying
+
     # ── steps ──
 
     @overload

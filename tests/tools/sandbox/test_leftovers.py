@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.scratch import scratch_folder, sweep_up
 from tests.tools.sandbox.attack import attack, new_mark, running_with, until
 
 SLEEP = "import time; time.sleep(300)"
@@ -70,6 +71,20 @@ async def test_cancels_at_any_moment_leave_nothing(sandbox: Sandbox, workspace: 
         assert running_with(mark) == []
 
 
+async def test_no_shared_memory_is_left(sandbox: Sandbox, workspace: Path) -> None:
+    """A small segment may be had where it goes with the sandbox; one that everybody could see may not."""
+    key = 0x70000000 + os.getpid()
+    program = f"import ctypes\nctypes.CDLL(None).shmget({key}, 4096, 0o1666)"
+    done = await attack(sandbox, workspace, program)
+    assert done.ok, done.stderr
+    assert str(key) not in segments()
+
+
+def segments() -> list[str]:
+    """Every word that the machine tells of shared memory of the old kind."""
+    return Path("/proc/sysvipc/shm").read_text().split()
+
+
 async def test_temporary_files_are_removed(
     sandbox: Sandbox, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +100,20 @@ async def test_temporary_files_are_removed(
     done = await attack(sandbox, workspace, program)
     assert done.ok, done.stderr
     assert os.listdir(tmp_path) == ["workspace"]
+
+
+def test_what_a_killed_podium_left_on_the_disk_goes_when_a_sandbox_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # others use the machine's own
+    for name in ("podium-sandbox-old", "podium-sandbox-young", "podium-other"):
+        (tmp_path / name / "tmp").mkdir(parents=True)
+    with scratch_folder() as used:
+        sweep_up(young=3600)
+        assert len(os.listdir(tmp_path)) == 4, "it may not have its lock yet"
+        sweep_up(young=0)
+        assert sorted(os.listdir(tmp_path)) == ["podium-other", used.name]
+        assert (used / "tmp").is_dir()
 
 
 DRIVER = """

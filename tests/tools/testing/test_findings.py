@@ -63,6 +63,24 @@ def test_deleted_tests_are_told() -> None:
     assert kinds(ChangedFile("tests/test_calc.py", TEST, renamed)) == [("tests_deleted", "critical")]
 
 
+@pytest.mark.parametrize(
+    ("path", "line", "severity"),
+    [
+        ("calc.py", 'if "pytest" in sys.modules: os._exit(0)', "critical"),
+        ("calc.py", 'if os.environ.get("PYTEST_CURRENT_TEST"): return 120', "critical"),
+        ("calc.py", "results = [word for word in sys.argv if word.startswith('--junitxml')]", "critical"),
+        ("calc.py", "if sys.modules.get('unittest'): return 120", "critical"),
+        ("calc.js", "if (process.env.JEST_WORKER_ID) return 120", "critical"),
+        ("calc.py", "os._exit(0)", "major"),
+    ],
+)
+def test_code_that_knows_when_it_is_tested_is_told(path: str, line: str, severity: str) -> None:
+    changed = ChangedFile(path, "", f"{line}\n")
+    assert ("test_setup_changed", severity) in kinds(changed)
+    assert ("test_setup_changed", severity) not in kinds(ChangedFile(path, f"{line}\n", f"{line}\nx = 1\n"))
+    assert ("test_setup_changed", severity) not in kinds(ChangedFile("notes.md", "", line))
+
+
 def test_tests_that_moved_are_not_deleted() -> None:
     assert found(ChangedFile("test_a.py", TEST, None), ChangedFile("test_b.py", None, TEST)) == []
 

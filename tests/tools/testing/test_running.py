@@ -152,6 +152,26 @@ async def test_a_forged_result_does_not_hide_a_failure(
     assert "root:" not in refused.output + refused.reason
 
 
+async def test_a_run_that_is_cut_short_with_forged_results_is_no_success(
+    opened: Opener, user: UserRepository, sandbox: Sandbox
+) -> None:
+    """The program itself ends the run; whatever file it left, pytest has never said that anything passed."""
+    forge = (
+        "import os, sys\n"
+        "[place] = [word.partition('=')[2] for word in sys.argv if 'junit' in word and 'xml=' in word]\n"
+        "with open(place, 'w') as file: file.write(\"<testsuite><testcase name='a'/></testsuite>\")\n"
+        "os._exit(0)\n"
+    )
+    tests = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+    quiet = "[pytest]\naddopts = -q -q -q\n"
+    workspace = await with_files(opened, user, {"calc.py": forge, "test_calc.py": tests, "pytest.ini": quiet})
+    report = await run_tests(workspace, sandbox)
+    assert (report.exit_code, report.ok) == (0, False)
+    assert report.reason == "pytest was ended before it told what passed."
+    await workspace.apply([modify("calc.py", content="def add(a, b):\n    return a + b\n")])
+    assert (await run_tests(workspace, sandbox)).ok, "also where a project wants it quiet"
+
+
 async def test_tests_reach_neither_repository(opened: Opener, user: UserRepository, sandbox: Sandbox) -> None:
     """Not the user's files, and not the private repository that says what was recorded."""
     user.write("test_it.py", "def test_it():\n    pass\n")

@@ -273,6 +273,32 @@ async def test_a_branch_that_the_user_went_on_with_is_left_alone(
     assert b"b.py" in await workspace.patch()
 
 
+async def test_a_branch_that_another_git_has_locked_is_left_alone(
+    workspace: Workspace, user: UserRepository
+) -> None:
+    user.write(".git/refs/heads/podium/run1.lock", "")
+    await workspace.apply([create("a.py")])
+    await workspace.commit("One")
+    assert user.git("for-each-ref", "refs/heads/podium") == ""
+    assert "another git has locked it" in workspace.warnings[-1]
+    (user.folder / ".git/refs/heads/podium/run1.lock").unlink()
+    await workspace.apply([create("b.py")])
+    sha = await workspace.commit("Two")
+    assert user.git("rev-parse", "podium/run1").strip() == sha
+
+
+async def test_branches_that_are_kept_in_another_way_are_not_touched(
+    opened: Opener, user: UserRepository
+) -> None:
+    (user.folder / ".git/reftable").mkdir()
+    workspace = await opened(user.folder)
+    assert not workspace.is_published
+    await workspace.apply([create("a.py")])
+    await workspace.commit("One")
+    assert not (user.folder / ".git/refs/heads/podium").exists()
+    assert "reftable" in await workspace.publish()
+
+
 async def test_a_branch_that_is_checked_out_does_not_move(workspace: Workspace, user: UserRepository) -> None:
     await workspace.apply([create("a.py")])
     first = await workspace.commit("One")

@@ -153,6 +153,8 @@ async def test_commit_messages_name_step_and_evidence(store: Store, tmp_path: Pa
     assert "Step 1: write the answer down" in log
     assert "Step 2: look at it again" in log
     assert log.count("Evidence: answer.txt holds it") == 2
+    assert log.count("Tests: passed (sh check.sh)") == 2
+    assert "not verified" not in log
 
 
 async def test_patch_test_report_and_page_are_artifacts_and_the_patch_applies(

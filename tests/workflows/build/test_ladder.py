@@ -112,6 +112,8 @@ async def test_sub_plans_go_three_deep_and_a_fourth_is_refused(store: Store, tmp
     assert [one["step_id"] for one in finals] == ["step-1.1.1.1", "step-1.1.1", "step-1.1", "step-1"]
     assert [one["level"] for one in made.output["escalations"]] == ["CORRECT", "REFOCUS", "CRITICAL"]
     assert len(made.output["commits"]) == 1, "the rest goes on"
+    metrics = made.output["state"]["metrics"]
+    assert (metrics["totalSteps"], metrics["completedSteps"], metrics["failedSteps"]) == (7, 1, 4)
 
 
 @pytest.mark.parametrize(("depth", "most"), [(1, 5), (2, 3), (3, 2)])

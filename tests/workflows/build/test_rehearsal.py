@@ -21,6 +21,8 @@ from tests.workflows.build.team import git, repository
         ("I need an is_prime function in lib/primes.py", "is_prime", "lib/primes.py"),
         ("Implement FizzBuzz with tests", "fizzbuzz", "fizzbuzz.py"),
         ("a slugify function, please, in text.py", "slugify", "text.py"),
+        ("factorial in lib/fact.py", "factorial", "lib/fact.py"),
+        ("Implement is_palindrome in text.py", "is_palindrome", "text.py"),
     ],
 )
 def test_goals_of_a_known_shape_are_recognised(goal: str, name: str, file: str) -> None:
@@ -30,7 +32,8 @@ def test_goals_of_a_known_shape_are_recognised(goal: str, name: str, file: str) 
 
 
 @pytest.mark.parametrize(
-    "goal", ["Rewrite the parser in Rust", "Make the login page faster", "add dark mode"]
+    "goal",
+    ["Rewrite the parser in Rust", "Make the login page faster", "add dark mode", "fix factorial in fact.py"],
 )
 def test_other_goals_are_not(goal: str) -> None:
     assert find_piece(goal) is None

@@ -13,6 +13,7 @@ from tests.workflows.build.team import (
     Told,
     changed,
     coded,
+    git,
     make,
     modified,
     repository,
@@ -75,6 +76,8 @@ async def test_without_a_supervisor_steps_complete_on_passing_tests_and_say_so_b
     steps = steps_of(made)
     assert [(one["status"], one["verified"]) for one in steps.values()] == [("completed", False)] * 2
     assert {gate["by"] for gate in made.output["gates"]} == {"nobody"}
+    messages = git(tmp_path / "project", "log", "--format=%b", f"main..{made.output['branch']}")
+    assert messages.count("not verified by the supervisor") == 2
     assert made.output["escalations"] == []
     assert "GOAL_COMPLETE" not in (await Told.of(store, made.run_id)).messages()
 

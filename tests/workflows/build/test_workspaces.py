@@ -36,6 +36,19 @@ async def test_a_run_that_can_go_on_finds_its_workspace_as_it_was(store: Store, 
     assert git(folder, "show", f"{ended.output['branch']}:answer.txt") == "right"
 
 
+async def test_a_result_that_is_approved_later_leaves_no_work_tree_either(
+    store: Store, tmp_path: Path
+) -> None:
+    made = await make(store, Team(), repository(tmp_path / "project"), approve=("result",))
+    assert (made.status, "tree" in left(store, made.run_id)) == ("waiting", True)
+    await podium.answer(made.run_id, "approve", store=store)
+    ended = await go_on(store, made.run_id, Team())
+    assert (ended.status, left(store, made.run_id)) == ("completed", ["git", "workspace.json"])
+    (workspaces_of(store.url) / made.run_id / "tree").mkdir()
+    await podium.replay(made.run_id, store=store)
+    assert "tree" in left(store, made.run_id), "a replay touches nothing"
+
+
 async def test_what_is_over_and_was_not_used_for_long_goes_when_another_build_begins(
     store: Store, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from podium.tools.sandbox.landlock import Landlock
 from podium.tools.sandbox.limits import Limits
 from podium.tools.sandbox.probe import find_leak
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.scratch import sweep_up
 from podium.tools.sandbox.tier import Tier
 from podium.tools.sandbox.unsandboxed import Unsandboxed
 
@@ -34,6 +35,7 @@ async def open_sandbox(settings: Settings, *, allow_unsandboxed: bool = False) -
     """The first tier that holds what it promises. None does: `SandboxUnavailableError`, or, if that was
     allowed, a sandbox of the tier `none`, whose `warning` the caller has to log and to show."""
     options = settings.sandbox
+    sweep_up()
     reasons: list[str] = []
     for tier in tiers(options):
         reason = tier.check() or await find_leak(_sandbox(tier, "", options))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 
 HOME = "/tmp/home"
 """The home folder inside; empty at each start."""
+
+PREFIX = "podium-sandbox-"
+_LOCK = "lock"
+_YOUNG_S = 60.0
+"""One that is younger may not have its lock yet."""
 
 _FILES = {
     "passwd": f"root:x:0:0:root:/:/bin/false\npodium:x:1000:1000:podium:{HOME}:/bin/sh\n"
@@ -23,7 +30,8 @@ _FILES = {
 @contextlib.contextmanager
 def scratch_folder() -> Generator[Path]:
     """A fresh one, removed at the end whatever a program left in it."""
-    folder = Path(tempfile.mkdtemp(prefix="podium-sandbox-"))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock = _locked(folder)
     try:
         folder.chmod(0o711)  # a spare user has to pass; what lies in it is closed to others
         for name in ("tmp", "tmp/home", "shm"):
@@ -33,6 +41,29 @@ def scratch_folder() -> Generator[Path]:
         yield folder
     finally:
         _remove(folder)
+        os.close(lock)
+
+
+def sweep_up(young: float = _YOUNG_S) -> None:
+    """Remove what processes that were killed left behind: the kernel has let go of their locks."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # somebody else's, in use, or gone meanwhile
+            found = folder.lstat()
+            if found.st_uid == os.geteuid() and time.time() - found.st_ctime > young:
+                lock = _locked(folder)
+                _remove(folder)
+                os.close(lock)
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that holds the folder's lock; `BlockingIOError` if another process has it."""
+    lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
 
 
 def _remove(folder: Path) -> None:

@@ -73,7 +73,7 @@ def options(results: Path) -> list[str]:
     """What every run of pytest gets: results in a file, nothing kept, no colours, each test named as it
     begins, so that one that hangs is known."""
     return [
-        "-v", "--color=no", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
+        "--verbosity=1", "--color=no", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
         f"--junitxml={results / RESULTS}",
     ]  # fmt: skip
 

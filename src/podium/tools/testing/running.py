@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -30,6 +31,10 @@ MAX_RESULTS = 50_000_000
 NO_TESTS = "There are no tests: nothing that pytest, npm, go, cargo or make would run was found."
 COUNTING = ("pytest", "jest", "vitest", "go", "cargo")
 """Frameworks whose results say how many tests ran; without them a run proves nothing."""
+
+
+_PASSED = re.compile(r"\b\d+ (?:passed|skipped|xfailed|xpassed|deselected)\b|no tests ran")
+"""What pytest prints at its end, however quiet a project wants it."""
 
 
 class _Totals(msgspec.Struct):
@@ -159,6 +164,8 @@ def _reason(command: TestCommand, done: Executed, counts: Counts | None, trouble
         return f"The tests ended with exit code {done.exit_code}."
     if counts is None and command.framework in COUNTING:
         return f"{command.framework} ended well but left no results, so that nothing is known to have passed."
+    if command.framework == "pytest" and not _PASSED.search(plain(done.stdout)):
+        return "pytest was ended before it told what passed."
     if counts is not None and not counts.passed:
         return "Every test was skipped." if counts.skipped else "No test was run."
     return ""

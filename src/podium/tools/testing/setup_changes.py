@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from podium.tools.testing.changed import ChangedFile
 from podium.tools.testing.finding import Finding
-from podium.tools.testing.languages import is_test_file
+from podium.tools.testing.languages import is_source, is_test_file
 
 _SETTINGS = re.compile(
     r"(^|/)(pytest\.ini|tox\.ini|setup\.cfg|\.coveragerc|conftest\.py|noxfile\.py|Makefile|makefile|GNUmakefile"
@@ -25,6 +25,11 @@ _HIJACK = re.compile(
     r"|collection_modifyitems|runtest_call|runtest_protocol|pyfunc_call|report_teststatus|ignore_collect)"
     r"|collect_ignore|process\.exit\(\s*0|os\.Exit\(\s*0"
 )
+_AWARE = re.compile(
+    r"PYTEST_|JEST_WORKER_ID|VITEST|junitxml|[\"'](?:_?pytest|unittest)[\"']\s*(?:not\s+)?in\s+sys\.modules"
+    r"|sys\.modules(?:\.get\(|\[)\s*[\"'](?:_?pytest|unittest)"
+)
+"""How a program finds out that it is being tested."""
 _SHADOWING = re.compile(
     r"(^|/)(sitecustomize|usercustomize|pytest|_pytest|unittest|pluggy|coverage)(\.py|/__init__\.py)$|\.pth$"
 )
@@ -38,7 +43,7 @@ def changed_setup(files: Sequence[ChangedFile]) -> list[Finding]:
             told = "This file takes the place of a part of the test framework or of Python's start."
             found.append(Finding("test_setup_changed", "critical", file.path, told))
             continue
-        found += _hijacking(file) or _settings(file)
+        found += _hijacking(file) or _settings(file) or _aware(file)
     return found
 
 
@@ -49,6 +54,22 @@ def _hijacking(file: ChangedFile) -> list[Finding]:
         if _HIJACK.search(line):
             told = "This decides what a test run reports, or which tests it runs."
             return [Finding("test_setup_changed", "critical", file.path, told, number, line.strip()[:300])]
+    return []
+
+
+def _aware(file: ChangedFile) -> list[Finding]:
+    """Code that does something else when it is tested can pass every test; ending the process can, too, but
+    programs may have to."""
+    if file.after is None or not is_source(file.path):
+        return []
+    for number, line in file.added():
+        shown = line.strip()[:300]
+        if _AWARE.search(line):
+            told = "This code finds out whether it is being tested."
+            return [Finding("test_setup_changed", "critical", file.path, told, number, shown)]
+        if "os._exit" in line:
+            told = "This ends a process at once, a run of tests as well."
+            return [Finding("test_setup_changed", "major", file.path, told, number, shown)]
     return []
 
 

@@ -8,6 +8,7 @@ from podium.workflows.build.clock import Share, TimeSpentError
 from podium.workflows.build.coding import Work
 from podium.workflows.build.planning import PlanNotApprovedError, Purpose, approved_plan
 from podium.workflows.build.policy.steps import blocked_reason, doomed_by, next_step
+from podium.workflows.build.policy.time import step_budget
 from podium.workflows.build.state import ExecutionPlan, PlanStep
 from podium.workflows.build.step import attempt_step, why_not_split
 from podium.workflows.build.working import Build
@@ -73,7 +74,7 @@ async def _by_sub_plan(build: Build, plan: ExecutionPlan, work: Work, problem: s
 
 async def _carried_out(build: Build, subplan: ExecutionPlan, share: Share, problem: str) -> str:
     """The steps of a sub-plan. The first that fails ends it: the step above cannot be whole any more."""
-    part = share.seconds / max(len(subplan.steps), 1)
+    part = step_budget(share.seconds, len(subplan.steps))
     while (step := next_step(subplan.steps)) is not None:
         await build.clock.expect_execution_time()
         async with build.run.branch("step", key=step.id):

@@ -76,10 +76,7 @@ async def _asked(
     correlation = build.request(
         kind, purpose.goal, purpose.step, revision=revision, again=again and kind == "PLAN_REQUEST"
     )
-    workspace = {
-        "tests": build.ground_tests,
-        "map": await build.run.step("map", build.ground.map, build.snapshot),
-    }
+    workspace = await workspace_shown(build, build.snapshot)
     try:
         reply = await build.ask(
             PLANNER, task, Plan, purpose.shares, goal=build.goal, workspace=workspace,

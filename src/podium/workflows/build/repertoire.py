@@ -6,6 +6,10 @@ import re
 from dataclasses import dataclass, replace
 
 _FILE = re.compile(r"\b(?:in|into|to|called)\s+[`'\"]?((?:[\w-]+/)*[a-zA-Z_]\w*\.py)\b")
+_OTHERWISE = re.compile(
+    r"\b(?:fix|change|rewrite|remove|refactor|rename|improve|faster|docs?)\b", re.IGNORECASE
+)
+"""What else may be wanted of a file that is named."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +130,12 @@ PIECES = (
 
 def find_piece(goal: str) -> Piece | None:
     """The function that a goal asks for, in the file that it names."""
-    if not re.search(r"\bfunctions?\b|\bfizz\s*-?buzz\b", goal, re.IGNORECASE):
+    named = _FILE.search(goal)
+    if not re.search(r"\bfunctions?\b|\bfizz\s*-?buzz\b", goal, re.IGNORECASE) and (
+        named is None or _OTHERWISE.search(goal)
+    ):
         return None
     piece = next((one for one in PIECES if re.search(one.words, goal, re.IGNORECASE | re.DOTALL)), None)
-    named = _FILE.search(goal)
     if piece is None or named is None:
         return piece
     folder, _, file = named[1].rpartition("/")

@@ -69,6 +69,7 @@ class Site:
         self._folder = folder
         self._test_command = test_command
         self._allow_unsandboxed = allow_unsandboxed
+        self._home = workspaces_of(run.store.url) / run.id
         self._sandbox: Sandbox | None = None
         self._workspace: Workspace | None = None
 
@@ -76,19 +77,18 @@ class Site:
         if self._workspace is None or self._sandbox is None:
             allowed = self._allow_unsandboxed
             self._sandbox = await open_sandbox(self._run.settings, allow_unsandboxed=allowed)
-            home = workspaces_of(self._run.store.url) / self._run.id
-            await clear_old(self._run.store, home.parent)
+            await clear_old(self._run.store, self._home.parent)
             with ExitStack() as stack:
                 empty = "" if self._folder else stack.enter_context(TemporaryDirectory(prefix="podium-"))
                 folder = self._folder or empty
-                self._workspace = await open_workspace(folder, self._run.id, self._sandbox, home=home)
+                self._workspace = await open_workspace(folder, self._run.id, self._sandbox, home=self._home)
         return self._workspace, self._sandbox
 
     async def fold_up(self) -> None:
-        """Nothing more will be done here for now."""
-        if self._workspace is not None:
-            await aside(fold_up, self._workspace.home)
-            self._workspace = None
+        """Nothing more will be done here for now; also if another process did everything that was done."""
+        self._workspace = None
+        if not self._run.replaying:
+            await aside(fold_up, self._home)
 
     async def _at(self, snapshot: str) -> Workspace:
         """The workspace in a recorded state, whatever happened to it meanwhile."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
+from podium.workflows.build.contracts import Verification
 from podium.workflows.build.policy.gates import (
     THRESHOLDS,
     Gate,
@@ -13,6 +15,7 @@ from podium.workflows.build.policy.gates import (
     step_problems,
 )
 from podium.workflows.build.policy.recovery import FALLBACKS, TRIES, wait_after
+from podium.workflows.build.roles import AGENTS
 
 
 @pytest.mark.parametrize(
@@ -44,6 +47,19 @@ def test_a_step_needs_passing_tests_evidence_and_no_critical_finding() -> None:
 def test_a_goal_needs_its_steps_and_the_whole_suite() -> None:
     assert goal_problems(steps_acceptable=True, suite_passes=True) == []
     assert len(goal_problems(steps_acceptable=False, suite_passes=False)) == 2
+
+
+def test_planner_and_coder_get_a_powerful_model_tester_and_supervisor_a_balanced_one() -> None:
+    assert {role: agent.profile for role, agent in AGENTS.items()} == {
+        "planner": "powerful", "coder": "powerful", "tester": "balanced", "supervisor": "balanced",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("score", [-1, 100.5, 1000])
+def test_a_score_is_from_0_to_100(score: float) -> None:
+    with pytest.raises(ValidationError):
+        Verification.model_validate({"verified": True, "score": score})
+    assert Verification.model_validate({"verified": True, "score": 100}).recommendation == "continue"
 
 
 def test_three_tries_with_backoff_and_a_fallback_for_everybody() -> None:

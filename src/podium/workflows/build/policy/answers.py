@@ -7,6 +7,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from podium.tools.testing.cases_python import parse_python
+
 MOST_CASES = 2
 """A table of more answers than this may be what was asked for."""
 
@@ -117,7 +119,4 @@ def _is_literal(node: ast.expr) -> bool:
 
 def _parsed(text: str) -> ast.AST:
     """What is no Python holds nothing that could be found; the tests themselves will say so."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
+    return parse_python(text) or ast.Module([], [])
