@@ -198,6 +198,7 @@ async def test_a_raised_budget_reaches_a_run_on_another_machine(fleet: Lab) -> N
     gate.touch()
     log = await fleet.over(row.run_id)
     assert podium.RunState.of(one.to_event(row.run_id) for one in log).budget.calls == 3
+    assert (await fleet.store.get(row.run_id)).budget.calls == 3
 
 
 async def test_a_budget_that_was_raised_too_late_for_a_stretch_holds_in_the_next(fleet: Lab) -> None:

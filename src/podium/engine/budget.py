@@ -123,7 +123,7 @@ class Scope:
 
     def raise_to(self, budget: Budget, closing: float) -> None:
         """New totals of what has a ceiling already."""
-        usd = None if budget.usd is None else round(budget.usd * _NANO)
+        usd = None if budget.usd is None else round(budget.usd * NANO)
         self.limit = (usd, budget.tokens, budget.calls)
         self.withheld = [_reserve(closing, limit) for limit in self.limit]
 
@@ -221,10 +221,6 @@ class Ledger:
             self.pump()
         usd, tokens, calls = reservation.amount
         return spent[0] > usd or spent[1] > tokens or spent[2] > calls
-
-    def raised(self) -> None:
-        """A ceiling is higher now: those who waited may fit."""
-        self._pump()
 
     def spend(self, scopes: tuple[Scope, ...], charge: Charge) -> None:
         """Count something that was spent without a reservation, or in an earlier life of the run."""

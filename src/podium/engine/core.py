@@ -263,7 +263,7 @@ class Core:
         self.emit("", BudgetRaised(budget=more.to_dict()))
         self.journal.update(budget=more)
         self.journal.commit()
-        self.ledger.raised()
+        self.ledger.pump()  # those who waited may fit now
 
     def note_rehearsal(self) -> None:
         """From now on every list and result says that this run is a rehearsal."""
