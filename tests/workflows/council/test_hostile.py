@@ -17,7 +17,7 @@ from tests.workflows.council.team import hold
 # ── hostile texts ──
 
 
-def test_there_are_twenty_hostile_texts() -> None:
+def test_there_are_forty_hostile_texts() -> None:
     assert len(set(payloads("http://x"))) == 40
 
 

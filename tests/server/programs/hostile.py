@@ -1,0 +1,38 @@
+"""A model that says what a rehearsal says, with a hostile text behind every sentence of it."""
+
+from __future__ import annotations
+
+import json
+from itertools import cycle
+from typing import Any, cast
+
+from tests.payloads import payloads
+
+import podium
+from podium.models.rehearsal import Rehearsal
+
+BEACON = "http://beacon.invalid"
+TEXTS = payloads(BEACON)
+SHORT = 190
+
+
+async def answer(call: podium.Call) -> Any:
+    said = (await Rehearsal().complete(call)).text
+    if call.schema is None:
+        return "\n\n".join([said, *TEXTS])
+    bad = cycle(TEXTS[len(call.path) % len(TEXTS) :] + TEXTS)
+    return _spoilt(json.loads(said), bad)
+
+
+def _spoilt(value: Any, bad: Any) -> Any:
+    """Everything that is prose; words by themselves may be names that something depends on."""
+    if isinstance(value, dict):
+        return {key: _spoilt(one, bad) for key, one in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_spoilt(one, bad) for one in cast("list[Any]", value)]
+    return _longer(value, next(bad)) if isinstance(value, str) and " " in value else value
+
+
+def _longer(said: str, text: str) -> str:
+    """Titles may not be long; then the text stands alone, or is left out."""
+    return next((one for one in (f"{said} {text}", text, said) if len(one) < SHORT), said)
