@@ -34,7 +34,7 @@ export function Review({ name, waiting, done, open }: Props) {
         </div>
       )}
       <div className="scroll" tabIndex={0} role="group" aria-label="Facts that wait">
-        <table>
+        <table className="stacked">
           <thead>
             <tr>
               <th scope="col">About</th>

@@ -7,7 +7,7 @@ const MOST = 500;
 export function FactRows({ facts, open }: { facts: readonly Fact[]; open: (fact: Fact) => void }) {
   return (
     <div className="scroll" tabIndex={0} role="group" aria-label="Canon">
-      <table>
+      <table className="stacked">
         <thead>
           <tr>
             {["About", "What", "Value", "Kind", "From"].map((one) => (
