@@ -10,6 +10,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 │   └── NotResumableError        the run's status does not allow what was asked
 ├── StoreError                   the log could not be read or written
 │   ├── StoreFullError           no space left: the run pauses                 (exit 4)
+│   ├── StoreAwayError           it cannot be reached: the run pauses          (exit 4)
 │   ├── RunLockedError           another process drives this run: `holder`
 │   └── FencedError              this process lost the run to another one
 ├── ExportError                  a collector did not take a trace
@@ -90,6 +91,10 @@ class StoreError(PodiumError):
 
 class StoreFullError(StoreError):
     """There is no space left for the log. The run pauses and can be resumed."""
+
+
+class StoreAwayError(StoreError):
+    """The store cannot be reached; what was committed is safe, and a run can be resumed when it is back."""
 
 
 class RunLockedError(StoreError):

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import OperationalError
 
+from podium.cli.failure import STOPPED, exit_code_of
+from podium.engine.result import RunResult
+from podium.errors import StoreAwayError
+from podium.stores.postgres.failures import explain
 from podium.stores.sqlite.database import SCHEMA
 from tests.cli.shell import FLOWS, Shell
 from tests.stores.postgres import Server
@@ -158,3 +163,11 @@ def test_the_doctor_looks_at_postgresql(podium: Shell, database: str) -> None:
     (store,) = [check for check in gone["checks"] if check["name"] == "store"]
     assert store["state"] == "fail"
     assert PASSWORD not in json.dumps(gone)
+
+
+def test_a_store_that_stays_away_stops_a_run_which_can_be_resumed() -> None:
+    lost = explain(OperationalError("connection refused"), "postgresql://somewhere")
+    assert isinstance(lost, StoreAwayError)
+    assert exit_code_of(lost) == STOPPED
+    result = RunResult(run_id="r", workflow="w", status="paused", stop_reason="store error")
+    assert result.exit_code == STOPPED

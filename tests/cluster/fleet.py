@@ -18,6 +18,7 @@ from podium.api.going_on import MARKS
 from podium.cluster.fleet import Fleet
 from podium.cluster.opening import open_engine
 from podium.cluster.port import Engine
+from podium.engine.events import TERMINAL
 from podium.engine.log import Row, RunRow, Store
 from podium.settings import Settings
 from podium.stores import open_store
@@ -132,7 +133,8 @@ class Lab:
 
     async def over(self, run_id: str, status: str = "completed") -> list[Row]:
         """The whole log of a run that has ended as `status`."""
-        await self.event(run_id, f"run.{status}")
+        last = await self.event(run_id, lambda row: row.type in TERMINAL)
+        assert last.type == f"run.{status}", last
         return await self.store.read(run_id)
 
     def paid(self) -> dict[tuple[str, str], list[str]]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
+import pytest
+
 import podium
+from podium.api import raise_budget
 from podium.cluster.shared import shared
 from podium.cluster.sweeping import Sweep
 from podium.engine.codec import decode
 from podium.engine.log import Row
+from podium.errors import NotResumableError
 from tests.cluster.fleet import FLOWS, Lab
 
 
@@ -165,3 +169,69 @@ async def test_a_run_that_is_cancelled_before_its_turn_is_never_driven(fleet: La
     await fleet.machine("--concurrency", "1")
     await fleet.over(after.run_id)
     assert {run_id for run_id, *_ in fleet.noted("paid")} == {after.run_id}
+
+
+async def test_a_run_that_sleeps_holds_no_place_and_wakes_in_time(fleet: Lab) -> None:
+    machine = await fleet.machine("--concurrency", "1")
+    asleep = await fleet.start("sleeps", "6.5")
+    await machine.said(f"Run {asleep.run_id} is paused")
+    row = await fleet.store.get(asleep.run_id)
+    assert row.stop_reason.startswith("asleep until ")
+    other = await fleet.over((await fleet.start("three")).run_id)  # on the only place that there is
+    log = await fleet.over(asleep.run_id)
+    assert log[-1].time_us > other[-1].time_us
+    woken = next(one.time_us for one in log if one.path == "after") / 1e6
+    slept = next(
+        float(decode(one.data)["result"]) for one in log if one.path == "sleep" and b"result" in one.data
+    )
+    assert woken >= slept
+    assert [len(calls) for calls in fleet.paid().values() if len(calls) != 1] == []
+
+
+async def test_a_raised_budget_reaches_a_run_on_another_machine(fleet: Lab) -> None:
+    gate = fleet.folder / "open"
+    row = await fleet.start("counts", str(gate), budget=podium.Budget(calls=2))
+    await fleet.machine()
+    await fleet.event(row.run_id, is_step("wait", "step.started"))
+    await raise_budget(row.run_id, podium.Budget(calls=3), store=fleet.store)
+    await fleet.event(row.run_id, "budget.raised")
+    gate.touch()
+    log = await fleet.over(row.run_id)
+    assert podium.RunState.of(one.to_event(row.run_id) for one in log).budget.calls == 3
+
+
+async def test_a_budget_that_was_raised_too_late_for_a_stretch_holds_in_the_next(fleet: Lab) -> None:
+    row = await fleet.start("counts", str(fleet.folder), budget=podium.Budget(calls=2))
+    await raise_budget(row.run_id, podium.Budget(calls=3), store=fleet.store)
+    await fleet.machine()
+    await fleet.over(row.run_id)
+
+
+async def test_nothing_is_raised_that_has_no_ceiling_or_a_higher_one(fleet: Lab) -> None:
+    row = await fleet.start("counts", str(fleet.folder), budget=podium.Budget(calls=2))
+    for lower in (podium.Budget(calls=1), podium.Budget(usd=5), podium.Budget(seconds=9)):
+        with pytest.raises(NotResumableError, match="nothing that was asked is more"):
+            await raise_budget(row.run_id, lower, store=fleet.store)
+
+
+@pytest.mark.parametrize(("old", "new"), [("1", "2"), ("2", "1")])
+async def test_runs_finish_on_workers_of_another_version_and_say_what_ran_again(
+    fleet: Lab, old: str, new: str
+) -> None:
+    gate = fleet.folder / "open"
+    first = await fleet.machine(FLEET_VERSION=old)
+    rows = [await fleet.start("upgraded", str(gate)) for _ in range(3)]
+    for row in rows:
+        await fleet.event(row.run_id, is_step("wait", "step.started"))
+    second = await fleet.machine(FLEET_VERSION=new)
+    first.signal(signal.SIGTERM)
+    first.signal(signal.SIGTERM)
+    assert await first.end() == 0
+    gate.touch()
+    for row in rows:
+        log = await fleet.over(row.run_id)
+        assert decode(log[-1].data)["output"] == ["same any", f"other {new}"]
+        assert [one.path for one in log if one.type == "step.stale"] == ["other"]
+    await second.said("is completed")
+    paid = sorted((step, version) for _, step, version, _ in fleet.noted("paid"))
+    assert paid == 3 * [("other", "1")] + 3 * [("other", "2")] + 3 * [("same", "any")]

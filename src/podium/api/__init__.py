@@ -6,11 +6,12 @@ async for event in handle.events():
 result = await handle.result()
 """
 
-from podium.api.control import answer, cancel, replay
+from podium.api.control import answer, cancel, raise_budget, replay
 from podium.api.handle import RunHandle
 from podium.api.launch import fork, resume, run, start
 from podium.api.queueing import enqueue, enqueue_fork
 
 __all__ = [
-    "RunHandle", "answer", "cancel", "enqueue", "enqueue_fork", "fork", "replay", "resume", "run", "start",
+    "RunHandle", "answer", "cancel", "enqueue", "enqueue_fork", "fork",
+    "raise_budget", "replay", "resume", "run", "start",
 ]  # fmt: skip

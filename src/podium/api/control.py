@@ -8,9 +8,10 @@ from contextlib import aclosing
 from typing import Any
 
 from podium.api.context import context
+from podium.engine.budget import Budget
 from podium.engine.codec import decode, encode
 from podium.engine.events import TERMINAL, RunCancelled
-from podium.engine.history import history_of
+from podium.engine.history import HISTORY, history_of
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Row, RunRow, RunUpdate, Store
 from podium.engine.replay import replay as replay_run
@@ -110,6 +111,24 @@ async def answer(
         return path
 
 
+async def raise_budget(
+    run_id: str, budget: Budget, *, store: Store | str | None = None, settings: Settings | None = None
+) -> Budget:
+    """Give a run that is under way more to spend, whoever drives it; returns what is raised. Only money,
+    tokens and calls that have a ceiling can be: the time of a run is fixed while it is driven."""
+    async with context(store, settings) as ctx:
+        row = await ctx.store.get(run_id)
+        _, _, now = history_of(await ctx.store.read(row.run_id, types=HISTORY))
+        more = now.raised_to(budget)
+        if more == Budget():
+            raise NotResumableError(
+                f"Run {row.run_id} is driven just now, and nothing that was asked is more than it may spend.",
+                hint="Money, tokens and calls of such a run can be raised; give new totals.",
+            )
+        await ctx.store.post(row.run_id, "budget", more.to_dict())
+        return more
+
+
 async def _check_unanswered(store: Store, run_id: str, asked: int) -> None:
     """The first answer counts: a second one would go unheard."""
     for message in await store.inbox(run_id):
@@ -151,7 +170,7 @@ async def replay(
                 if ended
                 else f"Resume it with `podium resume {row.run_id}`.",
             )
-        created, _, _ = history_of(await ctx.store.read(row.run_id, types=("run.created", "run.resumed")))
+        created, _, _ = history_of(await ctx.store.read(row.run_id, types=HISTORY))
         found = workflow or find_workflow(created.workflow)
         redact: Redact = ctx.redact
         return await replay_run(

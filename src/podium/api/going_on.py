@@ -14,7 +14,7 @@ from podium.api.handle import RunHandle
 from podium.api.launch import resume
 from podium.engine.budget import Budget
 from podium.engine.events import RunFailed
-from podium.engine.history import history_of
+from podium.engine.history import HISTORY, history_of
 from podium.engine.journal import Journal
 from podium.engine.log import RunRow, Store
 from podium.engine.redact import Redactor
@@ -49,21 +49,22 @@ async def put_in_line(
         await store.release(lease)
 
 
-async def go_on(store: Store, settings: Settings, run_id: str) -> RunHandle:
-    """Drive a run with what has been asked of it while it waited; the newest counts."""
+async def go_on(store: Store, settings: Settings, run_id: str, *, nap_s: float | None = None) -> RunHandle:
+    """Drive a run with what has been asked of it while it waited; the newest counts. One that sleeps for
+    longer than `nap_s` is paused until it wakes."""
     asked = [message for message in await store.inbox(run_id) if message.kind == RESUME]
     changes = [msgspec.convert(message.data, Change) for message in asked]
     await store.discard([message.id for message in asked[:-1]])
     change = changes[-1] if changes else Change()
     return await resume(
         run_id, store=store, settings=settings, budget=change.budget, model=change.model,
-        model_for=change.model_for or None, marks=MARKS,
+        model_for=change.model_for or None, marks=MARKS, nap_s=nap_s,
     )  # fmt: skip
 
 
 async def is_served(store: Store, run_id: str) -> bool:
     """Whether it is the business of a server or a fleet: somebody's own run on a terminal is not."""
-    _, config, _ = history_of(await store.read(run_id, types=("run.created", "run.resumed")))
+    _, config, _ = history_of(await store.read(run_id, types=HISTORY))
     if config.get("served"):
         return True
     return any(message.kind == RESUME for message in await store.inbox(run_id))

@@ -27,7 +27,7 @@ from podium.engine.budget import Budget
 from podium.engine.codec import decode, encode
 from podium.engine.events import RunCreated
 from podium.engine.fork import Fork, forked_rows
-from podium.engine.history import check_resumable, history_of, shown_model
+from podium.engine.history import HISTORY, check_resumable, history_of, shown_model
 from podium.engine.log import Lease, Row, RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.runner import Driver
@@ -193,9 +193,10 @@ async def resume(
     take_over: bool = False,
     settings: Settings | None = None,
     marks: Mapping[str, Any] | None = None,
+    nap_s: float | None = None,
 ) -> RunHandle:
     """Take a run up where its log ends. Budgets are new totals; finished steps are not run again. `marks` are
-    kept in the config of its log."""
+    kept in the config of its log. A run that sleeps for longer than `nap_s` is paused until it wakes."""
     ctx = await open_context(store, settings)
     try:
         row = await ctx.store.get(run_id)
@@ -203,7 +204,7 @@ async def resume(
         lease, taken = await _acquired(ctx.store, row.run_id, take_over)
         try:
             driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for, marks or {})
-            driver.taken_over = taken
+            driver.taken_over, driver.nap_s = taken, nap_s
         except BaseException:
             await ctx.store.release(lease)
             raise
@@ -306,9 +307,7 @@ async def _resumed(
     model_for: Mapping[str, str] | None,
     marks: Mapping[str, Any],
 ) -> tuple[Driver, Models]:
-    created, config, old_budget = history_of(
-        await ctx.store.read(run_id, types=("run.created", "run.resumed"))
-    )
+    created, config, old_budget = history_of(await ctx.store.read(run_id, types=HISTORY))
     found = workflow or find_workflow(created.workflow)
     changes: dict[str, Any] = {}
     opened = choose_model(ctx, changes, model)

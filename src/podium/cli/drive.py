@@ -21,7 +21,7 @@ from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.engine.runner import PAUSE_GRACE_S
 from podium.engine.state import RunState
-from podium.errors import PodiumError
+from podium.errors import PodiumError, StoreAwayError
 from podium.settings import Settings
 
 PAUSING = f"Pausing: calls under way get {PAUSE_GRACE_S:g} s to finish. Ctrl-C again stops at once."
@@ -48,6 +48,10 @@ class Foreground:
         self._handle = handle
         try:
             return await self._drive(after)
+        except StoreAwayError as error:
+            await self._pause()
+            error.hint += f" What was done is safe: `{self.commands('resume', handle.run_id)}` goes on."
+            raise
         except (PodiumError, OSError):
             await self._pause()
             raise

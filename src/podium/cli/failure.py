@@ -18,7 +18,14 @@ from cyclopts.exceptions import (
 
 from podium.cli.app import FAMILIES, NAMES
 from podium.cli.terminal import print_json, say
-from podium.errors import PodiumError, RunInterrupted, RunLockedError, StoreFullError, UsageError
+from podium.errors import (
+    PodiumError,
+    RunInterrupted,
+    RunLockedError,
+    StoreAwayError,
+    StoreFullError,
+    UsageError,
+)
 from podium.report.words import one_line, safe, sentence
 from podium.settings import debug_wanted, nearest
 
@@ -41,7 +48,7 @@ def exit_code_of(error: PodiumError) -> int:
     """Which exit code an error means when it reaches the command line."""
     if isinstance(error, (UsageError, RunLockedError)):
         return USAGE
-    if isinstance(error, StoreFullError):
+    if isinstance(error, (StoreFullError, StoreAwayError)):
         return STOPPED
     return INTERRUPTED if isinstance(error, RunInterrupted) else FAILED
 

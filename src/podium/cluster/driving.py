@@ -20,6 +20,8 @@ LOG = logging.getLogger("podium.cluster")
 
 STOPPED = "worker stopped"
 """Why a run is paused that another worker goes on with."""
+NAP_S = 5.0
+"""A run that sleeps for longer gives its place away."""
 _LOOK_S = 0.25
 _STORE_S = 5.0
 """After so long a run is tried again whose store took nothing more."""
@@ -122,7 +124,7 @@ class Driving:
         until = time.monotonic() + self._lease_s
         while True:
             try:
-                return await go_on(self._store, self._settings, run_id)
+                return await go_on(self._store, self._settings, run_id, nap_s=NAP_S)
             except RunLockedError:
                 if self._stopping or time.monotonic() > until:
                     raise
@@ -133,6 +135,8 @@ def _again(result: RunResult) -> float | None:
     """When a run wants to be driven again that was stopped by nobody's will."""
     if result.status != "paused":
         return None
+    if result.wake_at is not None:
+        return result.wake_at
     if result.stop_reason == STOPPED:
         return time.time()
     return time.time() + _STORE_S if result.stop_reason == "store error" else None

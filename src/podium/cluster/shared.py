@@ -13,11 +13,15 @@ class SharedStore(Store, Protocol):
     """A store that many machines use."""
 
     async def list_unattended(
-        self, stop_reason: str, *, limit: int, owner: str | None = None
+        self, stop_reason: str, *, limit: int, owner: str | None = None, after: str = ""
     ) -> list[RunRow]:
         """Runs that want to be driven and that nobody drives, the oldest first: `queued` ones, those whose
         driver is gone, those paused for `stop_reason`, those that have got an answer. Of an owner whose runs
-        are limited, not more than there is room for."""
+        are limited, not more than there is room for. `after` is the run at which the page before ended."""
+        ...
+
+    async def claim_sweep(self, seconds: float) -> bool:
+        """Whether nobody has looked for such runs for so long; then it is the caller's turn."""
         ...
 
     async def count_open(self, owner: str | None) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from podium.api.going_on import is_served
 from podium.cluster.driving import STOPPED
 from podium.cluster.port import Engine, Ticket
 from podium.cluster.shared import SharedStore
+from podium.engine.log import RunRow
 from podium.errors import StoreError
 
 LOG = logging.getLogger("podium.cluster")
@@ -36,17 +37,23 @@ class Sweep:
         while True:
             await asyncio.sleep(SWEEP_S * random.uniform(0.7, 1.3))  # not all workers at once
             try:
-                await self.sweep()
+                if await self._store.claim_sweep(0.6 * SWEEP_S):
+                    await self.sweep()
             except StoreError as error:
                 LOG.info("The sweep has to wait: %s", error)
 
     async def sweep(self, owner: str | None = None) -> int:
         """Submit what nobody carries, of everybody or of one owner; returns how many runs that were."""
-        rows = await self._store.list_unattended(STOPPED, limit=PAGE, owner=owner)
-        rows = [row for row in rows if row.run_id not in self._foreign]
-        if not rows:
-            return 0
-        carried = await self._engine.carried([row.run_id for row in rows])
+        found, after = 0, ""
+        while True:
+            rows = await self._store.list_unattended(STOPPED, limit=PAGE, owner=owner, after=after)
+            found += await self._submit([row for row in rows if row.run_id not in self._foreign], owner)
+            if len(rows) < PAGE:
+                return found
+            after = rows[-1].run_id
+
+    async def _submit(self, rows: list[RunRow], owner: str | None) -> int:
+        carried = await self._engine.carried([row.run_id for row in rows]) if rows else set[str]()
         lost = [row for row in rows if row.run_id not in carried and await self._is_ours(row.run_id)]
         await self._engine.submit([Ticket(row.run_id, row.workflow) for row in lost])
         if owner is None:

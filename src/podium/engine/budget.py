@@ -64,6 +64,16 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             depth=self.depth if newer.depth is None else newer.depth,
         )
 
+    def raised_to(self, wanted: Budget) -> Budget:
+        """Of the new totals, those of what can be reserved that are higher than these; what has no ceiling
+        has nothing to raise."""
+        found: dict[str, Any] = {}
+        for kind in KINDS:
+            now, new = getattr(self, kind), getattr(wanted, kind)
+            if now is not None and new is not None and new > now:
+                found[kind] = new
+        return Budget(**found)
+
     def to_dict(self) -> dict[str, Any]:
         return msgspec.to_builtins(self)
 
@@ -110,6 +120,12 @@ class Scope:
         self.calls = 0
         self.peak = [0, 0, 0]
         """The most that `calling` was during so many calls."""
+
+    def raise_to(self, budget: Budget, closing: float) -> None:
+        """New totals of what has a ceiling already."""
+        usd = None if budget.usd is None else round(budget.usd * NANO)
+        self.limit = (usd, budget.tokens, budget.calls)
+        self.withheld = [_reserve(closing, limit) for limit in self.limit]
 
     @property
     def limited(self) -> bool:
@@ -205,6 +221,10 @@ class Ledger:
             self.pump()
         usd, tokens, calls = reservation.amount
         return spent[0] > usd or spent[1] > tokens or spent[2] > calls
+
+    def raised(self) -> None:
+        """A ceiling is higher now: those who waited may fit."""
+        self.pump()
 
     def spend(self, scopes: tuple[Scope, ...], charge: Charge) -> None:
         """Count something that was spent without a reservation, or in an earlier life of the run."""

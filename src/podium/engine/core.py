@@ -18,6 +18,7 @@ from podium.engine.events import (
     ArtifactCreated,
     BudgetExhausted,
     BudgetLeased,
+    BudgetRaised,
     EventData,
     RunWaiting,
     StepCompleted,
@@ -126,7 +127,8 @@ class Core:
         self.viewers: set[Callable[[Delta], None]] = set()
         self._told_spending = time.monotonic()
         self._active = 1
-        self._sleeping = 0
+        self._wakes: list[float] = []
+        """When those wake up who sleep."""
 
     def root_branch(self, task: asyncio.Task[Any] | None) -> Branch:
         branch = Branch("", task, None, self.journal.redact)
@@ -248,6 +250,17 @@ class Core:
             self.exhausted = error
         return error
 
+    def raise_budget(self, wanted: Budget) -> None:
+        """Let a run that is under way spend more. Its time is another matter: that is fixed for a stretch."""
+        more = self.budget.raised_to(wanted)
+        if more == Budget() or self.journal.closed:
+            return
+        self.budget = self.budget.merged(more)
+        self.root_scope.raise_to(self.budget, self.closing_share)
+        self.emit("", BudgetRaised(budget=more.to_dict()))
+        self.journal.commit()
+        self.ledger.raised()
+
     def note_rehearsal(self) -> None:
         """From now on every list and result says that this run is a rehearsal."""
         if not self.rehearsed:
@@ -296,28 +309,35 @@ class Core:
     def joined(self) -> None:
         self._active += 1
 
-    def rest(self, *, asleep: bool) -> None:
-        """The current branch waits for a person or a timer."""
+    def rest(self, *, until: float | None = None) -> None:
+        """The current branch waits for a person, or for a moment."""
         self._active -= 1
-        self._sleeping += asleep
+        if until is not None:
+            self._wakes.append(until)
         if self._active == 0:
             self.clock.stop()
         self._look_idle()
 
-    def wake(self, *, asleep: bool) -> None:
+    def wake(self, *, until: float | None = None) -> None:
         self._active += 1
-        self._sleeping -= asleep
+        if until is not None:
+            self._wakes.remove(until)
         self.clock.start()
 
     def _look_idle(self) -> None:
-        if self.is_idle:
+        if self.is_idle or self.asleep_until is not None:
             self.wake_driver()
+
+    @property
+    def asleep_until(self) -> float | None:
+        """When the first of those wakes up who sleep; `None`: somebody is busy, or nobody sleeps."""
+        return min(self._wakes) if self._active == 0 and self._wakes else None
 
     @property
     def is_idle(self) -> bool:
         """Nothing is left to do before a person answers."""
         waiting = bool(self.questions) and not any(q.future.done() for q in self.questions.values())
-        return waiting and self._active == 0 and self._sleeping == 0
+        return waiting and self._active == 0 and not self._wakes
 
     # ── answers ──
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,6 +38,8 @@ _PODIUM = str(Path(__file__).parents[1])
 _ASYNCIO = str(Path(asyncio.__file__).parent)
 
 MAX_CAUSES = 10_000
+ASLEEP = "asleep until "
+"""How the reason begins why a run is paused that sleeps."""
 
 
 class Ending(msgspec.Struct):
@@ -49,10 +52,12 @@ class Ending(msgspec.Struct):
     quality: float | None = None
     missing: list[str] = []
     error: Exception | None = None
+    wake_at: float | None = None
 
     def fill(self, result: RunResult, core: Core) -> None:
         """Tell the caller. The output is what the log will hold, not the object that was returned."""
         result.quality = self.quality
+        result.wake_at = self.wake_at
         if self.error is not None:
             result.error = core.clean(_said(self.error))
             result.hint = core.clean(getattr(self.error, "hint", "") or where(self.error))
@@ -137,6 +142,12 @@ def ending_of_broken(error: StoreError) -> Ending:
 
 def _trouble(error: StoreError) -> str:
     return "disk full" if isinstance(error, StoreFullError) else "store error"
+
+
+def ending_asleep(until: float) -> Ending:
+    """Nobody is busy before a moment that is far: no process has to wait for it."""
+    moment = datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return Ending("paused", reason=f"{ASLEEP}{moment}", wake_at=until)
 
 
 def cancelled_inside() -> PodiumError:

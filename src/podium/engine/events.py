@@ -290,6 +290,13 @@ class BudgetExhausted(EventData, frozen=True, omit_defaults=True, kw_only=True):
     needed: float = 0.0
 
 
+class BudgetRaised(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """Somebody gave a run that is under way more to spend: new totals of what changed."""
+
+    type: ClassVar[str] = "budget.raised"
+    budget: dict[str, Any]
+
+
 class BudgetOverrun(EventData, frozen=True, omit_defaults=True, kw_only=True):
     """A call cost more than its worst case; the provider did not keep to what was asked."""
 
@@ -302,7 +309,7 @@ EngineData = (
     RunCreated | RunStarted | RunResumed | RunWaiting | RunAnswered | RunWarned | RunPaused
     | RunCompleted | RunPartial | RunFailed | RunCancelled | RunForked
     | StepStarted | StepCompleted | StepFailed | StepRetried | StepStale | ArtifactCreated
-    | BudgetLeased | BudgetSettled | BudgetExhausted | BudgetOverrun | UnknownData
+    | BudgetLeased | BudgetSettled | BudgetExhausted | BudgetRaised | BudgetOverrun | UnknownData
 )  # fmt: skip
 """The engine's own events, for exhaustive matching."""
 

@@ -8,10 +8,13 @@ from typing import Any
 import msgspec
 
 from podium.engine.budget import Budget
-from podium.engine.events import RunCreated, RunResumed
+from podium.engine.events import BudgetRaised, RunCreated, RunResumed
 from podium.engine.log import Row, RunRow
 from podium.engine.result import RunResult
 from podium.errors import NotResumableError, StoreError
+
+HISTORY = ("run.created", "run.resumed", "budget.raised")
+"""The events that `history_of` reads."""
 
 
 def shown_model(config: Mapping[str, Any]) -> str:
@@ -30,11 +33,14 @@ def history_of(rows: Sequence[Row]) -> tuple[RunCreated, dict[str, Any], Budget]
             resumed = _RESUMED.decode(row.data)
             config |= resumed.config
             budget = budget.merged(msgspec.convert(resumed.budget, Budget))
+        elif row.type == "budget.raised":
+            budget = budget.merged(msgspec.convert(_RAISED.decode(row.data).budget, Budget))
     return created, config, budget
 
 
 _CREATED = msgspec.json.Decoder(RunCreated)
 _RESUMED = msgspec.json.Decoder(RunResumed)
+_RAISED = msgspec.json.Decoder(BudgetRaised)
 
 
 def check_resumable(run_id: str, status: str) -> None:

@@ -124,7 +124,7 @@ class Message(NamedTuple):
     id: int
     run_id: str
     kind: str
-    """`answer`, `cancel` or `pause`."""
+    """`answer`, `cancel`, `pause`, `budget` or `resume`."""
     data: Any
 
 

@@ -10,7 +10,7 @@ from podium.engine.codec import encode
 from podium.engine.events import NOTHING, ArtifactCreated, Charge, RunWaiting
 
 EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3, "waiting": 5, "cancelled": 130, "paused": 130}
-RESUMABLE_STOPS = frozenset({"budget", "time", "disk full"})
+RESUMABLE_STOPS = frozenset({"budget", "time", "disk full", "store error"})
 
 
 class RunResult(msgspec.Struct, kw_only=True):
@@ -35,6 +35,9 @@ class RunResult(msgspec.Struct, kw_only=True):
     artifacts: list[ArtifactCreated] = []
     questions: dict[str, RunWaiting] = {}
     """What a waiting run wants to know, by path."""
+
+    wake_at: float | None = None
+    """When a run goes on that was put to sleep, in seconds since 1970."""
 
     @property
     def exit_code(self) -> int:

@@ -277,11 +277,11 @@ class Run:
         left = until - time.time()
         if left <= 0:
             return
-        core.rest(asleep=True)
+        core.rest(until=until)
         try:
             await asyncio.sleep(left)
         finally:
-            core.wake(asleep=True)
+            core.wake(until=until)
         core.check()
 
     async def _wake_at(self, seconds: float) -> float:

@@ -17,8 +17,8 @@ import msgspec
 from podium.engine.branch import CURRENT
 from podium.engine.budget import Budget
 from podium.engine.core import Answer, Core
-from podium.engine.ending import Ending, ending_of, ending_of_broken
-from podium.engine.events import RunCreated, RunResumed, RunStarted
+from podium.engine.ending import Ending, ending_asleep, ending_of, ending_of_broken
+from podium.engine.events import BudgetRaised, RunCreated, RunResumed, RunStarted
 from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Lease, Message, Store, this_process
@@ -83,6 +83,8 @@ class Driver:
         self._new_budget = budget or Budget()
         self._new_config = dict(config or {})
         self._concurrency = concurrency
+        self.nap_s: float | None = None
+        """A run that sleeps for longer ends its stretch; `None`: it keeps its driver."""
         self._wake = asyncio.Event()
         self._order: RunInterrupted | None = None
         self._hurry = asyncio.Event()
@@ -143,6 +145,8 @@ class Driver:
             self.cancel(str(message.data or ""))
         elif message.kind == "pause":
             self.pause(str(message.data or "paused"))
+        elif message.kind == "budget":
+            core.raise_budget(msgspec.convert(message.data, Budget))
 
     # ── one stretch ──
 
@@ -200,11 +204,17 @@ class Driver:
         memo.prepare_resume()
         inbox = await self._store.inbox(self.run_id)
         self._left_over = [message.id for message in inbox if message.kind != "answer"]
+        for message in inbox:
+            if message.kind == "budget":  # it came too late for an earlier stretch, and still holds
+                more = budget.merged(self._new_budget).raised_to(msgspec.convert(message.data, Budget))
+                self._new_budget = self._new_budget.merged(more)
         return memo, budget
 
     def _begin(self, core: Core, memo: Memo) -> None:
         if memo.left == "queued":
             core.emit("", RunStarted(holder=this_process()))
+            if self._new_budget != Budget():
+                core.emit("", BudgetRaised(budget=self._new_budget.to_dict()))
         else:
             core.emit(
                 "",
@@ -274,6 +284,11 @@ class Driver:
                 core.stop = RunPausedError("waiting")
                 await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)
                 return self._cancelled() or Ending("waiting")
+            until = core.asleep_until
+            if self.nap_s is not None and until is not None and until - time.time() > self.nap_s:
+                core.stop = RunPausedError("asleep")
+                await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)
+                return self._cancelled() or ending_asleep(until)
 
     def _cancelled(self) -> Ending | None:
         order = self._order

@@ -13,6 +13,7 @@ from podium.engine.events import (
     NOTHING,
     ArtifactCreated,
     BudgetExhausted,
+    BudgetRaised,
     Charge,
     ChargedData,
     Event,
@@ -144,6 +145,8 @@ class RunState:
             self.artifacts[event.path] = data
         elif isinstance(data, BudgetExhausted) and (not data.scope or self.exhausted is None):
             self.exhausted = data  # a branch's own ceiling says less than the run's
+        elif isinstance(data, BudgetRaised):
+            self.budget = self.budget.merged(msgspec.convert(data.budget, Budget))
         if self.status in {"running", "waiting"}:
             self.status = "waiting" if self.questions and not self._running else "running"
 

@@ -48,9 +48,9 @@ async def _answer(core: Core, path: str, seq: int) -> Answer:
     core.questions[path] = asking
     for early in core.early_answers.pop(path, ()):
         core.answer(path, early)
-    core.rest(asleep=False)
+    core.rest()
     try:
         return await asking.future
     finally:
         del core.questions[path]
-        core.wake(asleep=False)
+        core.wake()

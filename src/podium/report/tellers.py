@@ -11,6 +11,7 @@ from podium.engine.events import (
     NOTHING,
     ArtifactCreated,
     BudgetExhausted,
+    BudgetRaised,
     Event,
     RunAnswered,
     RunCancelled,
@@ -116,6 +117,14 @@ def _answered(event: Event, state: RunState) -> Line | None:
         return None
     by = f" (by {event.data.by})" if event.data.by else ""
     return Line(f"answered: {brief(event.data.answer, 120)}{by}", "result", mark="▸")
+
+
+@tells("budget.raised")
+def _raised(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, BudgetRaised):
+        return None
+    told = ", ".join(f"{kind} {value:g}" for kind, value in event.data.budget.items())
+    return Line(f"more may be spent: {told}", "result", mark="▸")
 
 
 @tells("run.warned")

@@ -65,3 +65,54 @@ async def a_workflow_whose_name_is_longer_than_a_channel_of_postgresql_may_be(
     run: podium.Run, request: str
 ) -> str:
     return request
+
+
+@podium.workflow
+async def sleeps(run: podium.Run, request: str) -> str:
+    """Two paid steps, and a long sleep between them."""
+
+    async def pay(number: int) -> str:
+        note("paid", run.id, number, secrets.token_hex(8), os.getpid())
+        return "paid"
+
+    await run.step("before", pay, 0)
+    await run.sleep(float(request))
+    return await run.step("after", pay, 1)
+
+
+@podium.workflow
+async def counts(run: podium.Run, request: str) -> list[str]:
+    """A call, a wait for a file, and two more calls."""
+    writer = podium.Agent("writer", "Writes.")
+
+    async def wait() -> str:
+        while not os.path.exists(request):  # noqa: ASYNC110, ASYNC240 - another process
+            await asyncio.sleep(0.01)
+        return "open"
+
+    first = await run.ask(writer, "write", prompt="One")
+    await run.step("wait", wait)
+    return [first, *[await run.ask(writer, "write", prompt=text) for text in ("Two", "Three")]]
+
+
+VERSION = os.environ.get("FLEET_VERSION", "1")
+"""Workers with another one have other code at the same place."""
+
+
+@podium.workflow
+async def upgraded(run: podium.Run, request: str) -> list[str]:
+    """A step that both versions do alike, one that they do not, and a wait for a file."""
+
+    async def pay(step: str, version: str) -> str:
+        note("paid", run.id, step, version, os.getpid())
+        return f"{step} {version}"
+
+    async def wait() -> str:
+        while not os.path.exists(request):  # noqa: ASYNC110, ASYNC240 - another process
+            await asyncio.sleep(0.01)
+        return "open"
+
+    same = await run.step("same", pay, "same", "any")
+    other = await run.step("other", pay, "other", VERSION)
+    await run.step("wait", wait)
+    return [same, other]

@@ -114,6 +114,7 @@ export class RunFold {
     if (event.data.saved !== undefined && event.data.inherited !== true) add(this.saved, chargeIn(event.data.saved));
     if (event.type.startsWith("run.")) this.applyRun(event, at);
     else if (event.type === "artifact.created") this.keep(event);
+    else if (event.type === "budget.raised") this.limit(record(event.data.budget));
     else if (event.type === "budget.leased") this.leases.set(event.path, chargeIn(event.data.lease));
     this.detail?.apply(event);
     if (this.status === "running" || this.status === "waiting") {

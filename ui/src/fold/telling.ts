@@ -61,6 +61,7 @@ const BAD: Record<string, (data: Data) => string> = {
   "model.repaired": (data) => `Reply did not fit, sent back: ${flat(data.error)}`,
   "model.fell_back": (data) => `${text(data.from_model)} gave up, ${text(data.to_model)} takes over`,
   "budget.exhausted": (data) => `Budget used up: ${text(data.kind)}`,
+  "budget.raised": () => "More may be spent",
   "budget.overrun": () => "A call cost more than its worst case",
   "tree.node_failed": (data) => `Failed: ${flat(data.error)}`,
   "studio.department_failed": (data) => `${text(data.name)} failed: ${flat(data.error)}`,

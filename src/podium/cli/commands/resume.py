@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from podium.api import raise_budget
 from podium.api import resume as resume_run
 from podium.api.going_on import Change
 from podium.api.outcome import watched
@@ -13,6 +14,8 @@ from podium.cli.detaching import fleet_of, tell_queued
 from podium.cli.drive import Foreground
 from podium.cli.flags import BudgetFlags, ModelFlags, OutputFlags, RunId, StoreUrl
 from podium.cli.opening import Commands, find_run, opened
+from podium.cli.terminal import print_json, say
+from podium.engine.budget import Budget
 from podium.engine.log import RunRow
 from podium.engine.state import RunState
 from podium.errors import NotResumableError
@@ -50,6 +53,9 @@ async def resume(
             )
         events, shown = await watched(opened_store, found)
         _check_goes_on(found, RunState.of(events), shown, Commands(settings))
+        if found.holder and not take_over and budget.totals() != Budget() and not models.model:
+            more = await raise_budget(found.run_id, budget.totals(), store=opened_store, settings=settings)
+            return _tell_raised(found, more, output)
         if detach:
             change = Change(budget.totals(), models.model, models.per_role() or {})
             async with fleet_of(settings, opened_store) as fleet:
@@ -65,6 +71,14 @@ async def resume(
             settings=settings,
         )
         return await Foreground(settings, opened_store, output).drive(handle, after=events[-1].seq)
+
+
+def _tell_raised(found: RunRow, more: Budget, output: OutputFlags) -> int:
+    if output.json:
+        print_json({"run_id": found.run_id, "status": found.status, "raised": more.to_dict()})
+    else:
+        say(f"Run {found.run_id} goes on with more: {found.holder} drives it.")
+    return 0
 
 
 def _check_goes_on(found: RunRow, state: RunState, shown: Presentation, commands: Commands) -> None:

@@ -7,9 +7,10 @@ from contextlib import suppress
 import msgspec
 from fastapi import APIRouter, Response
 
-from podium.api import answer, cancel, enqueue_fork, replay
+from podium.api import answer, cancel, enqueue_fork, raise_budget, replay
 from podium.api.going_on import MARKS, Change
 from podium.api.outcome import result_of, state_of
+from podium.engine.budget import Budget
 from podium.engine.codec import encode
 from podium.engine.log import RunRow
 from podium.engine.runner import check_resumable
@@ -74,19 +75,24 @@ async def pause_run(run_id: RunRef, hall: InHall, by: By) -> RunSummary:
 
 @router.post("/{run_id}/resume", status_code=202, operation_id="resumeRun", summary="Go on with a run")
 async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> RunSummary:
-    """Finished steps are not run again. Budgets are new totals: what was spent counts."""
+    """Finished steps are not run again. Budgets are new totals: what was spent counts. A run that is driven
+    just now goes on with what is raised."""
     row = await hall.run_for(by, run_id)
     check_resumable(row.run_id, row.status)
     await _check_goes_on(hall, row)
     await check_models(hall, by, asked.model, *asked.model_for.values())
     await check_room(hall, by)
-    if row.holder and (not asked.take_over or hall.conductor.drives(row.run_id)):
-        raise RunLockedError(row.run_id, row.holder)
     budget = budget_of(asked.budget)
+    driven = bool(row.holder) and (not asked.take_over or bool(hall.conductor.drives(row.run_id)))
+    if driven and (budget == Budget() or asked.model or asked.model_for):
+        raise RunLockedError(row.run_id, row.holder)
     async with hall.purses.turn(by.user):
         row = await hall.store.get(row.run_id)  # as it is now that it is our turn
         if budget.usd is not None or row.budget.usd is None or row.status not in UNFINISHED:
             budget = await hall.purses.ceiling(by.user, budget, row)
+        if driven:
+            await raise_budget(row.run_id, budget, store=hall.store, settings=hall.settings)
+            return summary_of(row)
         change = Change(budget, asked.model, asked.model_for)
         await hall.conductor.go_on(row, change, take_over=asked.take_over)
     return summary_of(await hall.store.get(row.run_id))

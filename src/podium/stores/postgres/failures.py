@@ -6,7 +6,7 @@ from psycopg import Error, InterfaceError, OperationalError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import DiskFull, InsufficientPrivilege, UndefinedTable
 
-from podium.errors import StoreError, StoreFullError, UnknownRunError, UsageError
+from podium.errors import StoreAwayError, StoreError, StoreFullError, UnknownRunError, UsageError
 
 _TOO_MANY_CONNECTIONS = "53300"
 _REFUSAL = "FATAL:"
@@ -67,7 +67,7 @@ def explain(error: BaseException, where: str) -> StoreError:
             f"The store {where} cannot be opened: {said}.", hint="Look at its user, password and database."
         )
     elif is_lost(error):
-        explained = StoreError(
+        explained = StoreAwayError(
             f"The store {where} cannot be reached: {_said(error)}.", hint="Is PostgreSQL running there?"
         )
     else:

@@ -13,10 +13,12 @@ UNATTENDED = (
     "LEFT JOIN driver AS d ON d.name = run.driver "
     "WHERE status IN ('queued', 'running', 'waiting', 'paused') AND (%s::text IS NULL OR owner = %s) "
     f"AND (d.name IS NULL OR NOT {FRESH}) "
-    "AND (status IN ('queued', 'running') OR (status = 'paused' AND stop_reason = %s) OR (status = 'waiting' "
+    "AND (status IN ('queued', 'running') OR (status = 'paused' AND "
+    "(stop_reason = %s OR starts_with(stop_reason, 'asleep until '))) OR (status = 'waiting' "
     "AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.number AND kind = 'answer')))), "
     "wanted AS (SELECT number FROM idle LEFT JOIN owner_limit USING (owner) LEFT JOIN taken USING (owner) "
-    "WHERE max_runs IS NULL OR turn <= max_runs - coalesce(taken.runs, 0) ORDER BY number LIMIT %s) "
+    "WHERE (max_runs IS NULL OR turn <= max_runs - coalesce(taken.runs, 0)) "
+    "AND number > coalesce((SELECT number FROM run WHERE run_id = %s), 0) ORDER BY number LIMIT %s) "
 )
 """Numbers of runs that want to be driven and that nobody drives; of each limited owner so many as there is
 room for, the oldest."""
@@ -25,6 +27,12 @@ COUNT = (
     "SELECT count(*) FILTER (WHERE status = 'running'), count(*) FILTER (WHERE status = 'queued') FROM run "
     "WHERE status IN ('queued', 'running', 'waiting', 'paused') AND (%s::text IS NULL OR owner = %s)"
 )
+
+
+async def claim_sweep(db: Db, seconds: float) -> bool:
+    """Whether it is this process that looks this time."""
+    sql = "UPDATE sweep SET at = now() WHERE at < now() - make_interval(secs => %s) RETURNING at"
+    return bool(await (await db.execute(sql, (seconds,))).fetchall())
 
 
 async def set_limit(db: Db, owner: str, max_runs: int) -> None:

@@ -134,10 +134,10 @@ class Reader:
         sql = f"{_RUN}WHERE updated_us >= %s AND (%s::text IS NULL OR owner = %s) ORDER BY updated_us, number"
         return [_summary(row) for row in await self.all(sql, (since_us, owner, owner))]
 
-    async def unattended(self, stop_reason: str, limit: int, owner: str | None) -> list[RunRow]:
+    async def unattended(self, stop_reason: str, limit: int, owner: str | None, after: str) -> list[RunRow]:
         """Runs that want to be driven and that nobody drives, the oldest first."""
         sql = f"{UNATTENDED}{_RUN}WHERE number IN (SELECT number FROM wanted) ORDER BY number"
-        return [_summary(row) for row in await self.all(sql, (owner, owner, stop_reason, limit))]
+        return [_summary(row) for row in await self.all(sql, (owner, owner, stop_reason, after, limit))]
 
     async def totals(self, owner: str | None) -> list[RunTotal]:
         """How many runs, and what they spent, by workflow and status."""

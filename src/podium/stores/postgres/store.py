@@ -110,9 +110,12 @@ class PostgresStore(Driving):
     # ── for a fleet; see `podium.cluster.shared` ──
 
     async def list_unattended(
-        self, stop_reason: str, *, limit: int, owner: str | None = None
+        self, stop_reason: str, *, limit: int, owner: str | None = None, after: str = ""
     ) -> list[RunRow]:
-        return await self._reader.unattended(stop_reason, limit, owner)
+        return await self._reader.unattended(stop_reason, limit, owner, after)
+
+    async def claim_sweep(self, seconds: float) -> bool:
+        return await self._do(places.claim_sweep, seconds)
 
     async def count_open(self, owner: str | None) -> tuple[int, int]:
         return (await self._reader.all(places.COUNT, (owner, owner)))[0]
