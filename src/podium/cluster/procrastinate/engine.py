@@ -11,6 +11,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from podium.cluster.port import Crew, Load, Schedule, Ticket
 from podium.cluster.procrastinate.connector import PatientConnector
+from podium.cluster.procrastinate.gate import Gate
 from podium.cluster.procrastinate.jobs import DRIVE, Jobs, queue_of
 from podium.cluster.procrastinate.schedules import Schedules
 from podium.cluster.procrastinate.schema import ensure_schema
@@ -35,6 +36,7 @@ class ProcrastinateEngine:
         self._jobs = Jobs(app.connector)
         app.job_manager = self._jobs
         self._schedules = Schedules(app)
+        self._gate = Gate(self._jobs)
 
     @classmethod
     async def open(cls, url: str, *, patience_s: float = PATIENCE_S) -> ProcrastinateEngine:
@@ -60,8 +62,8 @@ class ProcrastinateEngine:
     # ── runs ──
 
     async def submit(self, tickets: Sequence[Ticket], *, at: float | None = None) -> None:
-        for ticket in tickets:
-            await self._jobs.submit(_job(ticket, at))
+        if tickets:
+            await self._gate.pass_through([_job(ticket, at) for ticket in tickets])
 
     async def forget(self, run_id: str) -> None:
         await self._jobs.forget(run_id)
@@ -99,5 +101,7 @@ def _job(ticket: Ticket, at: float | None) -> Job:
 
 
 async def _configure(db: Db) -> None:
-    """Each statement is a transaction of its own: no further round trips."""
+    """Each statement is a transaction of its own: no further round trips. None waits for the disk: should the
+    database crash, what it forgets of the queue is found again, because the log forgets nothing."""
     await db.set_autocommit(True)
+    await db.execute("SET synchronous_commit = off")

@@ -24,11 +24,15 @@ _QUEUE_LENGTH = 40
 """In bytes: with what Procrastinate puts before it, a queue's name is that of a channel of PostgreSQL."""
 
 _MINE = (
-    "WITH mine AS (SELECT id, queue_name FROM procrastinate_jobs WHERE id = %(job_id)s AND status = 'doing' "
-    "AND worker_id IS NOT DISTINCT FROM %(worker_id)s::bigint FOR UPDATE) "
+    "WITH mine AS (SELECT id, queue_name, lock FROM procrastinate_jobs WHERE id = %(job_id)s "
+    "AND status = 'doing' AND worker_id IS NOT DISTINCT FROM %(worker_id)s::bigint FOR UPDATE) "
 )
 _FINISH = _MINE + (
-    "SELECT procrastinate_finish_job_v1(id, %(status)s::procrastinate_job_status, %(delete_job)s) FROM mine"
+    "SELECT procrastinate_finish_job_v1(id, %(status)s::procrastinate_job_status, %(delete_job)s), "
+    "(SELECT count(pg_notify('procrastinate_any_queue_v1', told)) + "
+    "count(pg_notify('procrastinate_queue_v1#' || queue_name, told)) FROM (SELECT queue_name, "
+    "json_build_object('type', 'job_inserted', 'job_id', id)::text AS told FROM procrastinate_jobs AS next "
+    "WHERE next.lock = mine.lock AND next.status = 'todo' LIMIT 1) AS t) FROM mine"
 )
 _RETRY = _MINE + (
     "SELECT procrastinate_retry_job_v2(id, %(retry_at)s::timestamptz, %(priority)s::integer, "
@@ -37,7 +41,8 @@ _RETRY = _MINE + (
     "pg_notify('procrastinate_queue_v1#' || queue_name, told) "
     "FROM mine, LATERAL (SELECT json_build_object('type', 'job_inserted', 'job_id', id)::text AS told) AS t"
 )
-"""A job that is given back is as good as a new one: idle workers hear of it."""
+"""A job that is given back is as good as a new one: idle workers hear of it. So they do of one that had to
+wait for the one before it, of the same run."""
 _HASTEN = (
     "UPDATE procrastinate_jobs SET scheduled_at = %(at)s::timestamptz WHERE queueing_lock = %(run_id)s "
     "AND status = 'todo' AND scheduled_at > coalesce(%(at)s::timestamptz, now()) RETURNING queue_name, "
@@ -55,6 +60,12 @@ _LOAD = (
     "WHERE task_name = %(task)s AND status IN ('todo', 'doing') "
     "AND (%(queues)s::varchar[] IS NULL OR queue_name = ANY(%(queues)s::varchar[]))"
 )
+_DEFER_PERIODIC = (
+    "SELECT set_config('synchronous_commit', 'on', true), procrastinate_defer_periodic_job_v2(%(queue)s, "
+    "%(lock)s, %(queueing_lock)s, %(task_name)s, %(priority)s, %(periodic_id)s, %(defer_timestamp)s, "
+    "%(args)s) AS id"
+)
+"""What nobody would find again in the log has to be durable at once."""
 _YOUNG = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => %(seconds)s) AS young"
 
 
@@ -103,12 +114,25 @@ class Jobs(JobManager):
             if job.queueing_lock:
                 await self.hasten(job.queueing_lock, retry_at)
 
-    async def submit(self, job: Job) -> None:
-        """Queue a job, unless one for the same run waits already; that one then waits no longer than this."""
+    async def defer_periodic_job(self, job: Job, periodic_id: str, defer_timestamp: int) -> int | None:
+        found = await self.connector.execute_query_one_async(
+            query=_DEFER_PERIODIC, task_name=job.task_name, defer_timestamp=defer_timestamp,
+            periodic_id=periodic_id, queue=job.queue, priority=job.priority, lock=job.lock,
+            queueing_lock=job.queueing_lock, args=job.task_kwargs,
+        )  # fmt: skip
+        return found["id"]
+
+    async def submit(self, jobs: list[Job]) -> None:
+        """Queue jobs, in one transaction. Where one for the same run waits already, that one counts; it waits
+        no longer than this one would."""
         try:
-            await self.defer_job_async(job)
+            await self.batch_defer_jobs_async(jobs)
         except AlreadyEnqueued:
-            await self.hasten(str(job.queueing_lock), job.scheduled_at)
+            if len(jobs) == 1:
+                await self.hasten(str(jobs[0].queueing_lock), jobs[0].scheduled_at)
+            else:
+                for job in jobs:
+                    await self.submit([job])
 
     async def hasten(self, run_id: str, at: datetime | None) -> None:
         """A job that was put off is due at `at` at the latest; `None`: now."""

@@ -22,8 +22,9 @@ MAX_DELAY_S = 600.0
 """A moment that nobody was there for is made up for so much later at most."""
 
 _ADD = (
+    "WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true) AS it) "
     "INSERT INTO podium_schedule (name, cron, workflow, start, created_at) "
-    "VALUES (%(name)s, %(cron)s, %(workflow)s, %(start)s, %(created_at)s) "
+    "SELECT %(name)s, %(cron)s, %(workflow)s, %(start)s, %(created_at)s FROM durable "
     "ON CONFLICT DO NOTHING RETURNING name"
 )
 _LIST = "SELECT name, cron, workflow, start, created_at FROM podium_schedule ORDER BY name"
