@@ -48,8 +48,8 @@ async def keep_pace(url: str, workers: int, per_second: int, seconds: float) -> 
     seconds_told = [whole[second] for second in range(int(took))]
     print(
         f"{per_second} calls a second, {workers} workers: {len(times)} calls in {took:.1f} s, "
-        f"{rate:.1f} a second ({100 * rate / per_second - 100:+.1f} %), {min(seconds_told)} to {max(seconds_told)} in each; "
-        f"of each worker {', '.join(str(len(part)) for part in parts)}"
+        f"{rate:.1f} a second ({100 * rate / per_second - 100:+.1f} %), "
+        f"{min(seconds_told)} to {max(seconds_told)} in each; of each worker {', '.join(str(len(part)) for part in parts)}"
     )
 
 
@@ -63,7 +63,7 @@ async def keep_money(url: str, workers: int, place: Path) -> None:
         running = [await program("tests.engine.programs.spend", *words) for _ in range(workers)]
         await asyncio.gather(*(one.communicate() for one in running))
         taken = (await store.limits.set_account("alice", CENTS / 100)).taken_usd
-    runs, made = workers * RUNS, len(place.read_bytes())
+    runs, made = workers * RUNS, len(place.read_bytes())  # noqa: ASYNC240 - all is over
     print(
         f"${CENTS / 100:g} for {runs} runs on {workers} workers, {runs * CALLS} calls of a cent wanted: "
         f"{made} made, ${taken:g} taken, {time.monotonic() - began:.1f} s with the start"
