@@ -49,7 +49,8 @@ async def keep_pace(url: str, workers: int, per_second: int, seconds: float) -> 
     print(
         f"{per_second} calls a second, {workers} workers: {len(times)} calls in {took:.1f} s, "
         f"{rate:.1f} a second ({100 * rate / per_second - 100:+.1f} %), "
-        f"{min(seconds_told)} to {max(seconds_told)} in each; of each worker {', '.join(str(len(part)) for part in parts)}"
+        f"{min(seconds_told)} to {max(seconds_told)} in each; "
+        f"of each worker {', '.join(str(len(part)) for part in parts)}"
     )
 
 
