@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from podium.cli.commands.runs import summary_of
 from podium.cli.flags import OutputFlags
 from podium.cli.opening import Commands
-from podium.cli.terminal import print_json, say
+from podium.cli.terminal import print_json, print_raw, say
 from podium.cluster.fleet import Fleet
 from podium.cluster.opening import LOCAL, open_engine
 from podium.engine.log import RunRow, Store
@@ -33,7 +33,7 @@ def tell_queued(row: RunRow, settings: Settings, output: OutputFlags) -> int:
     if output.json:
         print_json(summary_of(row))
     elif output.quiet:
-        say(row.run_id)
+        print_raw(row.run_id.encode())
     else:
         say(f"Run {row.run_id} is queued; a worker drives it.")
         say((f"Watch it with: {Commands(settings)('events', row.run_id, '--follow')}", "dim"))

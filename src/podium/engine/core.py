@@ -83,7 +83,6 @@ class Core:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self.turns = turns_of(self._loop)
-        """Bursts of replies, branches and answers are spread, so that nothing waits for all of them."""
         self.journal = journal
         self.memo = memo
         self.budget = budget

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from podium.engine.budget import NANO, Amount, Budget, Scope
 from podium.engine.limits import Drawn, Limits
@@ -22,6 +23,7 @@ IDLE_S = 2.0
 """A run that made no call for so long gives back what it was lent."""
 _TRUE_S = 1.0
 """So long it is believed that an account is empty."""
+_STOP_S = 2.0
 
 
 class Purse(Scope):
@@ -29,7 +31,7 @@ class Purse(Scope):
 
     __slots__ = (
         "_broke", "_changed", "_drawing", "_empty_until", "_idle", "_lease", "_limits", "_most", "_part",
-        "_seen", "_total", "_wanted",
+        "_total", "_turn", "_wanted",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +59,7 @@ class Purse(Scope):
         self._most = 0
         self._total = 0
         self._empty_until = 0.0
-        self._seen = spent
+        self._turn = asyncio.Lock()
         self._drawing: asyncio.Task[None] | None = None
         self._idle: asyncio.Task[None] | None = None
 
@@ -116,11 +118,12 @@ class Purse(Scope):
 
     async def _asked(self, need: int, want: int) -> Drawn:
         """Between the question and the answer nothing is free: what is unused is given back with it."""
-        spent, held = self.spent[0], self.reserved[0]
-        self.limit = (spent + held, None, None)
-        drawn = await self._limits.draw(self._lease, spent, held, need, want)
-        self.limit = (spent + held + drawn.granted, None, None)
-        return drawn
+        async with self._turn:  # what the store knows last is what holds here
+            spent, held = self.spent[0], self.reserved[0]
+            self.limit = (spent + held, None, None)
+            drawn = await self._limits.draw(self._lease, spent, held, need, want)
+            self.limit = (spent + held + drawn.granted, None, None)
+            return drawn
 
     # ── giving back ──
 
@@ -135,18 +138,19 @@ class Purse(Scope):
             await asyncio.sleep(IDLE_S)
             idle = before == (self.spent[0], self.reserved[0]) and self._drawing is None
             if idle and (self.limit[0] or 0) > self.spent[0] + self.reserved[0]:
-                break
-        self._idle = None
-        self._part = 0
-        try:
-            await self._asked(0, 0)
-        except StoreError:
-            return  # it counts as spent until the run is left
-        self._changed()
+                self._part = 0
+                with suppress(StoreError):  # it counts as spent until the run is left
+                    await self._asked(0, 0)
+                    self._changed()
 
-    def close(self) -> None:
+    async def stop(self) -> None:
+        """Draw nothing more."""
+        tasks = [task for task in (self._drawing, self._idle) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_STOP_S)
+
+    def settle(self) -> None:
         """The run is left in order: what it has spent is settled with its last events."""
-        for task in (self._drawing, self._idle):
-            if task is not None:
-                task.cancel()
         self._limits.settle(self._lease, self.spent[0])

@@ -358,9 +358,11 @@ class Driver:
         )
         ending.fill(result, core)
         try:
+            if core.purse is not None:
+                await core.purse.stop()
             ending.write(core, result)
             if core.purse is not None:
-                core.purse.close()
+                core.purse.settle()
             await self._store.release(core.journal.lease)  # commits the end and the unlocking together
         except StoreError as error:
             ending.not_written(result, error)

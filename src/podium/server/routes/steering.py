@@ -85,14 +85,14 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
     budget = budget_of(asked.budget)
     async with hall.purses.turn(by.user):
         row = await hall.store.get(row.run_id)  # as it is now that it is our turn
-        if row.holder and (not asked.take_over or hall.conductor.drives(row.run_id)):
-            if budget == Budget() or asked.model or asked.model_for:
-                raise RunLockedError(row.run_id, row.holder)
-            more = await hall.purses.ceiling(by.user, budget, row)
-            await raise_budget(row.run_id, more, store=hall.store, settings=hall.settings)
-            return summary_of(row)
+        driven = row.holder and (not asked.take_over or hall.conductor.drives(row.run_id))
+        if driven and (budget == Budget() or asked.model or asked.model_for):
+            raise RunLockedError(row.run_id, row.holder)
         if budget.usd is not None or row.budget.usd is None or row.status not in UNFINISHED:
             budget = await hall.purses.ceiling(by.user, budget, row)
+        if driven:
+            await raise_budget(row.run_id, budget, store=hall.store, settings=hall.settings)
+            return summary_of(row)
         change = Change(budget, asked.model, asked.model_for)
         await hall.conductor.go_on(row, change, take_over=asked.take_over)
     return summary_of(await hall.store.get(row.run_id))
