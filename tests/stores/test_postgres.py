@@ -17,8 +17,10 @@ from podium.engine.log import Lease, Message, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
 from podium.stores import open_store
 from podium.stores.address import shown
-from podium.stores.postgres.database import SCHEMA, open_database
+from podium.stores.batch import Batch, Creation
+from podium.stores.postgres.database import SCHEMA, connect, open_database
 from podium.stores.postgres.patience import Patience
+from podium.stores.postgres.writing import Receipt, was_committed, write
 from tests.stores.children import child
 from tests.stores.postgres import Server, server
 from tests.stores.samples import (
@@ -391,3 +393,34 @@ async def test_two_processes_that_make_the_tables_at_once_both_find_them(pg_serv
         assert (await one.end(), await two.end()) == (0, 0)
     async with open_store(url) as store:
         assert {run.run_id for run in await store.list_runs()} == made
+
+
+async def test_a_transaction_that_a_crash_took_back_is_not_taken_for_another_one_of_its_number() -> None:
+    """PostgreSQL gives the number of a transaction that left no trace to the next one after a crash."""
+    with server() as running:
+        url = running.new_database()
+        async with open_store(url):
+            pass
+        lost = await connect(url)
+        await lost.execute("BEGIN")
+        batch = Batch()
+        batch.creations.append(Creation(asyncio.get_running_loop().create_future(), a_run(), [a_row(1)], []))
+        receipts: list[Receipt] = []
+        await write(lost, batch, "me", receipts.append)
+        running.stop()
+        running.start()
+        await lost.close()
+        db = await connect(url)
+        while True:
+            row = await (
+                await db.execute(
+                    "INSERT INTO saving VALUES (gen_random_uuid()::text, 0, 0, 0, 0) "
+                    "RETURNING pg_current_xact_id()::text"
+                )
+            ).fetchone()
+            if row is not None and int(row[0]) >= int(receipts[0].number):
+                break
+        row = await (await db.execute("SELECT pg_xact_status(%s::xid8)", (receipts[0].number,))).fetchone()
+        assert row == ("committed",), "the number was not given away again: the test shows nothing"
+        assert await was_committed(db, "me", receipts[0]) is False
+        await db.close()

@@ -63,6 +63,7 @@ class Presence:
         """Say that this process is there; what processes that died long ago have left is cleared away."""
         await db.execute(_JOIN, self._row())
         await db.execute(_CLEAR)
+        await db.execute("DELETE FROM receipt WHERE at < now() - interval '1 day'")
 
     async def leave(self) -> None:
         """Drive nothing any more."""

@@ -5,6 +5,7 @@ twice."""
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections import deque
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from podium.stores.commits import Report
 from podium.stores.postgres.database import Db, connect, open_database
 from podium.stores.postgres.failures import explain, is_lost, is_undone
 from podium.stores.postgres.patience import Patience
-from podium.stores.postgres.writing import find_fenced, write
+from podium.stores.postgres.writing import Receipt, find_fenced, was_committed, write
 
 PATIENCE_S = 60.0
 """How long a write waits for a database that cannot be reached."""
@@ -40,8 +41,9 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
         self._fallen: set[Key] = set()
         self._patience = Patience(PATIENCE_S)
-        self._ticket = ""
-        """The number of the transaction under way, if it was begun by hand."""
+        self._name = os.urandom(8).hex()
+        self._receipt: Receipt | None = None
+        """Of the transaction under way, if it was begun by hand."""
 
     async def start(self) -> None:
         """Open the database, make or migrate it."""
@@ -115,8 +117,8 @@ class Writer:
                         fenced = await find_fenced(self._db, batch)
                         self._patience.renew()
                         return fenced
-                self._ticket = ""
-                fenced = await write(self._db, batch, self._note_ticket)
+                self._receipt = None
+                fenced = await write(self._db, batch, self._name, self._keep_receipt)
             except (psycopg.Error, OSError) as error:
                 doubled = uncertain and isinstance(error, UniqueViolation)
                 undone = is_undone(error)
@@ -131,16 +133,13 @@ class Writer:
                 self._patience.renew()
                 return fenced
 
-    def _note_ticket(self, ticket: str) -> None:
-        self._ticket = ticket
+    def _keep_receipt(self, receipt: Receipt) -> None:
+        self._receipt = receipt
 
     async def _was_written(self, db: Db, batch: Batch) -> bool | None:
         """Whether the transaction of a lost connection was committed; `None`: that is not decided yet."""
-        if self._ticket:
-            sql = "SELECT pg_xact_status(%s::xid8)"
-            row = await (await db.execute(sql, (self._ticket,))).fetchone()
-            status = row[0] if row else None
-            return None if status == "in progress" else status == "committed"
+        if self._receipt is not None:
+            return await was_committed(db, self._name, self._receipt)
         if not batch.rows:
             return False
         sql = (

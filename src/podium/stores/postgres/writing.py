@@ -6,8 +6,11 @@ whoever takes it over waits for them and finds them in the log.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+from psycopg.errors import InvalidParameterValue
 
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
@@ -73,6 +76,10 @@ _RUNS = (
     "parent, workflow, request, owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, "
     "start_key, place) ORDER BY place ON CONFLICT DO NOTHING RETURNING run_id, number"
 )
+_RECEIPT = (
+    "INSERT INTO receipt (writer, ticket) VALUES (%s, %s) ON CONFLICT (writer) "
+    "DO UPDATE SET ticket = excluded.ticket, at = now() RETURNING pg_current_xact_id()::text"
+)
 _LIBERATIONS = (
     "UPDATE run SET driver = '' FROM unnest(%s::bigint[], %s::bigint[]) AS b (number, epoch) "
     "WHERE run.number = b.number AND run.epoch = b.epoch"
@@ -89,17 +96,41 @@ _STANDINGS = (
 )
 
 
-async def write(db: Db, batch: Batch, note: Callable[[str], None]) -> set[Key]:
+class Receipt(NamedTuple):
+    """By what a transaction of several statements is known again when the answer to its commit got lost."""
+
+    number: str
+    """The server's own. After a crash it may be given to another transaction, so it only tells whether this
+    one is still under way."""
+    ticket: str
+    """A word of ours, which is in the database if, and only if, the transaction was committed."""
+
+
+async def write(db: Db, batch: Batch, writer: str, note: Callable[[Receipt], None]) -> set[Key]:
     """Write all of a batch, or raise and leave nothing of it. What leases that were fenced off have queued
-    is left out; their keys are returned. A transaction of several statements is noted by its number, under
-    which the server knows what became of it."""
+    is left out; their keys are returned. A transaction of several statements leaves a receipt."""
     if batch.only_rows:  # one statement is a transaction of its own
         return await _write_rows(db, batch)
     async with db.transaction():
         if batch.has_errands or batch.rows or batch.updates:
-            row = await (await db.execute("SELECT pg_current_xact_id()::text")).fetchone()
-            note(str(row[0]) if row else "")
+            ticket = os.urandom(8).hex()
+            row = await (await db.execute(_RECEIPT, (writer, ticket))).fetchone()
+            note(Receipt(str(row[0]) if row else "0", ticket))
         return await _write_parts(db, batch)
+
+
+async def was_committed(db: Db, writer: str, receipt: Receipt) -> bool | None:
+    """What became of a transaction; `None`: that is not decided yet."""
+    try:
+        row = await (await db.execute("SELECT pg_xact_status(%s::xid8)", (receipt.number,))).fetchone()
+    except InvalidParameterValue:  # a crash took so much back that no transaction has this number
+        row = None
+    if row is not None and row[0] == "in progress":
+        return None
+    found = await db.execute(
+        "SELECT 1 FROM receipt WHERE writer = %s AND ticket = %s", (writer, receipt.ticket)
+    )
+    return bool(await found.fetchall())
 
 
 async def _write_rows(db: Db, batch: Batch) -> set[Key]:
