@@ -199,6 +199,12 @@ async def test_two_gigabytes_of_small_files_are_stopped(
     assert done.stopped_by == "workspace"
 
 
+async def test_what_is_written_at_the_very_end_counts_too(sandbox: Sandbox, workspace: Path) -> None:
+    program = "import time\ntime.sleep(1)\nopen('large', 'wb').write(b'x' * 60_000_000)"
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, workspace_bytes=20 * MB))
+    assert done.stopped_by == "workspace"
+
+
 HOLDING = {
     "open": "kept.append(file)",
     "mapped": "kept.append(mmap.mmap(file.fileno(), 4096)); file.close()",

@@ -11,10 +11,12 @@ import pytest
 
 from podium.errors import SandboxUnavailableError, SettingsError
 from podium.settings import SandboxOptions, Settings
+from podium.tools.sandbox.inside import landlock
 from podium.tools.sandbox.limits import Limits
 from podium.tools.sandbox.opening import limits_of, open_sandbox
 from podium.tools.sandbox.probe import find_leak
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.syscalls import machine
 from podium.tools.sandbox.unsandboxed import Unsandboxed
 from tests.tools.sandbox.attack import attack
 
@@ -35,6 +37,14 @@ async def test_the_tier_in_force_is_the_one_that_this_machine_can_have() -> None
     sandbox = await open_sandbox(Settings())
     assert (sandbox.tier, sandbox.warning) == ("bubblewrap", "")
     assert sandbox.reason.startswith("bubblewrap works here")
+
+
+async def test_the_second_tier_holds_where_the_kernel_has_it() -> None:
+    """Fails where Landlock is there but not used: all tests of this tier would just be skipped."""
+    if not landlock.version() or machine() is None:
+        pytest.skip("this kernel has no Landlock, or no filter is known for this processor")
+    sandbox = await open_sandbox(Settings(sandbox=SandboxOptions(tier="landlock")))
+    assert (sandbox.tier, sandbox.warning) == ("landlock", "")
 
 
 async def test_a_sandbox_that_was_opened_has_no_leak(sandbox: Sandbox) -> None:
