@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from podium.errors import SandboxUnavailableError, SettingsError
@@ -17,6 +18,7 @@ from podium.tools.sandbox.opening import limits_of, open_sandbox
 from podium.tools.sandbox.probe import find_leak
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.sandbox.syscalls import machine
+from podium.tools.sandbox.tier import Job, Launch
 from podium.tools.sandbox.unsandboxed import Unsandboxed
 from tests.tools.sandbox.attack import attack
 
@@ -55,8 +57,24 @@ async def test_a_sandbox_that_was_opened_has_no_leak(sandbox: Sandbox) -> None:
 @pytest.mark.skipif(not Path("/proc/self/ns").exists(), reason="the keeper needs Linux")
 async def test_the_probe_finds_what_is_open_without_a_sandbox() -> None:
     leak = await find_leak(Sandbox(Unsandboxed(), ""))
-    for words in ("filter", "files of the user can be read", "network", "sockets"):
-        assert words in leak
+    words = ["filter", "privileges", "files of the user can be read", "can be written", "network", "sockets"]
+    words += ["still run as root", "keep capabilities"] if os.geteuid() == 0 else []
+    assert [one for one in words if one not in leak] == []
+    assert "environment" not in leak, "that is not handed on even so"
+
+
+class Open(Unsandboxed):
+    """Hands its own environment on."""
+
+    def launch(self, job: Job) -> Launch:
+        return msgspec.structs.replace(super().launch(job), env=dict(os.environ))
+
+
+@pytest.mark.skipif(not Path("/proc/self/ns").exists(), reason="the keeper needs Linux")
+async def test_the_probe_finds_an_environment_that_is_handed_on() -> None:
+    environment = dict(os.environ)
+    assert "the environment can be seen" in await find_leak(Sandbox(Open(), ""))
+    assert dict(os.environ) == environment
 
 
 def own_copy_of_bubblewrap(folder: Path) -> Settings:
