@@ -137,7 +137,7 @@ async def test_memory_that_belongs_to_no_process_is_not_given(
     sandbox: Sandbox, workspace: Path, kind: str
 ) -> None:
     program = (
-        "import ctypes, os\nCALLS = ctypes.CDLL(None)\n"
+        "import ctypes, os, time\nCALLS = ctypes.CDLL(None)\ntime.sleep(0.3)\n"
         f"try: got = {HIDDEN_MEMORY[kind]}\n"
         "except OSError: got = -1\n"
         "print('got', got)"
