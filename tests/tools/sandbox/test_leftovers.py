@@ -74,7 +74,7 @@ async def test_cancels_at_any_moment_leave_nothing(sandbox: Sandbox, workspace: 
 async def test_no_shared_memory_is_left(sandbox: Sandbox, workspace: Path) -> None:
     """A small segment may be had where it goes with the sandbox; one that everybody could see may not."""
     key = 0x70000000 + os.getpid()
-    program = f"import ctypes\nctypes.CDLL(None).shmget({key}, 4096, 0o1666)"
+    program = f"import ctypes, time\nctypes.CDLL(None).shmget({key}, 4096, 0o1666)\ntime.sleep(0.3)"
     done = await attack(sandbox, workspace, program)
     assert done.ok, done.stderr
     assert str(key) not in segments()

@@ -137,7 +137,7 @@ async def test_memory_that_belongs_to_no_process_is_not_given(
     sandbox: Sandbox, workspace: Path, kind: str
 ) -> None:
     program = (
-        "import ctypes, os\nCALLS = ctypes.CDLL(None)\n"
+        "import ctypes, os, time\nCALLS = ctypes.CDLL(None)\ntime.sleep(0.3)\n"
         f"try: got = {HIDDEN_MEMORY[kind]}\n"
         "except OSError: got = -1\n"
         "print('got', got)"
@@ -196,6 +196,12 @@ async def test_two_gigabytes_of_small_files_are_stopped(
         sandbox, workspace, program, place, limits=Limits(seconds=120, workspace_bytes=20 * MB)
     )
     shutil.rmtree(workspace)
+    assert done.stopped_by == "workspace"
+
+
+async def test_what_is_written_at_the_very_end_counts_too(sandbox: Sandbox, workspace: Path) -> None:
+    program = "import time\ntime.sleep(1)\nopen('large', 'wb').write(b'x' * 60_000_000)"
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, workspace_bytes=20 * MB))
     assert done.stopped_by == "workspace"
 
 

@@ -7,14 +7,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from podium.errors import SandboxUnavailableError, SettingsError
 from podium.settings import SandboxOptions, Settings
+from podium.tools.sandbox.inside import landlock
 from podium.tools.sandbox.limits import Limits
 from podium.tools.sandbox.opening import limits_of, open_sandbox
 from podium.tools.sandbox.probe import find_leak
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.syscalls import machine
+from podium.tools.sandbox.tier import Job, Launch
 from podium.tools.sandbox.unsandboxed import Unsandboxed
 from tests.tools.sandbox.attack import attack
 
@@ -37,6 +41,14 @@ async def test_the_tier_in_force_is_the_one_that_this_machine_can_have() -> None
     assert sandbox.reason.startswith("bubblewrap works here")
 
 
+async def test_the_second_tier_holds_where_the_kernel_has_it() -> None:
+    """Fails where Landlock is there but not used: all tests of this tier would just be skipped."""
+    if not landlock.version() or machine() is None:
+        pytest.skip("this kernel has no Landlock, or no filter is known for this processor")
+    sandbox = await open_sandbox(Settings(sandbox=SandboxOptions(tier="landlock")))
+    assert (sandbox.tier, sandbox.warning) == ("landlock", "")
+
+
 async def test_a_sandbox_that_was_opened_has_no_leak(sandbox: Sandbox) -> None:
     assert await find_leak(sandbox) == ""
     assert sandbox.reason.startswith(f"{sandbox.tier} works here")
@@ -45,8 +57,24 @@ async def test_a_sandbox_that_was_opened_has_no_leak(sandbox: Sandbox) -> None:
 @pytest.mark.skipif(not Path("/proc/self/ns").exists(), reason="the keeper needs Linux")
 async def test_the_probe_finds_what_is_open_without_a_sandbox() -> None:
     leak = await find_leak(Sandbox(Unsandboxed(), ""))
-    for words in ("filter", "files of the user can be read", "network", "sockets"):
-        assert words in leak
+    words = ["filter", "privileges", "files of the user can be read", "can be written", "network", "sockets"]
+    words += ["still run as root", "keep capabilities"] if os.geteuid() == 0 else []
+    assert [one for one in words if one not in leak] == []
+    assert "environment" not in leak, "that is not handed on even so"
+
+
+class Open(Unsandboxed):
+    """Hands its own environment on."""
+
+    def launch(self, job: Job) -> Launch:
+        return msgspec.structs.replace(super().launch(job), env=dict(os.environ))
+
+
+@pytest.mark.skipif(not Path("/proc/self/ns").exists(), reason="the keeper needs Linux")
+async def test_the_probe_finds_an_environment_that_is_handed_on() -> None:
+    environment = dict(os.environ)
+    assert "the environment can be seen" in await find_leak(Sandbox(Open(), ""))
+    assert dict(os.environ) == environment
 
 
 def own_copy_of_bubblewrap(folder: Path) -> Settings:

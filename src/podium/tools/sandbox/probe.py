@@ -17,6 +17,8 @@ from podium.tools.sandbox.limits import Limits
 from podium.tools.sandbox.sandbox import Sandbox
 
 _LIMITS = Limits(seconds=20)
+_VARIABLE = "PODIUM_PROBE"
+"""Stands in our own environment while a sandbox is tried out."""
 
 _PROGRAM = """
 import json, os, socket, sys
@@ -94,4 +96,6 @@ def _bait() -> Generator[tuple[Path, list[str]]]:
         os.chmod(outside / "socket", 0o777)
         unix.listen()
         number = port.getsockname()[1]
+        os.environ[_VARIABLE] = "secret"
+        stack.callback(os.environ.pop, _VARIABLE, None)
         yield outside / "workspace", [str(outside / "file"), str(number), str(outside / "socket")]
