@@ -102,8 +102,9 @@ def test_the_autoscaler_scales_the_workers() -> None:
     target = scaler["spec"]["scaleTargetRef"]
     assert any(_is(one, target["kind"], target["name"]) for one in MANIFESTS)
     (worker,) = [one for one in containers() if one["name"] == "worker"]
-    metric = scaler["spec"]["metrics"][0]["external"]["target"]
-    assert metric["averageValue"] == worker["args"][worker["args"].index("--concurrency") + 1]
+    metric = scaler["spec"]["metrics"][0]["external"]
+    assert metric["metric"]["name"] in (ROOT / "src/podium/cluster/health.py").read_text()
+    assert metric["target"]["averageValue"] == worker["args"][worker["args"].index("--concurrency") + 1]
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
