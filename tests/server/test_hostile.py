@@ -9,7 +9,7 @@ import pytest
 from podium.workflows import SHIPPED
 from tests.payloads import RAN
 from tests.server.programs.hostile import BEACON, TEXTS
-from tests.server.serving import PROGRAMS, done, events_of, flow, started
+from tests.server.serving import PROGRAMS, done, events_of, started
 from tests.workflows.browser import Markup
 
 MODEL = f"python:{PROGRAMS / 'hostile.py'}:answer"
@@ -74,7 +74,7 @@ def test_whatever_a_model_writes_is_text_in_every_answer(client: httpx2.Client, 
 
 
 def test_texts_in_names_kinds_and_questions_are_data_or_refused(client: httpx2.Client) -> None:
-    run_id = started(client, flow("spoils"), "x")
+    run_id = started(client, f"{PROGRAMS / 'hostile.py'}:spoils", "x")
     done(client, run_id)
     made = client.get(f"/api/runs/{run_id}/artifacts").json()["artifacts"]
     assert len(made) == len(TEXTS)

@@ -34,8 +34,10 @@ SAME: dict[str, set[str]] = {
     "corpus search": {"searchCorpora"},
     "corpus remove": {"removeCorpus"},
 }
-OF_THE_MACHINE = {"serve", "worker", "users", "copy", "migrate", "init", "completion"}
-"""They are about the machine, its stores and its shell, not about runs."""
+OF_THE_MACHINE = {
+    "serve", "worker", "schedule", "users", "workspaces", "copy", "migrate", "init", "completion",
+}  # fmt: skip
+"""They are about machines, their stores and disks, and the shell: not about runs."""
 OF_THE_SERVER = {"signIn", "signOut", "whoAmI", "readHealth", "readReadiness", "readMetrics"}
 
 

@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from tests.payloads import payloads
-
 import podium
 
 writer = podium.Agent("writer", role="writer")
@@ -95,15 +93,6 @@ async def makes(run: podium.Run, request: str) -> str:
     await run.artifact("../../etc/pass\r\nwd.svg", "<svg onload='alert(1)'/>", "image/svg+xml")
     await run.artifact("notes.md", "# Notes\n\n<img src=x onerror=alert(1)>", "text/markdown")
     return f"<script>alert(1)</script> {request}"
-
-
-@podium.workflow
-async def spoils(run: podium.Run, request: str) -> dict[str, object]:
-    """Hostile texts as names, kinds and contents of files, and as keys and values of the result."""
-    texts = payloads("http://beacon.invalid")
-    for text in texts:
-        await run.artifact(text, text, text)
-    return {"told": texts, "by name": {text: text for text in texts}}
 
 
 @podium.workflow

@@ -36,3 +36,11 @@ def _spoilt(value: Any, bad: Any) -> Any:
 def _longer(said: str, text: str) -> str:
     """Titles may not be long; then the text stands alone, or is left out."""
     return next((one for one in (f"{said} {text}", text, said) if len(one) < SHORT), said)
+
+
+@podium.workflow
+async def spoils(run: podium.Run, request: str) -> dict[str, object]:
+    """Hostile texts as names, kinds and contents of files, and as keys and values of the result."""
+    for text in TEXTS:
+        await run.artifact(text, text, text)
+    return {"told": TEXTS, "by name": {text: text for text in TEXTS}}
