@@ -14,11 +14,11 @@ from podium.api.handle import RunHandle
 from podium.api.launch import resume
 from podium.engine.budget import Budget
 from podium.engine.events import RunFailed
-from podium.engine.history import HISTORY, history_of
+from podium.engine.history import HISTORY, OVER, history_of
 from podium.engine.journal import Journal
 from podium.engine.log import RunRow, Store
 from podium.engine.redact import Redactor
-from podium.errors import PodiumError, StoreError
+from podium.errors import NotResumableError, PodiumError, StoreError
 from podium.settings import Settings
 
 MARKS: dict[str, Any] = {"served": True}
@@ -71,12 +71,15 @@ async def is_served(store: Store, run_id: str) -> bool:
 
 
 async def refuse(store: Store, settings: Settings, row: RunRow, error: PodiumError) -> None:
-    """A run that cannot even be taken up (its model is gone, say) has failed, and its log says why."""
-    if isinstance(error, StoreError):
+    """A run that cannot even be taken up (its model is gone, say) has failed, and its log says why. One that
+    is over is not touched: whoever is late may have been told of it by a queue that a crash set back."""
+    if isinstance(error, StoreError | NotResumableError):
         return
     with suppress(StoreError):
         lease = await store.acquire(row.run_id)
         try:
+            if (await store.get(row.run_id)).status in OVER:
+                return
             journal = Journal(store, lease, Redactor(settings.secrets()))
             told = RunFailed(
                 error=error.message, error_type=type(error).__name__, hint=error.hint, usage=row.usage,

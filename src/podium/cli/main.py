@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,22 @@ RESULTS_ONLY = frozenset({"--json", "--events", "--quiet"})
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    code = _main(arguments)
+    if arguments is None and "temporalio" in sys.modules:
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> None:
+    """End the process without the interpreter's farewell: threads of Temporal's client outlive it, and one of
+    them in the middle of something then ends the process with a signal."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # whoever read it has gone; the exit code tells
+            stream.flush()
+    os._exit(code)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     _forgive_streams()
     options = tokens[: tokens.index("--")] if "--" in tokens else tokens
