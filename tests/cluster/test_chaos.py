@@ -132,7 +132,7 @@ async def test_runs_survive_workers_that_are_killed_and_replaced(chaotic: Lab) -
     logs = await check_all(fleet, rows)
     report(fleet, logs, began, f"{killed} workers killed")
     assert killed > 0
-    # A figure that says something only where the machine has time for it; on Temporal a run that lost its worker
+    # It says something only where the machine has time for it; on Temporal a run that lost its worker
     # stands in line behind all that wait.
     if FULL and not fleet.words:
         check_take_overs(fleet, logs)
