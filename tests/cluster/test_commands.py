@@ -94,6 +94,9 @@ async def test_schedules_are_added_listed_and_removed(fleet: Lab, shell: Shell) 
     assert "The schedule morning starts three at 0 8 * * * (UTC)." in await said(shell, *words)
     assert "There is a schedule morning already." in await said(shell, *words, code=2)
     assert "morning  0 8 * * *   three     Good morning" in await said(shell, "schedule", "list")
+    away = ("--store", "postgresql://127.0.0.1:1/away")
+    told = await said(shell, "schedule", "add", "61 * * * *", f"{FLOWS}:three", "x", *away, code=2)
+    assert "'61 * * * *' is no moment that comes again" in told  # before anybody is asked to keep it
     told = await said(shell, "schedule", "add", "every day", f"{FLOWS}:three", "x", code=2)
     assert "'every day' is no moment that comes again" in told
     assert "gone" in await said(shell, "schedule", "remove", "morning")
@@ -197,4 +200,4 @@ async def test_a_workflow_may_have_a_long_name(fleet: Lab) -> None:
     row = await fleet.start("a_workflow_whose_name_is_longer_than_a_channel_of_postgresql_may_be")
     machine = await fleet.machine("--workflows", row.workflow)
     await fleet.over(row.run_id)
-    await machine.said("is completed")
+    assert row.run_id in await machine.said("is completed")

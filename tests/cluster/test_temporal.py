@@ -95,12 +95,14 @@ async def test_a_run_that_is_submitted_while_it_is_driven_is_driven_once_more(en
 
 async def test_a_run_that_wants_to_go_on_later_does_and_can_be_hastened(engine: Engine) -> None:
     async with Hands(engine) as hands:
-        hands.answers = [time.time() + 0.5, time.time() + 3600, None]
+        soon = time.time() + 0.5
+        hands.answers = [soon, time.time() + 3600, None]
         await engine.submit([Ticket("one", "three")])
-        await hands.next()
-        await hands.next()
+        assert await hands.next() == "one"
+        assert await hands.next() == "one"
+        assert time.time() >= soon
         await engine.submit([Ticket("one", "three")])
-        await hands.next()
+        assert await hands.next() == "one"
         await gone(engine, "one")
 
 

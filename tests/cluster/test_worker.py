@@ -205,7 +205,8 @@ async def test_a_budget_that_was_raised_too_late_for_a_stretch_holds_in_the_next
     row = await fleet.start("counts", str(fleet.folder), budget=podium.Budget(calls=2))
     await raise_budget(row.run_id, podium.Budget(calls=3), store=fleet.store)
     await fleet.machine()
-    await fleet.over(row.run_id)
+    log = await fleet.over(row.run_id)
+    assert podium.RunState.of(one.to_event(row.run_id) for one in log).budget.calls == 3
 
 
 async def test_nothing_is_raised_that_has_no_ceiling_or_a_higher_one(fleet: Lab) -> None:

@@ -148,6 +148,7 @@ async def test_an_answer_from_anywhere_lets_a_run_go_on(house: House) -> None:
     await second.take_up()
     await house.until(lambda: second.finished["completed"] == 1)
     await second.stop()
+    assert await house.status(row.run_id) == "completed"
 
 
 async def test_what_was_asked_of_a_run_that_waits_its_turn_outlives_the_server(house: House) -> None:

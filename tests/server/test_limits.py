@@ -60,6 +60,7 @@ async def test_a_byte_now_and_then_buys_no_time(place: tuple[str, int]) -> None:
     while not closed.done():
         writer.write(b"x")
         await asyncio.wait([closed], timeout=0.02)
+    assert await closed == b""
     writer.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from podium.api.ids import run_id_of
 from podium.cluster.port import Engine, Schedule, Ticket
 from podium.engine.budget import Budget
 from podium.engine.log import RunRow, Store
-from podium.errors import PodiumError, StoreError, UnknownRunError
+from podium.errors import PodiumError, StoreError, UnknownRunError, UsageError
 from podium.settings import Settings
 
 LOG = logging.getLogger("podium.cluster")
@@ -35,6 +36,24 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache: bool | None = None
     approve: list[str] = []
     options: dict[str, Any] = {}
+
+
+def check_cron(cron: str) -> None:
+    """Refuse what names no moments, before anybody is asked to keep it. Without the extra there is nobody to
+    ask, which opening the engine tells."""
+    if find_spec("croniter") is None:
+        return
+    from croniter import croniter  # noqa: PLC0415 - of the extra; not everybody who imports this has it
+
+    if not croniter.is_valid(cron):
+        raise no_moments(cron)
+
+
+def no_moments(cron: str) -> UsageError:
+    return UsageError(
+        f"{cron!r} is no moment that comes again.",
+        hint="Give minute, hour, day, month and weekday, such as '0 8 * * 1-5'.",
+    )
 
 
 async def fire(store: Store, settings: Settings, engine: Engine, schedule: Schedule, moment: int) -> None:

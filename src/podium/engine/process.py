@@ -55,13 +55,14 @@ async def run_process(
 
 async def _finished(process: asyncio.subprocess.Process, stdin: bytes, cap: int) -> Process:
     _, (out, cut_out), (err, cut_err) = await asyncio.gather(
-        _feed(process.stdin, stdin), _read(process.stdout, cap), _read(process.stderr, cap)
+        feed(process.stdin, stdin), _read(process.stdout, cap), _read(process.stderr, cap)
     )
     code = await process.wait()
     return Process(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), cut_out or cut_err)
 
 
-async def _feed(pipe: asyncio.StreamWriter | None, data: bytes) -> None:
+async def feed(pipe: asyncio.StreamWriter | None, data: bytes) -> None:
+    """Give a process all of its input."""
     if pipe is None:
         return
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read its input

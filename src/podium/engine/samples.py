@@ -7,8 +7,8 @@ may stop a run.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Collection, Iterable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -44,6 +44,33 @@ class CacheShare(msgspec.Struct, frozen=True, kw_only=True):
     """What these would have cost."""
     oldest_us: int = 0
     newest_us: int = 0
+
+    def figures(self) -> dict[str, Any]:
+        """As every interface tells them."""
+        return {
+            "entries": self.entries,
+            "bytes": self.bytes,
+            "hits": self.hits,
+            "saved_calls": self.saved.calls,
+            "saved_usd": round(self.saved.usd, 9),
+            "saved_tokens": self.saved.tokens,
+        }
+
+
+def total_of(shares: Iterable[CacheShare]) -> CacheShare:
+    """All models together."""
+    whole = CacheShare(model="")
+    for share in shares:
+        whole = CacheShare(
+            model="",
+            entries=whole.entries + share.entries,
+            bytes=whole.bytes + share.bytes,
+            hits=whole.hits + share.hits,
+            saved=whole.saved + share.saved,
+            oldest_us=min(filter(None, (whole.oldest_us, share.oldest_us)), default=0),
+            newest_us=max(whole.newest_us, share.newest_us),
+        )
+    return whole
 
 
 class Cleared(msgspec.Struct, frozen=True, kw_only=True):

@@ -278,6 +278,20 @@ def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
     return RunUpdate(**fields)
 
 
+def change_of(key: Key, update: RunUpdate) -> tuple[Any, ...]:
+    """A change of a summary as the statement of a store takes it: run, epoch, then its columns."""
+    usage = update.usage
+    spent = (
+        (usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls)
+        if usage is not None
+        else (None,) * 5
+    )
+    return (
+        *key, update.updated_us, update.status, update.stop_reason, update.model,
+        update.rehearsal, update.driven_s, *spent,
+    )  # fmt: skip
+
+
 def _row_keys(rows: list[Any]) -> list[Key]:
     return [
         (row_id >> 32, epoch) for row_id, epoch in zip(rows[::ROW_WIDTH], rows[1::ROW_WIDTH], strict=True)

@@ -6,6 +6,7 @@ How a process is known to be alive is each store's own business; what a mark is 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ _AGAIN_S = 1.0
 """A mark that could not be taken off a run is tried again so much later."""
 
 
-class Holding(Errands):
+class Holding(Errands, ABC):
     """A run is driven by the process whose mark it bears, as long as that process is there."""
 
     def __init__(self, writer: Writer, bells: Bells) -> None:
@@ -30,13 +31,13 @@ class Holding(Errands):
 
     # ── what each store knows for itself ──
 
+    @abstractmethod
     def _join(self) -> str:
         """Be one that drives, from the first run on; returns what runs are marked with."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _vacant(self, run_id: str, name: str) -> str:
         """The mark of a run that nobody drives; raises `RunLockedError` if somebody does."""
-        raise NotImplementedError
 
     # ── taking up ──
 

@@ -138,6 +138,7 @@ async def test_nothing_outlives_podium(sandbox: Sandbox, workspace: Path) -> Non
     )
     try:
         await until((workspace / "started").exists)
+        assert running_with(mark)
     finally:
         driver.kill()
         await driver.wait()

@@ -14,7 +14,7 @@ from podium.cli.questions import ask_person
 from podium.cli.table import print_table
 from podium.cli.terminal import interactive, out, print_json, say
 from podium.engine.events import RunWaiting
-from podium.engine.samples import CacheShare
+from podium.engine.samples import CacheShare, total_of
 from podium.errors import UsageError
 from podium.report.words import ago, amount, count, model_name, money, one_line, size
 from podium.settings import Settings, nearest
@@ -76,7 +76,7 @@ def _tell(shares: list[CacheShare], settings: Settings, *, as_json: bool) -> Non
         say("The cache is empty.")
         say(("Fill it with ", "dim"), Commands(settings)("run", "WORKFLOW", "REQUEST", "--cache"))
         return
-    whole = _total(shares)
+    whole = total_of(shares)
     say(
         f"{_answers(whole.entries)}, {size(whole.bytes)} of {size(settings.cache_size)}; "
         f"{count(whole.hits, 'call')} saved, {money(whole.saved.usd)}"
@@ -95,35 +95,11 @@ def _row(share: CacheShare) -> tuple[str, ...]:
 
 def _as_data(shares: list[CacheShare], settings: Settings) -> dict[str, Any]:
     models = [{"model": share.model, **_figures(share)} for share in shares]
-    return {**_figures(_total(shares)), "limit_bytes": settings.cache_size, "models": models}
+    return {**_figures(total_of(shares)), "limit_bytes": settings.cache_size, "models": models}
 
 
 def _figures(share: CacheShare) -> dict[str, Any]:
-    return {
-        "entries": share.entries,
-        "bytes": share.bytes,
-        "hits": share.hits,
-        "saved_calls": share.saved.calls,
-        "saved_usd": round(share.saved.usd, 9),
-        "saved_tokens": share.saved.tokens,
-        "oldest": _iso(share.oldest_us),
-        "newest": _iso(share.newest_us),
-    }
-
-
-def _total(shares: list[CacheShare]) -> CacheShare:
-    whole = CacheShare(model="")
-    for share in shares:
-        whole = CacheShare(
-            model="",
-            entries=whole.entries + share.entries,
-            bytes=whole.bytes + share.bytes,
-            hits=whole.hits + share.hits,
-            saved=whole.saved + share.saved,
-            oldest_us=min(filter(None, (whole.oldest_us, share.oldest_us)), default=0),
-            newest_us=max(whole.newest_us, share.newest_us),
-        )
-    return whole
+    return {**share.figures(), "oldest": _iso(share.oldest_us), "newest": _iso(share.newest_us)}
 
 
 def _answers(number: int) -> str:

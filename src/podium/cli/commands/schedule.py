@@ -19,7 +19,7 @@ from podium.cli.request import read_request
 from podium.cli.table import print_table
 from podium.cli.terminal import out, print_json, say
 from podium.cluster.port import Engine, Schedule
-from podium.cluster.schedules import Start
+from podium.cluster.schedules import Start, check_cron
 from podium.errors import UsageError
 from podium.report.words import one_line
 from podium.workflows import find_workflow
@@ -53,6 +53,7 @@ async def add(
     Each moment starts exactly one run, however many workers there are. One at which no worker was there is
     made up for within ten minutes, or not at all.
     """
+    check_cron(cron)
     text, options = read_request(request), _options(option)
     found = find_workflow(workflow)
     check_start(found, text, budget.totals(), None, (), options)

@@ -10,16 +10,13 @@ import time
 from typing import Any
 
 import msgspec
-from croniter import croniter
 from procrastinate import App
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
 
 from podium.cluster.port import Schedule
 from podium.cluster.procrastinate.jobs import FIRE, queue_of
+from podium.cluster.schedules import MAX_DELAY_S, check_cron
 from podium.errors import UsageError
-
-MAX_DELAY_S = 600.0
-"""A moment that nobody was there for is made up for so much later at most."""
 
 _ADD = (
     "WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true) AS it) "
@@ -41,11 +38,7 @@ class Schedules:
         self._deferrer: Any = PeriodicDeferrer(self._registry, MAX_DELAY_S)
 
     async def add(self, schedule: Schedule) -> None:
-        if not croniter.is_valid(schedule.cron):
-            raise UsageError(
-                f"{schedule.cron!r} is no moment that comes again.",
-                hint="Give minute, hour, day, month and weekday, such as '0 8 * * 1-5'.",
-            )
+        check_cron(schedule.cron)
         start = msgspec.json.encode(schedule.start).decode()
         added = await self._db.execute_query_all_async(
             query=_ADD,

@@ -19,7 +19,7 @@ from temporalio.client import Schedule as TemporalSchedule
 from temporalio.service import RPCError, RPCStatusCode
 
 from podium.cluster.port import Schedule
-from podium.cluster.schedules import MAX_DELAY_S
+from podium.cluster.schedules import MAX_DELAY_S, no_moments
 from podium.cluster.temporal.flows import FIRE, QUEUE, Fired
 from podium.errors import UsageError
 
@@ -56,10 +56,7 @@ class Schedules:
         except RPCError as error:
             if error.status != RPCStatusCode.INVALID_ARGUMENT:
                 raise
-            raise UsageError(
-                f"{schedule.cron!r} is no moment that comes again.",
-                hint="Give minute, hour, day, month and weekday, such as '0 8 * * 1-5'.",
-            ) from error
+            raise no_moments(schedule.cron) from error
 
     async def all(self) -> list[Schedule]:
         found: list[Schedule] = []

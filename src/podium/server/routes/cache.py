@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from podium.engine.samples import CacheShare as Share
+from podium.engine.samples import total_of
 from podium.server.contracts.stock import Cache, CacheShare, Cleared
 from podium.server.hall import By, InHall
 from podium.server.permissions import check_operator
@@ -22,16 +23,8 @@ async def read_cache(hall: InHall, by: By) -> Cache:
     """As a whole, and by model."""
     check_operator(by, "the cache")
     shares = await hall.store.cache_shares()
-    whole = Share(model="")
-    for share in shares:
-        whole = Share(
-            model="", entries=whole.entries + share.entries, bytes=whole.bytes + share.bytes,
-            hits=whole.hits + share.hits, saved=whole.saved + share.saved,
-            oldest_us=min(filter(None, (whole.oldest_us, share.oldest_us)), default=0),
-            newest_us=max(whole.newest_us, share.newest_us),
-        )  # fmt: skip
     models = [CacheShare(model=share.model, **_figures(share)) for share in shares]
-    return Cache(limit_bytes=hall.settings.cache_size, models=models, **_figures(whole))
+    return Cache(limit_bytes=hall.settings.cache_size, models=models, **_figures(total_of(shares)))
 
 
 @router.delete("", operation_id="clearCache", summary="Empty the cache")
@@ -54,12 +47,7 @@ async def clear_cache(
 
 def _figures(share: Share) -> dict[str, Any]:
     return {
-        "entries": share.entries,
-        "bytes": share.bytes,
-        "hits": share.hits,
-        "saved_calls": share.saved.calls,
-        "saved_usd": round(share.saved.usd, 9),
-        "saved_tokens": share.saved.tokens,
+        **share.figures(),
         "oldest": iso(share.oldest_us) if share.oldest_us else None,
         "newest": iso(share.newest_us) if share.newest_us else None,
     }

@@ -6,14 +6,10 @@ from psycopg import Error, InterfaceError, OperationalError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import DiskFull, InsufficientPrivilege, UndefinedTable
 
-from podium.errors import StoreAwayError, StoreError, StoreFullError, UnknownRunError, UsageError
+from podium.errors import StoreAwayError, StoreError, StoreFullError, UsageError
 
 _TOO_MANY_CONNECTIONS = "53300"
 _REFUSAL = "FATAL:"
-
-
-def unknown(run_id: str) -> UnknownRunError:
-    return UnknownRunError(f"There is no run {run_id} in this store.", hint="`podium runs` lists them.")
 
 
 def check_address(url: str) -> None:

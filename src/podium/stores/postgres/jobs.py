@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from podium.engine.log import Row, RunUpdate
+from podium.stores.finding import unknown
 from podium.stores.postgres.database import Db
-from podium.stores.postgres.failures import unknown
 from podium.stores.postgres.watch import CHANNEL
 from podium.stores.postgres.writing import change_run, insert_rows
 

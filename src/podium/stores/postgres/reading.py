@@ -14,10 +14,11 @@ from podium.engine.budget import Budget
 from podium.engine.codec import decode
 from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
-from podium.errors import StoreError, UnknownRunError
+from podium.errors import StoreError
 from podium.stores.address import shown
+from podium.stores.finding import the_one, unknown
 from podium.stores.postgres.database import Db, configure, options
-from podium.stores.postgres.failures import explain, is_lost, unknown
+from podium.stores.postgres.failures import explain, is_lost
 from podium.stores.postgres.patience import Patience
 from podium.stores.postgres.places import UNATTENDED
 from podium.stores.postgres.presence import FRESH, is_gone
@@ -89,14 +90,7 @@ class Reader:
         if not found and len(run_id) >= _SHORTEST_PREFIX:
             sql = _RUN + "WHERE starts_with(run_id, %s) ORDER BY run_id LIMIT 2"
             found = await self.all(sql, (run_id,))
-        if len(found) > 1:
-            raise UnknownRunError(
-                f"More than one run begins with {run_id}: {found[0][0]}, {found[1][0]} and perhaps more.",
-                hint="Give more characters of the id.",
-            )
-        if not found:
-            raise unknown(run_id)
-        return _summary(found[0])
+        return _summary(the_one(found, run_id))
 
     async def runs(
         self, status: Collection[str], workflow: str, limit: int, before: str, owner: str | None, text: str

@@ -14,12 +14,13 @@ from podium.engine.facts import Fact, FactChange, FactUpdate, ProjectShare
 from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.stores.address import shown, take_lease
+from podium.stores.finding import unknown
 from podium.stores.postgres import facts as fact_sql
 from podium.stores.postgres import places, samples
 from podium.stores.postgres.database import connect_here
 from podium.stores.postgres.driving import Driving
 from podium.stores.postgres.fact_reading import FactReader
-from podium.stores.postgres.failures import check_address, explain, unknown
+from podium.stores.postgres.failures import check_address, explain
 from podium.stores.postgres.jobs import discard_messages, fence_run, post_message
 from podium.stores.postgres.limits import PostgresLimits
 from podium.stores.postgres.reading import SLICE, Reader

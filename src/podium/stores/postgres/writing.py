@@ -14,10 +14,20 @@ from psycopg.errors import InvalidParameterValue
 
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
-from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Blob, Creation, Key, Standing, ceilings
+from podium.stores.batch import (
+    ROW_WIDTH,
+    Acquisition,
+    Batch,
+    Blob,
+    Creation,
+    Key,
+    Standing,
+    ceilings,
+    change_of,
+)
+from podium.stores.finding import unknown
 from podium.stores.postgres.arrays import Numbers, Texts, Values
 from podium.stores.postgres.database import Db
-from podium.stores.postgres.failures import unknown
 from podium.stores.postgres.samples import write_notes
 
 _SEQ = 0xFFFFFFFF
@@ -156,7 +166,7 @@ async def insert_rows(db: Db, rows: list[Any]) -> int:
 
 async def change_run(db: Db, key: Key, update: RunUpdate) -> None:
     """Change one summary, if the key is still good."""
-    await db.execute(_UPDATES, _columns([_change(key, update)]))
+    await db.execute(_UPDATES, _columns([map(_text, change_of(key, update))]))
     await _change_ceilings(db, {key: update})
 
 
@@ -165,7 +175,7 @@ async def _write_parts(db: Db, batch: Batch) -> set[Key]:
     fenced: set[Key] = set()
     await _put_blobs(db, [*batch.blobs, *(blob for one in batch.creations for blob in one.blobs)])
     written = await insert_rows(db, batch.rows) * ROW_WIDTH if batch.rows else 0
-    changes = [_change(key, update) for key, update in batch.updates.items()]
+    changes = [map(_text, change_of(key, update)) for key, update in batch.updates.items()]
     changed = (await db.execute(_UPDATES, _columns(changes))).rowcount if changes else 0
     await _change_ceilings(db, batch.updates)
     if written < len(batch.rows) or changed < len(batch.updates):
@@ -200,19 +210,6 @@ async def find_fenced(db: Db, batch: Batch) -> set[Key]:
     )
     current: set[Key] = {(number, epoch) for number, epoch in await found.fetchall()}
     return batch.keys - current
-
-
-def _change(key: Key, update: RunUpdate) -> tuple[Any, ...]:
-    usage = update.usage
-    spent = (
-        (usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls)
-        if usage is not None
-        else (None,) * 5
-    )
-    return (
-        *key, update.updated_us, update.status, _text(update.stop_reason), _text(update.model),
-        update.rehearsal, update.driven_s, *spent,
-    )  # fmt: skip
 
 
 async def _change_ceilings(db: Db, updates: dict[Key, RunUpdate]) -> None:
@@ -275,6 +272,6 @@ def _columns(rows: list[Any]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _text(text: Any) -> Any:
-    """PostgreSQL's text cannot hold a NUL."""
-    return text.replace("\0", "\ufffd") if text and "\0" in text else text
+def _text(value: Any) -> Any:
+    """PostgreSQL's text cannot hold a NUL; what is no text stays as it is."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from podium.errors import StoreError, StoreFullError, UnknownRunError
+from podium.errors import StoreError, StoreFullError
 
 PATIENCE_S = 60.0
 """How long a write waits for other processes that are writing."""
@@ -20,10 +20,6 @@ def is_busy(error: BaseException) -> bool:
     return (
         isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
     )
-
-
-def unknown(run_id: str) -> UnknownRunError:
-    return UnknownRunError(f"There is no run {run_id} in this store.", hint="`podium runs` lists them.")
 
 
 def explain(error: BaseException, path: Path) -> StoreError:

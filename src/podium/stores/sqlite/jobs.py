@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 
 from podium.engine.log import Row, RunUpdate
-from podium.stores.sqlite.failures import unknown
+from podium.stores.finding import unknown
 from podium.stores.sqlite.writing import EVENTS, change_run
 
 

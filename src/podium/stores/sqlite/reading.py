@@ -17,11 +17,12 @@ from podium.engine.codec import decode
 from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
 from podium.engine.samples import CacheShare, Sample
-from podium.errors import StoreError, UnknownRunError
+from podium.errors import StoreError
+from podium.stores.finding import the_one, unknown
 from podium.stores.sqlite import lock, samples
 from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.fact_reading import FactReader
-from podium.stores.sqlite.failures import explain, unknown
+from podium.stores.sqlite.failures import explain
 
 SLICE = 1000
 _SEQ = 0xFFFFFFFF
@@ -71,14 +72,7 @@ class Reader:
         if not found and len(run_id) >= _SHORTEST_PREFIX:
             bounds = (run_id, run_id + _LAST_CHARACTER)
             found = self._all(_RUN + "WHERE run_id >= ? AND run_id < ? ORDER BY run_id LIMIT 2", bounds)
-        if len(found) > 1:
-            raise UnknownRunError(
-                f"More than one run begins with {run_id}: {found[0][0]}, {found[1][0]} and perhaps more.",
-                hint="Give more characters of the id.",
-            )
-        if not found:
-            raise unknown(run_id)
-        return self._summary(found[0])
+        return self._summary(the_one(found, run_id))
 
     def runs(
         self,

@@ -13,9 +13,9 @@ from typing import Any
 
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
-from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing, ceilings
+from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing, ceilings, change_of
+from podium.stores.finding import unknown
 from podium.stores.sqlite.bulk import Bulk
-from podium.stores.sqlite.failures import unknown
 from podium.stores.sqlite.samples import write_notes
 
 _SEQ = 0xFFFFFFFF
@@ -111,7 +111,7 @@ def write(db: sqlite3.Connection, batch: Batch) -> set[Key]:
 
 def change_run(db: sqlite3.Connection, key: Key, update: RunUpdate) -> None:
     """Change one summary, if the key is still good."""
-    _UPDATES.execute(db, list(_change(key, update)))
+    _UPDATES.execute(db, list(change_of(key, update)))
     _change_ceilings(db, {key: update})
 
 
@@ -122,7 +122,7 @@ def _write_parts(db: sqlite3.Connection, batch: Batch) -> set[Key]:
     if blobs:
         _BLOBS.execute(db, [part for blob in blobs for part in (blob.digest, blob.data)])
     written = EVENTS.execute(db, batch.rows) * ROW_WIDTH if batch.rows else 0
-    changes = list(chain.from_iterable(_change(key, update) for key, update in batch.updates.items()))
+    changes = list(chain.from_iterable(change_of(key, update) for key, update in batch.updates.items()))
     changed = _UPDATES.execute(db, changes) if changes else 0
     _change_ceilings(db, batch.updates)
     if written < len(batch.rows) or changed < len(batch.updates):
@@ -147,19 +147,6 @@ def _find_fenced(db: sqlite3.Connection, batch: Batch) -> set[Key]:
     marks = ", ".join(str(number) for number, _ in batch.keys)
     current = set(db.execute(f"SELECT number, epoch FROM run WHERE number IN ({marks})"))
     return batch.keys - current
-
-
-def _change(key: Key, update: RunUpdate) -> tuple[Any, ...]:
-    usage = update.usage
-    spent = (
-        (usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls)
-        if usage is not None
-        else (None,) * 5
-    )
-    return (
-        *key, update.updated_us, update.status, update.stop_reason, update.model,
-        update.rehearsal, update.driven_s, *spent,
-    )  # fmt: skip
 
 
 def _change_ceilings(db: sqlite3.Connection, updates: dict[Key, RunUpdate]) -> None:

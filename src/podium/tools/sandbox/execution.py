@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from podium.engine.process import feed
 from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.inside.family import kill_family
 from podium.tools.sandbox.limits import Executed, StoppedBy
@@ -46,7 +47,8 @@ class Execution:
         process = starting.result()
         watch = Watch(self._job.limits, folders, grown)
         parts = (
-            _feed(process, stdin), self._read(process.stdout), self._read(process.stderr), self._listen(),
+            feed(process.stdin, stdin), self._read(process.stdout), self._read(process.stderr),
+            self._listen(),
         )  # fmt: skip
         pipes: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in parts]
         try:
@@ -194,17 +196,6 @@ class Execution:
             seconds=seconds,
             tier=self._tier,
         )
-
-
-async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
-    pipe = process.stdin
-    assert pipe is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read its input
-        if data:
-            pipe.write(data)
-            await pipe.drain()
-        pipe.close()
-        await pipe.wait_closed()
 
 
 def _result(pipe: asyncio.Future[Any]) -> bytes:
