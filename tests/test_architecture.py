@@ -57,7 +57,7 @@ LAZY = {
     ("cli/commands/serve.py", "podium.server.serving"): "an extra, and slow to import",
     ("cli/commands/worker.py", "podium.cluster.worker"): "an extra, and slow to import",
     ("cli/commands/worker.py", "podium.cluster.health"): "an extra, and slow to import",
-    ("cluster/schedules.py", "croniter"): "an extra",
+    ("cluster/schedules.py", "croniter"): "an extra, and only a schedule needs it",
     ("cluster/opening.py", "podium.cluster.temporal.engine"): "an extra, and slow to import",
     ("cluster/opening.py", "podium.cluster.procrastinate.engine"): "an extra, and slow to import",
 }
