@@ -12,6 +12,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client
+
 INSTALLED = Path(sys.prefix) / "temporal" / "bin" / "temporal"
 """Where `make test` puts it."""
 PATIENCE_S = 60.0
@@ -50,6 +53,14 @@ def new_namespace(address: str) -> str:
             return f"{address}/{name}"
         assert time.monotonic() < until, done.stderr
         time.sleep(0.2)
+
+
+async def time_outs(address: str, workflow_id: str) -> int:
+    """How often the worker of a workflow was lost, by the server's own history."""
+    host, _, namespace = address.removeprefix("temporal://").partition("/")
+    client = await Client.connect(host, namespace=namespace)
+    history = client.get_workflow_handle(workflow_id).fetch_history_events()
+    return sum([event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT async for event in history])
 
 
 def _free_port() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,6 +24,8 @@ from podium.stores.address import shown, take_lease
 
 T = TypeVar("T")
 
+TASK_S = timedelta(seconds=3)
+"""After so long another worker is asked what is next for a run: usually a matter of milliseconds."""
 AT_ONCE = 32
 """Questions to the server at the same time."""
 
@@ -65,7 +68,7 @@ class TemporalEngine:
         carried = Carried(ticket.run_id, ticket.workflow, self._lease_s, at)
         await self._client.start_workflow(
             DRIVE, carried, id=_id(ticket.run_id), task_queue=QUEUE, start_signal="submit",
-            start_signal_args=[at],
+            start_signal_args=[at], task_timeout=TASK_S,
         )  # fmt: skip
 
     async def forget(self, run_id: str) -> None:

@@ -11,7 +11,9 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy, SearchAttributeKey
+from temporalio.common import Priority, RetryPolicy, SearchAttributeKey
+from temporalio.exceptions import ActivityError, TimeoutType
+from temporalio.exceptions import TimeoutError as TimedOut
 
 DRIVE = "podium-drive"
 FIRE = "podium-fire"
@@ -21,9 +23,13 @@ _FOREVER = timedelta(days=3650)
 """How long a stretch of a run may last. Whether it lives is told by its heartbeat."""
 _FIRE_S = timedelta(seconds=60)
 _AGAIN = RetryPolicy(
-    initial_interval=timedelta(seconds=0.2), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=5)
-)
-"""How soon a run is given to another worker when one was lost with it."""
+    initial_interval=timedelta(seconds=0.2), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=5),
+    non_retryable_error_types=["TemporalTimeout:Heartbeat"],
+)  # fmt: skip
+"""How soon a run that a worker could not take is given to another. One that lost its worker would be put at
+the end of the line: that is left to the workflow."""
+FIRST = Priority(priority_key=1)
+"""Of a run that lost its worker: before all that wait to be begun."""
 _MOMENT = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 
 
@@ -86,12 +92,19 @@ class DriveRun:
                 workflow.continue_as_new(Carried(run.run_id, run.workflow, run.lease_s, self._due))
 
     async def _stretch(self, run: Carried) -> float | None:
-        """Have it driven. Returns when it wants to be driven again."""
-        return await workflow.execute_activity(
-            DRIVE, run, start_to_close_timeout=_FOREVER, heartbeat_timeout=timedelta(seconds=run.lease_s),
-            retry_policy=_AGAIN,
-            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-        )  # fmt: skip
+        """Have it driven, by as many workers as it takes. Returns when it wants to be driven again."""
+        priority = Priority.default
+        while True:
+            try:
+                return await workflow.execute_activity(
+                    DRIVE, run, start_to_close_timeout=_FOREVER, retry_policy=_AGAIN, priority=priority,
+                    heartbeat_timeout=timedelta(seconds=run.lease_s),
+                    cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                )  # fmt: skip
+            except ActivityError as error:
+                if not _worker_was_lost(error):
+                    raise
+                priority = FIRST
 
     async def _wait_until_due(self) -> None:
         while (wait := self._due - workflow.time()) > 0:
@@ -100,6 +113,10 @@ class DriveRun:
                 await workflow.wait_condition(lambda: self._due < due, timeout=wait)  # noqa: B023 - at once
             except TimeoutError:
                 return
+
+
+def _worker_was_lost(error: ActivityError) -> bool:
+    return isinstance(error.cause, TimedOut) and error.cause.type == TimeoutType.HEARTBEAT
 
 
 @workflow.defn(name=FIRE)

@@ -14,7 +14,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from podium.cluster.port import Crew, Schedule
-from podium.cluster.temporal.flows import DRIVE, FIRE, QUEUE, Carried, DriveRun, Fired, FireSchedule
+from podium.cluster.temporal.flows import DRIVE, FIRE, FIRST, QUEUE, Carried, DriveRun, Fired, FireSchedule
 
 LOG = logging.getLogger("podium.cluster")
 
@@ -55,6 +55,8 @@ class Station:
     async def _drive(self, run: Carried) -> float | None:
         if self._crew.workflows and run.workflow not in self._crew.workflows:
             raise ApplicationError("It is for other workers.", next_retry_delay=_ELSEWHERE_S)
+        if activity.info().priority == FIRST:
+            LOG.info("Taking %s from a worker that is gone.", run.run_id)
         beating = asyncio.create_task(self._keep_beating(), name="podium-beat")
         try:
             if not await self._tell_it_began():
