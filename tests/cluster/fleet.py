@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from temporalio.api.enums.v1 import EventType
+
 import podium
 from podium.api import enqueue
 from podium.api.going_on import MARKS
@@ -22,6 +24,7 @@ from podium.engine.events import TERMINAL
 from podium.engine.log import Row, RunRow, Store
 from podium.settings import Settings
 from podium.stores import open_store
+from tests.cluster import temporal
 
 FLOWS = Path(__file__).parent / "programs" / "flows.py"
 PATIENCE_S = 60.0
@@ -119,6 +122,14 @@ class Lab:
         async with asyncio.timeout(PATIENCE_S):
             while await self.engine.load() != (waiting, driven):  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.05)
+
+    async def losses(self, run_id: str) -> int:
+        """How often the engine took a run from a worker that was lost, and wants it driven by another."""
+        if self.name.startswith("temporal://"):
+            scheduled = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+            return await temporal.happened(self.name, f"podium/{run_id}", scheduled) - 1
+        said = f"Taking {run_id} from"
+        return sum(said in line for machine in self.machines for line in machine.lines)
 
     async def event(self, run_id: str, wanted: Callable[[Row], bool] | str) -> Row:
         """The first row of a log that is wanted, as soon as it is there."""

@@ -55,12 +55,12 @@ def new_namespace(address: str) -> str:
         time.sleep(0.2)
 
 
-async def time_outs(address: str, workflow_id: str) -> int:
-    """How often the worker of a workflow was lost, by the server's own history."""
+async def happened(address: str, workflow_id: str, kind: EventType.ValueType) -> int:
+    """How many events of a kind the server's own history of a workflow has."""
     host, _, namespace = address.removeprefix("temporal://").partition("/")
     client = await Client.connect(host, namespace=namespace)
     history = client.get_workflow_handle(workflow_id).fetch_history_events()
-    return sum([event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT async for event in history])
+    return sum([event.event_type == kind async for event in history])
 
 
 def _free_port() -> int:

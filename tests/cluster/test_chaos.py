@@ -16,7 +16,6 @@ import pytest
 
 from podium.engine.codec import decode
 from podium.engine.log import Row, RunRow
-from tests.cluster import temporal
 from tests.cluster.fleet import Lab, Machine, lab
 from tests.stores import postgres
 
@@ -81,17 +80,9 @@ async def check_take_overs(fleet: Lab, logs: dict[str, list[Row]]) -> None:
     late: dict[str, tuple[int, list[float]]] = {}
     for run_id, log in logs.items():
         gaps = take_overs({run_id: log})
-        if sum(gaps) > len(gaps) * TAKEN_S and sum(gaps) > (lost := await losses(fleet, run_id)) * TAKEN_S:
+        if sum(gaps) > len(gaps) * TAKEN_S and sum(gaps) > (lost := await fleet.losses(run_id)) * TAKEN_S:
             late[run_id] = lost, gaps
     assert late == {}
-
-
-async def losses(fleet: Lab, run_id: str) -> int:
-    """How often the engine took a run from a worker."""
-    if fleet.name.startswith("temporal://"):
-        return await temporal.time_outs(fleet.name, f"podium/{run_id}")
-    said = f"Taking {run_id} from"
-    return sum(said in line for machine in fleet.machines for line in machine.lines)
 
 
 def report(fleet: Lab, logs: dict[str, list[Row]], began: float, what: str) -> None:

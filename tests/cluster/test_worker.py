@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Callable
 
@@ -14,7 +15,7 @@ from podium.cluster.sweeping import Sweep
 from podium.engine.codec import decode
 from podium.engine.log import Row
 from podium.errors import NotResumableError
-from tests.cluster.fleet import FLOWS, Lab
+from tests.cluster.fleet import FLOWS, PATIENCE_S, Lab
 
 
 def is_step(path: str, kind: str) -> Callable[[Row], bool]:
@@ -86,6 +87,30 @@ async def test_a_worker_takes_only_the_workflows_that_it_is_there_for(fleet: Lab
     assert (await fleet.store.get(other.run_id)).status == "queued"
     await fleet.machine("--workflows", "asks")
     await fleet.event(other.run_id, "run.waiting")
+
+
+async def test_a_run_that_lost_its_worker_goes_before_all_that_wait(fleet: Lab) -> None:
+    gates = [fleet.folder / name for name in ("lost", "busy")]
+    lost = await fleet.start("gated", str(gates[0]))
+    first = await fleet.machine("--concurrency", "1")
+    await fleet.event(lost.run_id, is_step("pay-1", "step.started"))
+    busy = await fleet.start("gated", str(gates[1]))
+    await fleet.machine("--concurrency", "1", FLEET_STEP_S="0")
+    await fleet.event(busy.run_id, is_step("pay-1", "step.started"))
+    waiting = [await fleet.start("three", f"number {number}") for number in range(20)]
+    await fleet.carries(20, 2)
+    await first.kill()
+    async with asyncio.timeout(PATIENCE_S):
+        while not await fleet.losses(lost.run_id):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.05)
+    gates[0].touch()
+    gates[1].touch()
+    for row in (lost, busy, *waiting):
+        await fleet.over(row.run_id)
+    in_turn = list(dict.fromkeys(run_id for run_id, *_ in fleet.noted("paid")[4:]))
+    # Temporal's line has four parts, and each hands out its own first.
+    assert in_turn.index(lost.run_id) < len(waiting) / 2, "it stood in line behind all others"
+    assert set(in_turn) == {row.run_id for row in (lost, busy, *waiting)}
 
 
 async def test_a_worker_that_was_only_asleep_is_fenced_and_its_calls_stop(fleet: Lab) -> None:
