@@ -252,6 +252,7 @@ async def test_runs_finish_on_workers_of_another_version_and_say_what_ran_again(
         await fleet.event(row.run_id, is_step("wait", "step.started"))
     second = await fleet.machine(FLEET_VERSION=new)
     first.signal(signal.SIGTERM)
+    await first.said("Stopping: 3 runs")  # two signals at once would be one
     first.signal(signal.SIGTERM)
     assert await first.end() == 0
     gate.touch()
