@@ -25,6 +25,7 @@ from podium.engine.log import Lease, Message, Store, this_process
 from podium.engine.memo import MAX_RECOVERIES, Memo
 from podium.engine.result import RunResult
 from podium.engine.run import Run
+from podium.engine.tuning import tuned
 from podium.engine.workflow import Workflow
 from podium.errors import (
     ExitError,
@@ -156,7 +157,8 @@ class Driver:
         if lease is None:
             lease = await self._store.acquire(self.run_id)
         try:
-            return await self._drive(lease)
+            with tuned():
+                return await self._drive(lease)
         except FencedError:
             row = await self._store.get(self.run_id)
             if row.status != "cancelled":

@@ -13,10 +13,13 @@ from typing import Any, NamedTuple, Protocol
 
 from podium.engine.log import RunUpdate, Written
 from podium.errors import FencedError, PodiumError, StoreError
-from podium.stores.batch import Batch, Blob, HeldLease, Key, Notes, merge
+from podium.stores.batch import ROW_WIDTH, Batch, Blob, HeldLease, Key, Notes, merge
 
 _SWEEP_S = 0.025
 """Rows that nobody commits go out when a second sweep finds them: 25 to 50 ms after they were queued."""
+
+_MANY = 384 * ROW_WIDTH
+"""So many rows go out at once, in parameters: whoever commits next would have to wait for them."""
 
 
 class Report(NamedTuple):
@@ -82,9 +85,12 @@ class Commits:
         if seq != lease.next_seq:
             raise StoreError(f"Event {seq} of run {lease.run_id} is out of order: {lease.next_seq} is next.")
         lease.next_seq = seq + 1
-        self._batch.rows += (lease.base | seq, lease.epoch, time_us, path, kind, data)
+        rows = self._batch.rows
+        rows += (lease.base | seq, lease.epoch, time_us, path, kind, data)
         if self._sweep_timer is None:
             self._arm()
+        if len(rows) >= _MANY and not self._flushing:
+            self._schedule()
 
     def update(self, lease: Any, update: RunUpdate) -> None:
         """Queue a change of the summary."""

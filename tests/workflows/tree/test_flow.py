@@ -533,3 +533,30 @@ async def test_a_person_may_approve_or_reject_the_roots_plan(store: Store) -> No
         assert ended.status == status, ended.error
     assert ended.stop_reason == "plan rejected"
     assert team.paths.count("a/execute") + team.paths.count("a/x/execute") == 1, "nothing was done after a no"
+
+
+# ── time ──
+
+
+async def test_planners_are_told_how_much_time_is_left_and_a_resume_with_less_asks_none_again(
+    store: Store,
+) -> None:
+    team = Team({"plan": plan(band(0, "a")), "a/execute": [RuntimeError("away"), leaf()]})
+    found = await grow(store, team, budget=Budget(seconds=90, calls=3))
+    assert found.status == "partial"
+    told = [call.prompt for call in team.asked_to("plan")]
+    assert len(told) == 2
+    assert all("time left for the whole run: " in text and "no limit" not in text for text in told)
+    handle = await podium.resume(found.run_id, model=team, store=store, budget=Budget(seconds=60, calls=30))
+    await handle.result()
+    assert len(team.asked_to("plan")) == 2
+
+
+async def test_a_resume_that_is_given_a_time_limit_asks_no_planner_again(store: Store) -> None:
+    team = Team({"plan": plan(band(0, "a"))})
+    found = await grow(store, team, budget=Budget(calls=3), concurrency=1)
+    assert found.status == "partial"
+    handle = await podium.resume(found.run_id, model=team, store=store, budget=Budget(seconds=600, calls=30))
+    assert (await handle.result()).status == "completed"
+    assert [call.path for call in team.asked_to("plan")] == ["plan", "a/plan"]
+    assert all("time left for the whole run: no limit" in call.prompt for call in team.asked_to("plan"))

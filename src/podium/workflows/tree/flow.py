@@ -85,11 +85,18 @@ async def tree(
 
 
 async def _equip(grown: Tree) -> None:
-    """Find out once which tools there are."""
-    found = await grown.run.step("tools", grown.toolbox.equipment)
+    """Find out once which tools there are, and whether time is limited: recorded, because a resume that is
+    given a limit must not ask every planner again only because it could now be told how much is left."""
+    run = grown.run
+
+    async def timed(effect: Effect) -> bool:
+        return run.budget.seconds is not None
+
+    grown.timed = await run.perform("timed", timed, inputs=None, returns=bool, kind="clock")
+    found = await run.step("tools", grown.toolbox.equipment)
     grown.tools = found.tools
     for trouble in found.troubles:
-        grown.run.warn(trouble)
+        run.warn(trouble)
 
 
 async def _grow(grown: Tree, root: Node) -> Outcome | Partial:
@@ -153,11 +160,7 @@ async def _plan(grown: Tree, node: Node, notes: Notes, before: Attempt | None) -
     run = grown.run
     telling.status(grown, node, "planning", "planner")
 
-    async def time_left(effect: Effect) -> float | None:
-        return None if run.budget.seconds is None else max(0.0, run.budget.seconds - run.driven_s)
-
-    # Recorded, because a resume must not ask again only because there is less time.
-    left = await run.perform("time_left", time_left, inputs=None, returns=float | None, kind="clock")
+    left = await _time_left(run) if grown.timed else None
     planner = roles.ROOT_PLANNER if node.is_root else roles.PLANNER
     decision = await run.ask(
         planner, "plan", returns=PlannerOutput, check=PlanCheck(grown.limits, before),
@@ -165,6 +168,15 @@ async def _plan(grown: Tree, node: Node, notes: Notes, before: Attempt | None) -
     )  # fmt: skip
     notes.add("Planner", decision.scratchpad)
     return decision
+
+
+async def _time_left(run: Run) -> float | None:
+    """Recorded, because a resume must not ask again only because there is less time."""
+
+    async def time_left(effect: Effect) -> float | None:
+        return None if run.budget.seconds is None else max(0.0, run.budget.seconds - run.driven_s)
+
+    return await run.perform("time_left", time_left, inputs=None, returns=float | None, kind="clock")
 
 
 async def _check_gate(grown: Tree, node: Node, plan: Plan) -> None:

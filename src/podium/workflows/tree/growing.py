@@ -34,6 +34,8 @@ class Tree:
     limits: Limits
     deliverable: Deliverable
     toolbox: Toolbox
+    timed: bool = False
+    """Whether planners are told how much time is left."""
     tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
     nodes: dict[str, NodeRow] = field(default_factory=dict[str, "NodeRow"])
     open_nodes: set[str] = field(default_factory=set[str])

@@ -1,0 +1,53 @@
+"""The queue of a store: what goes to the writer, and when."""
+
+from __future__ import annotations
+
+from asyncio import sleep
+from collections.abc import Callable, Iterable
+
+from podium.engine.log import Written
+from podium.stores.batch import ROW_WIDTH, Batch, HeldLease, Standing
+from podium.stores.commits import Commits, Report
+
+MANY = 384
+
+
+class Kept:
+    """A writer that only keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.settle: Callable[[Report], None] = lambda report: None
+        self.batches: list[int] = []
+
+    def submit(self, batch: Batch) -> None:
+        self.batches.append(len(batch.rows) // ROW_WIDTH)
+
+
+class Nobody:
+    """Nobody follows the log."""
+
+    has_tails = False
+
+    def ring(self, numbers: Iterable[int]) -> None:
+        raise AssertionError("nobody is there to be told")
+
+
+def row(seq: int) -> Written:
+    return (seq, seq, "", "t", b"{}")
+
+
+async def test_many_rows_go_out_without_a_commit_and_a_few_wait_for_one() -> None:
+    writer = Kept()
+    commits = Commits(writer, Nobody())
+    lease = HeldLease("run", Standing(1, 1, 0, 0, ""))
+    for seq in range(1, MANY):
+        commits.append(lease, row(seq))
+    await sleep(0)
+    assert writer.batches == []
+    commits.append(lease, row(MANY))
+    commits.append(lease, row(MANY + 1))
+    await sleep(0)
+    assert writer.batches == [MANY + 1], "whoever commits next would have to wait for all of them"
+    commits.append(lease, row(MANY + 2))
+    await sleep(0)
+    assert writer.batches == [MANY + 1]
