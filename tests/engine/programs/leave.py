@@ -9,9 +9,18 @@ import sys
 import podium
 from podium.engine.events import Charge
 
+begun = asyncio.Event()
+
 
 async def forever() -> None:
+    begun.set()
     await asyncio.sleep(600)
+
+
+async def passes(limit: asyncio.Timeout) -> None:
+    """The time-out is over as soon as a step is under way: how long that takes is the machine's business."""
+    await begun.wait()
+    limit.reschedule(asyncio.get_running_loop().time())
 
 
 async def call(run: podium.Run) -> None:
@@ -32,7 +41,8 @@ async def main(url: str, how: str) -> None:
     workflow = podium.Workflow(flow, "flow")
     if how == "timeout":
         try:
-            async with asyncio.timeout(0.3):
+            async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as tasks:
+                tasks.create_task(passes(limit))
                 await podium.run(workflow, "go", store=url)
         except TimeoutError:
             return
@@ -48,7 +58,7 @@ async def main(url: str, how: str) -> None:
                 break
         await handle.pause(at_once=True)
     else:
-        await asyncio.sleep(0.3)
+        await begun.wait()
 
 
 if __name__ == "__main__":
