@@ -20,7 +20,7 @@ _foreign = re.compile(
 )
 for _name in [name for name in os.environ if _foreign.fullmatch(name)]:
     del os.environ[_name]
-os.environ["XDG_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _home.name
+os.environ["XDG_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = _home.name
 
 # How long an example takes says nothing on a busy machine.
 settings.register_profile("podium", deadline=None, print_blob=True)

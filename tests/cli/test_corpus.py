@@ -70,7 +70,7 @@ def test_mistakes_are_one_sentence_and_a_hint(podium: Shell, tmp_path: Path) -> 
         (("search", "water"), "There is no corpus yet."),
         (("remove", "docs"), "There is no corpus yet."),
         (("search", "  "), "There is nothing to search for."),
-        (("add", "docs", "--name", "a/b"), "A name is one short line without /."),
+        (("add", "docs", "--name", "a/b"), "A name is one short line without /, and not only dots."),
         (("ad", "docs"), "podium corpus has no 'ad'"),
     ]:
         said = podium("corpus", *words, code=2)

@@ -25,4 +25,4 @@ def all_routes() -> list[tuple[str, str]]:
 def filled(path: str, **values: str) -> str:
     """A path with something in every place."""
     known = {**VALUES, **values}
-    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: known.get(place[1], "x"), path)
+    return re.sub(r"\{(\w+)(?::\w+)?\}", lambda place: known.get(place[1], "x"), path)

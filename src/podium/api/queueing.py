@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from podium.api.accepting import Accepted, accept, accept_fork, check_start, first_of
 from podium.api.context import Context
-from podium.api.launch import Accepted, accept, accept_fork, check_start, first_of
 from podium.engine.budget import Budget
 from podium.engine.log import RunRow, Store
 from podium.engine.workflow import Workflow

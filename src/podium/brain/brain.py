@@ -22,6 +22,8 @@ from podium.errors import UsageError
 from podium.settings import Settings
 
 LONGEST_PROJECT = 100
+_NO_NAMES = ("", ".", "..")
+"""Browsers read dots in an address as the way up, however they are written."""
 _LOOKED_AT = 5
 """So many times the wanted number of facts is looked at before the best are chosen."""
 _MEANT = 2
@@ -143,10 +145,10 @@ class Brain:
 def checked_project(name: str) -> str:
     """A project's name, without blanks around it."""
     clean = " ".join(name.split())
-    if not clean or len(clean) > LONGEST_PROJECT or not clean.isprintable():
+    if clean in _NO_NAMES or len(clean) > LONGEST_PROJECT or not clean.isprintable():
         raise UsageError(
             f"{name!r} is not the name of a project.",
-            hint=f"Use 1 to {LONGEST_PROJECT} characters, for example: lighthouse.",
+            hint=f"Use 1 to {LONGEST_PROJECT} characters, not only dots, for example: lighthouse.",
         )
     return clean
 

@@ -18,7 +18,7 @@ from podium.errors import UsageError
 from podium.settings import Settings, nearest
 
 FIELDS = Fact.__struct_fields__
-_ID = re.compile(r"[\w.-]{0,64}")
+_ID = re.compile(r"(?!\.{1,2}$)[\w.-]{0,64}")
 
 
 class _Line(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,8 +18,8 @@ from podium.cli.opening import Commands
 from podium.cli.questions import ask_person
 from podium.cli.terminal import err, interactive, out, print_json
 from podium.engine.log import Store
+from podium.engine.orders import PAUSE_GRACE_S
 from podium.engine.result import RunResult
-from podium.engine.runner import PAUSE_GRACE_S
 from podium.engine.state import RunState
 from podium.errors import PodiumError, StoreAwayError
 from podium.settings import Settings

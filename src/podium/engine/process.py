@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import sys
@@ -45,7 +46,7 @@ async def run_process(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
-        preexec_fn=_die_with_parent,
+        preexec_fn=functools.partial(_die_with, os.getpid()),
     )
     try:
         return await _finished(process, stdin, max_output)
@@ -91,7 +92,10 @@ async def _kill_group(process: asyncio.subprocess.Process) -> None:
         await asyncio.shield(process.wait())
 
 
-def _die_with_parent() -> None:
-    """Linux: if this process is killed, the kernel kills the child too."""
+def _die_with(parent: int) -> None:
+    """Linux: if the parent is killed, the kernel kills the child too. One that died before the kernel was
+    asked for that is no longer the parent."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(128 + signal.SIGKILL)

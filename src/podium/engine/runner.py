@@ -23,26 +23,13 @@ from podium.engine.history import cancelled_elsewhere, check_resumable, history_
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Lease, Message, Store, this_process
 from podium.engine.memo import MAX_RECOVERIES, Memo
+from podium.engine.orders import Orders
 from podium.engine.result import RunResult
 from podium.engine.run import Run
+from podium.engine.stopping import end_all, stop
 from podium.engine.tuning import tuned
 from podium.engine.workflow import Workflow
-from podium.errors import (
-    ExitError,
-    FencedError,
-    PodiumError,
-    RunCancelledError,
-    RunInterrupted,
-    RunPausedError,
-    StoreError,
-)
-
-CANCEL_GRACE_S = 0.5
-"""How long a call in flight may still bring its reply after a cancel."""
-CANCEL_LIMIT_S = 1.8
-"""After this the run is ended, whatever still runs is cut off from the log."""
-PAUSE_GRACE_S = 10.0
-"""How long calls in flight may take to be recorded when a run is paused."""
+from podium.errors import ExitError, FencedError, PodiumError, RunPausedError, StoreError
 
 
 class MakeRun(Protocol):
@@ -86,11 +73,7 @@ class Driver:
         self._concurrency = concurrency
         self.nap_s: float | None = None
         """A run that sleeps for longer ends its stretch; `None`: it keeps its driver."""
-        self._wake = asyncio.Event()
-        self._order: RunInterrupted | None = None
-        self._hurry = asyncio.Event()
-        self._pause_grace_s = PAUSE_GRACE_S
-        self._core: Core | None = None
+        self._orders = Orders()
         self._viewers: set[Callable[[tuple[str, int, int, str]], None]] = set()
         self._fresh = created is not None
         """The run was created a moment ago by this process: there is no log to read."""
@@ -105,31 +88,17 @@ class Driver:
 
     def cancel(self, reason: str = "") -> None:
         """End the run for good."""
-        if isinstance(self._order, RunPausedError):  # what is in flight has less time now
-            asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self._hurry.set)
-        self._give(RunCancelledError(reason or "cancelled"))
+        self._orders.cancel(reason)
 
     def pause(self, reason: str = "paused", *, at_once: bool = False, grace_s: float | None = None) -> None:
         """Stop so that it can be resumed. Calls in flight get time to be recorded (`grace_s`, or the usual
         one), unless `at_once`."""
-        if at_once or grace_s == 0 or isinstance(self._order, RunPausedError):
-            self._hurry.set()
-        if grace_s is not None:
-            self._pause_grace_s = grace_s
-        if self._order is None:
-            self._give(RunPausedError(reason))
+        self._orders.pause(reason, at_once=at_once, grace_s=grace_s)
 
     def watch_deltas(self, viewer: Callable[[tuple[str, int, int, str]], None]) -> Callable[[], None]:
         """Show pieces of replies as they are generated; returns how to stop."""
         self._viewers.add(viewer)
         return lambda: self._viewers.discard(viewer)
-
-    def _give(self, order: RunInterrupted) -> None:
-        if self._order is None or isinstance(order, RunCancelledError):
-            self._order = order
-            if self._core is not None:
-                self._core.stop = order
-            self._wake.set()
 
     def _read_message(self, core: Core, message: Message) -> None:
         if message.id in core.handled:
@@ -179,8 +148,8 @@ class Driver:
         )
         core.handled += self._left_over
         core.viewers = self._viewers
-        core.stop = self._order
-        self._core = core
+        core.stop = self._orders.given
+        self._orders.core = core
         try:
             self._begin(core, memo)
             if not self._fresh:
@@ -192,7 +161,7 @@ class Driver:
             return await self._walk(core)
         finally:
             journal.close()
-            self._core = None
+            self._orders.core = None
 
     async def _remember(self) -> tuple[Memo, Budget]:
         """What the log holds, and the ceilings that it names."""
@@ -237,7 +206,7 @@ class Driver:
         run = self._make_run(
             self.run_id, self.workflow.name, self._created.request, self._created.options, self._config, core
         )
-        core.wake_driver = self._wake.set
+        core.wake_driver = self._orders.wake.set
         core.clock.start()
         main = asyncio.get_running_loop().create_task(self._main(run, core))
         main.add_done_callback(self._main_ended)
@@ -245,9 +214,8 @@ class Driver:
         try:
             ending = await self._supervise(core, main)
         except asyncio.CancelledError:  # our own caller went away: leave a resumable run
-            self._order = RunPausedError("interrupted")
-            core.stop = self._order
-            ending = await self._stop(core, main, 0.0)
+            core.stop = self._orders.given = RunPausedError("interrupted")
+            ending = await stop(core, main, self._orders, 0.0)
             await asyncio.shield(self._finish(core, ending))
             raise
         finally:
@@ -258,7 +226,7 @@ class Driver:
     def _main_ended(self, main: asyncio.Task[Any]) -> None:
         if not main.cancelled():
             main.exception()  # it is looked at here, because a run that was stopped ends otherwise
-        self._wake.set()
+        self._orders.wake.set()
 
     async def _main(self, run: Run, core: Core) -> Any:
         CURRENT.set(core.root_branch(asyncio.current_task()))
@@ -274,29 +242,24 @@ class Driver:
 
     async def _supervise(self, core: Core, main: asyncio.Task[Any]) -> Ending:
         """Wait for whatever ends the stretch."""
+        orders = self._orders
         while True:
-            await self._wake.wait()
-            self._wake.clear()
-            if self._order is not None:
-                cancelled = isinstance(self._order, RunCancelledError)
-                grace = CANCEL_GRACE_S if cancelled else self._pause_grace_s
-                return await self._stop(core, main, grace)
+            await orders.wake.wait()
+            orders.wake.clear()
+            if orders.given is not None:
+                return await stop(core, main, orders, orders.grace_s)
             if core.broken is not None or main.done():
-                await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)
+                await end_all(core, main)
                 return ending_of_broken(core.broken) if core.broken else ending_of(main, core)
             if core.is_idle and not await self._answers_waiting(core):
                 core.stop = RunPausedError("waiting")
-                await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)
-                return self._cancelled() or Ending("waiting")
+                await end_all(core, main)
+                return orders.cancelled or Ending("waiting")
             until = core.asleep_until
             if self.nap_s is not None and until is not None and until - time.time() > self.nap_s:
                 core.stop = RunPausedError("asleep")
-                await _end_all(core, main, time.monotonic() + CANCEL_LIMIT_S)
-                return self._cancelled() or ending_asleep(until)
-
-    def _cancelled(self) -> Ending | None:
-        order = self._order
-        return Ending("cancelled", reason=str(order)) if isinstance(order, RunCancelledError) else None
+                await end_all(core, main)
+                return orders.cancelled or ending_asleep(until)
 
     async def _answers_waiting(self, core: Core) -> bool:
         """An answer may have come at the last moment; its callback is on the way."""
@@ -307,33 +270,6 @@ class Driver:
             for message in messages
             if message.id not in core.handled
         )
-
-    async def _stop(self, core: Core, main: asyncio.Task[Any], grace: float) -> Ending:
-        """Nothing starts any more; calls in flight get a moment to be recorded; then all is ended."""
-        began = time.monotonic()
-        for effect in list(core.effects):
-            if not effect.calling and effect.task is not None:
-                effect.task.cancel()
-        await self._drain(core, began + grace)
-        await _end_all(core, main, max(time.monotonic() + 0.3, began + CANCEL_LIMIT_S))
-        cancelled = self._cancelled()
-        if cancelled is not None:
-            return cancelled
-        if main.done() and not main.cancelled():
-            return ending_of(main, core)
-        return Ending("paused", reason=str(self._order))
-
-    async def _drain(self, core: Core, until: float) -> None:
-        hurry = asyncio.get_running_loop().create_task(self._hurry.wait())
-        try:
-            while not self._hurry.is_set():
-                calling = [e.task for e in core.effects if e.calling and e.task is not None]
-                left = until - time.monotonic()
-                if not calling or left <= 0:
-                    return
-                await asyncio.wait([*calling, hurry], timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            hurry.cancel()
 
     # ── the end ──
 
@@ -371,25 +307,6 @@ class Driver:
         with suppress(StoreError):  # one that stays in the inbox is known when it is met again
             await self._store.discard([message for message in core.handled if message])
         return result
-
-
-async def _end_all(core: Core, main: asyncio.Task[Any], limit: float) -> None:
-    """End the workflow and whatever it has under way."""
-    if core.effects:
-        await asyncio.sleep(0)  # one that was started just now has to begin before it can end
-    effects = [effect.task for effect in core.effects if effect.task is not None]
-    for task in effects:
-        task.cancel()
-    await _end_task(main, limit)
-    if effects:
-        await asyncio.wait(effects, timeout=max(0.0, limit - time.monotonic()))
-
-
-async def _end_task(task: asyncio.Task[Any], limit: float) -> None:
-    """Cancel a task until it gives in, or time is up."""
-    while not task.done() and time.monotonic() < limit:
-        task.cancel()
-        await asyncio.wait([task], timeout=min(0.2, max(0.0, limit - time.monotonic())))
 
 
 def too_many_recoveries() -> Ending:

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from podium import __version__
 from podium.server import ui
+from podium.server.addresses import Addresses
 from podium.server.description import describe
 from podium.server.guard import Guard
 from podium.server.hall import Hall
@@ -92,4 +93,4 @@ def build_app(hall: Hall, names: Names, *, ready: Callable[[int], Any] = lambda 
             await hall.conductor.stop()
 
     app.router.lifespan_context = lifespan
-    return Guard(app, door=hall.door, names=names, cookie=hall.cookie)
+    return Addresses(Guard(app, door=hall.door, names=names, cookie=hall.cookie))

@@ -63,7 +63,7 @@ def test_run_show_and_take_the_result(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"workspace": "/no/such/folder"}, "There is no folder /no/such/folder."),
-        ({"test_command": "make 'test"}, "cannot be read"),
+        ({"test_command": "make 'test"}, "^The test command make 'test cannot be read: a quotation mark"),
         ({"test_command": "  "}, "is empty"),
     ],
 )
@@ -77,8 +77,12 @@ def test_what_cannot_be_worked_on_is_refused_before_anything_starts(
 @pytest.mark.parametrize(
     ("folder", "said"),
     [
-        ("/", "it holds /usr"),
-        ("/etc", "it holds /etc"),
+        ("/", "^A build cannot work on /: it is the whole machine\\.$"),
+        ("/etc", "^A build cannot work on /etc: it is a folder of the system\\.$"),
+        ("/usr", "^A build cannot work on /usr: it is a folder of the system\\.$"),
+        ("~", "^A build cannot work on .*: it is your whole home folder\\.$"),
+        ("~/..", "^A build cannot work on .*: (it holds your home folder|it is the whole machine)\\.$"),
+        ("a-file", "a-file is not a folder\\.$"),
         ("bare.git", "is a repository without files"),
         ("broken", "does not say where its repository is"),
     ],
@@ -90,8 +94,10 @@ def test_a_folder_that_is_no_project_is_refused_before_anything_starts(
     git(tmp_path / "bare.git", "init", "-q", "--bare")
     tmp_path.joinpath("broken").mkdir()
     tmp_path.joinpath("broken/.git").write_text("nothing of use")
-    with pytest.raises(UsageError, match=said):
-        prepare("a goal", {"workspace": str(tmp_path / folder)})
+    tmp_path.joinpath("a-file").touch()
+    with pytest.raises(UsageError, match=said) as refused:
+        prepare("a goal", {"workspace": folder if folder[0] == "~" else str(tmp_path / folder)})
+    assert refused.value.hint
 
 
 def test_a_run_without_files_has_no_diff_and_says_so(tmp_path: Path) -> None:

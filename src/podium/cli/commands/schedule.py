@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from podium.api.launch import check_start
+from podium.api.accepting import check_start
 from podium.cli.detaching import fleet_of
 from podium.cli.flags import AsJson, BudgetFlags, EngineName, ModelFlags, StoreUrl
 from podium.cli.opening import opened

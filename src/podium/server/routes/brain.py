@@ -54,7 +54,7 @@ async def list_projects(hall: InHall, by: By) -> ProjectList:
     )  # fmt: skip
 
 
-@router.get("/projects/{project}/facts", operation_id="listFacts", summary="What a project knows")
+@router.get("/projects/{project:name}/facts", operation_id="listFacts", summary="What a project knows")
 async def list_facts(
     project: ProjectName,
     hall: InHall,
@@ -69,7 +69,7 @@ async def list_facts(
     return FactList(project=project, facts=[_fact(by, fact) for fact in facts])
 
 
-@router.get("/projects/{project}/search", operation_id="searchFacts", summary="Find facts")
+@router.get("/projects/{project:name}/search", operation_id="searchFacts", summary="Find facts")
 async def search_facts(
     project: ProjectName,
     hall: InHall,
@@ -83,7 +83,9 @@ async def search_facts(
         return FactList(project=project, facts=[_fact(by, fact) for fact in found], warning=brain.warning)
 
 
-@router.get("/projects/{project}/review", operation_id="readReview", summary="Facts that wait for a review")
+@router.get(
+    "/projects/{project:name}/review", operation_id="readReview", summary="Facts that wait for a review"
+)
 async def read_review(project: ProjectName, hall: InHall, by: By, run: RunOf = "") -> Waiting:
     """With what they contradict."""
     async with opened(hall, by, project) as brain:
@@ -99,7 +101,7 @@ async def read_review(project: ProjectName, hall: InHall, by: By, run: RunOf = "
     )
 
 
-@router.post("/projects/{project}/review", operation_id="reviewFacts", summary="Decide about facts")
+@router.post("/projects/{project:name}/review", operation_id="reviewFacts", summary="Decide about facts")
 async def review_facts(project: ProjectName, asked: ReviewFacts, hall: InHall, by: By) -> Reviewed:
     """Everything is looked up before anything is done: a wrong id changes nothing."""
     async with opened(hall, by, project) as brain:
@@ -115,7 +117,9 @@ async def review_facts(project: ProjectName, asked: ReviewFacts, hall: InHall, b
     )  # fmt: skip
 
 
-@router.get("/projects/{project}/facts/{fact}", operation_id="readFact", summary="One fact with its history")
+@router.get(
+    "/projects/{project:name}/facts/{fact:name}", operation_id="readFact", summary="One fact with its history"
+)
 async def read_fact(project: ProjectName, fact: FactId, hall: InHall, by: By) -> FactDetail:
     """Where it comes from, and who changed it."""
     async with opened(hall, by, project) as brain:
@@ -127,7 +131,7 @@ async def read_fact(project: ProjectName, fact: FactId, hall: InHall, by: By) ->
 
 
 @router.delete(
-    "/projects/{project}/facts/{fact}", operation_id="forgetFact", summary="Forget a fact for good"
+    "/projects/{project:name}/facts/{fact:name}", operation_id="forgetFact", summary="Forget a fact for good"
 )
 async def forget_fact(project: ProjectName, fact: FactId, hall: InHall, by: By) -> Forgotten:
     """With its history. To take it out of canon and keep what became of it, discard it in a review."""

@@ -84,7 +84,7 @@ async def search_corpora(
     return PassageList(query=text, results=found[:limit])
 
 
-@router.delete("/{name}", operation_id="removeCorpus", summary="Forget an index; the documents stay")
+@router.delete("/{name:name}", operation_id="removeCorpus", summary="Forget an index; the documents stay")
 async def remove(
     name: Annotated[str, Path(min_length=1, max_length=200)], hall: InHall, by: By
 ) -> CorpusRemoved:

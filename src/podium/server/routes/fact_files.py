@@ -22,7 +22,7 @@ LINES = "application/x-ndjson"
 FILE: dict[int | str, dict[str, Any]] = {200: {"content": {LINES: {"schema": {"type": "string"}}}}}
 
 
-@router.get("/projects/{project}/export", operation_id="exportFacts", summary="Facts as lines of JSON",
+@router.get("/projects/{project:name}/export", operation_id="exportFacts", summary="Facts as lines of JSON",
             responses=FILE,
             response_class=Response)  # fmt: skip
 async def export_facts(
@@ -40,7 +40,7 @@ async def export_facts(
 
 
 @router.post(
-    "/projects/{project}/import", operation_id="importFacts", summary="Read facts from lines of JSON"
+    "/projects/{project:name}/import", operation_id="importFacts", summary="Read facts from lines of JSON"
 )
 async def take_in(project: ProjectName, asked: ImportFacts, hall: InHall, by: By) -> FactsImported:
     """All of them or, after any mistake, none. They become facts of this project, whatever a line says."""
@@ -53,7 +53,7 @@ async def take_in(project: ProjectName, asked: ImportFacts, hall: InHall, by: By
 
 
 @router.post(
-    "/projects/{project}/embed", operation_id="embedFacts", summary="Prepare facts for search by meaning"
+    "/projects/{project:name}/embed", operation_id="embedFacts", summary="Prepare facts for search by meaning"
 )
 async def embed_facts(project: ProjectName, hall: InHall, by: By) -> FactsEmbedded:
     """It needs one request to the embedding model for each 128 facts."""
@@ -80,7 +80,9 @@ async def _embedded(brain: Brain) -> int:
         raise UsageError(error.message, hint=error.hint) from error
 
 
-@router.delete("/projects/{project}/facts", operation_id="forgetFacts", summary="Forget many facts for good")
+@router.delete(
+    "/projects/{project:name}/facts", operation_id="forgetFacts", summary="Forget many facts for good"
+)
 async def forget_facts(
     project: ProjectName,
     hall: InHall,

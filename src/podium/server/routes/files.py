@@ -48,7 +48,8 @@ async def list_artifacts(run_id: RunRef, hall: InHall, by: By) -> ArtifactList:
     return ArtifactList(run_id=row.run_id, artifacts=artifacts_of(await state_of(hall.store, row.run_id)))
 
 
-@router.get("/{run_id}/artifacts/{artifact}", operation_id="readArtifact", summary="One file that a run made",
+@router.get("/{run_id}/artifacts/{artifact:name}", operation_id="readArtifact",
+            summary="One file that a run made",
             responses=FILE,
             response_class=Response)  # fmt: skip
 async def read_artifact(

@@ -45,7 +45,7 @@ async def list_models(hall: InHall) -> Models:
     )
 
 
-@router.get("/{provider}", operation_id="listModelsOf", summary="All models of a provider")
+@router.get("/{provider:name}", operation_id="listModelsOf", summary="All models of a provider")
 async def list_models_of(
     provider: Annotated[str, Path(min_length=1, max_length=100)], hall: InHall
 ) -> ProviderModels:

@@ -12,8 +12,8 @@ from podium.api.going_on import MARKS, Change
 from podium.api.outcome import result_of, state_of
 from podium.engine.budget import Budget
 from podium.engine.codec import encode
+from podium.engine.history import check_resumable
 from podium.engine.log import RunRow
-from podium.engine.runner import check_resumable
 from podium.errors import NotResumableError, ReplayDivergedError, RunLockedError, UsageError
 from podium.server.contracts.runs import (
     Answered,

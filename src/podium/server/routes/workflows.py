@@ -27,14 +27,14 @@ async def list_workflows(hall: InHall, by: By) -> WorkflowList:
     return WorkflowList(workflows=[_told(hall, find_workflow(name), by) for name in SHIPPED])
 
 
-@router.get("/{name:path}", operation_id="readWorkflow", summary="One workflow with its options")
+@router.get("/{name:names}", operation_id="readWorkflow", summary="One workflow with its options")
 async def read_workflow(name: str, hall: InHall, by: By) -> Workflow:
     """By its name; where the server allows it, also `FILE.py:name`."""
     check_workflow(by, name)
     return _told(hall, find_workflow(name), by)
 
 
-@router.post("/{name}/estimate", operation_id="estimateRun", summary="What a run would take")
+@router.post("/{name:names}/estimate", operation_id="estimateRun", summary="What a run would take")
 async def estimate_run(name: str, asked: EstimateRun, hall: InHall, by: By) -> Estimate:
     """Nothing is started. Only some workflows can tell."""
     check_workflow(by, name)

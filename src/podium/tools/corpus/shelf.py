@@ -66,8 +66,9 @@ def find_corpus(reference: str, settings: Settings) -> Shelved:
 
 def check_name(name: str, folder: str, settings: Settings) -> None:
     """Whether a folder can go by a name; empty: its own. Blocking."""
-    if name and (len(name) > LONGEST_NAME or not name.isprintable() or "/" in name or name != name.strip()):
-        raise ToolError("A name is one short line without /.")
+    odd = len(name) > LONGEST_NAME or not name.isprintable() or "/" in name or name != name.strip()
+    if odd or name in (".", ".."):
+        raise ToolError("A name is one short line without /, and not only dots.")
     root = Path(folder).expanduser().resolve()
     for other in list_corpora(settings):
         if name and other.name == name and other.folder != root:

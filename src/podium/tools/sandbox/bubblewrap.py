@@ -13,6 +13,7 @@ from podium.tools.sandbox.rlimits import counts_per_namespace, kernel_limits, li
 from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, write_filter
 from podium.tools.sandbox.syscalls import machine
 from podium.tools.sandbox.tier import Job, Launch
+from podium.tools.sandbox.warding import warded_mark
 
 _USER = "1000"
 """Who a program believes to be, whoever runs it."""
@@ -47,7 +48,7 @@ class Bubblewrap:
         argv = [
             self.program, *_NAMESPACES, *_binds(system_mounts()), *_private(scratch),
             *_binds(staged), "--remount-ro", "/", "--chdir", job.start,
-            "--seccomp", str(rules), "--json-status-fd", str(told), "--",
+            "--seccomp", str(rules), "--json-status-fd", str(told), *_marked(), "--",
             *_limited(job), *job.argv,
         ]  # fmt: skip
         if job.spare is not None:
@@ -61,6 +62,11 @@ _NAMESPACES = (
     "--unshare-cgroup-try", "--new-session", "--die-with-parent", "--hostname", "sandbox",
     "--uid", _USER, "--gid", _USER,
 )  # fmt: skip
+
+
+def _marked() -> Sequence[str]:
+    """The warden's mark, where it does nothing: no program has a variable of that name."""
+    return ("--unsetenv", warded_mark())
 
 
 def dropped(plan: dict[str, object]) -> list[str]:

@@ -56,6 +56,7 @@ def keeper(job: Job, rules: str) -> Launch:
     places = [mount for mount in job.mounts if mount.source == mount.target]
     scratch = [f"{job.scratch}/tmp", f"{job.scratch}/shm"]
     plan = {
+        "host": os.getpid(),
         "told": told,
         "spare": job.spare,
         "argv": list(job.argv),

@@ -23,6 +23,9 @@ ETC = (
 )  # fmt: skip
 """What programs read of /etc to work at all. Nothing with a password, a key, a token or a person's name."""
 
+_CLOSED = ("/etc", "/proc", "/sys", "/dev", "/run", "/var", "/boot")
+"""Folders of the system that no program sees as a whole."""
+
 _TOO_WIDE = "The sandbox cannot be given {path}: {reason}."
 
 
@@ -71,14 +74,23 @@ def _mounts(paths: Iterable[Path], *, writable: bool) -> list[Mount]:
 
 def refuse_what_is_too_wide(path: str, told: str = _TOO_WIDE) -> None:
     """A folder above the system's or the user's own would open everything that the sandbox closes."""
+    if reason := _too_wide(path):
+        raise UsageError(told.format(path=path, reason=reason), hint="Name a folder of the project.")
+
+
+def _too_wide(path: str) -> str:
+    """Why a folder cannot be given away, in a few words; empty if it can."""
     if not os.path.exists(path):
-        raise UsageError(told.format(path=path, reason="it is not there"))
-    closed = ("/etc", "/proc", "/sys", "/dev", "/run", "/var", "/boot", os.path.expanduser("~"))
-    for place in (*SYSTEM, *closed):
-        if Path(os.path.realpath(place)).is_relative_to(path):
-            raise UsageError(
-                told.format(path=path, reason=f"it holds {place}"), hint="Name a folder of the project."
-            )
+        return "it is not there"
+    if path == "/":
+        return "it is the whole machine"
+    home = Path(os.path.realpath(os.path.expanduser("~")))
+    if home.is_relative_to(path):
+        return "it is your whole home folder" if str(home) == path else "it holds your home folder"
+    for place in map(os.path.realpath, (*SYSTEM, *_CLOSED)):
+        if Path(place).is_relative_to(path):
+            return "it is a folder of the system" if place == path else f"it holds {place}, of the system"
+    return ""
 
 
 def anchored(path: Path) -> Path:

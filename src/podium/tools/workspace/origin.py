@@ -88,7 +88,10 @@ def _linked(mark: Path) -> tuple[Path, bool]:
     """
     text = _text(mark)
     if not text.startswith("gitdir:"):
-        raise WorkspaceError(f"{mark} does not say where its repository is.", hint="Repair it.")
+        raise WorkspaceError(
+            f"{mark} does not say where its repository is.",
+            hint="Repair it, or give --workspace another folder.",
+        )
     git_dir = (mark.parent / text.removeprefix("gitdir:").strip()).resolve()
     back = _text(git_dir / "gitdir").strip()
     return git_dir, bool(back) and (git_dir / back).resolve() == mark.resolve()

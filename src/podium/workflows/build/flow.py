@@ -215,9 +215,12 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UsageError(f"The test command {command!r} cannot be read: {error}.") from error
+        reason = "a quotation mark is not closed" if "quotation" in str(error) else "it ends in a backslash"
+        raise UsageError(
+            f"The test command {command} cannot be read: {reason}.", hint="Quote it as for a shell."
+        ) from error
     if command and not words:
-        raise UsageError("The test command is empty.", hint="Leave it out to have it found out.")
+        raise UsageError("The test command is empty.", hint="Without --test-command it is looked for.")
     if not options.get("workspace"):
         return options
     return {**options, "workspace": str(_workable(Path(options["workspace"]).expanduser()))}
@@ -227,7 +230,8 @@ def _workable(folder: Path) -> Path:
     """The folder by its full path. One of the system's, or one that holds the user's whole home, is no
     project, unless it is a repository."""
     if not folder.is_dir():
-        raise UsageError(f"There is no folder {folder}.", hint="Name the project's folder with --workspace.")
+        told = f"{folder} is not a folder." if folder.exists() else f"There is no folder {folder}."
+        raise UsageError(told, hint="Name the project's folder with --workspace.")
     try:
         origin = find_origin(folder)
     except WorkspaceError as error:

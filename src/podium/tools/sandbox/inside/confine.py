@@ -31,7 +31,6 @@ def main() -> None:
     plan: dict[str, Any] = json.loads(sys.argv[1])
     told, spare = int(plan["told"]), plan["spare"]
     os.set_inheritable(told, False)
-    parent = os.getppid()
     for number in _EVERY_SIGNAL:
         signal.signal(number, _raise)
     code: int | None = None
@@ -40,7 +39,7 @@ def main() -> None:
         if sys.platform == "linux":
             kernel.control(kernel.PARENT_DEATH_SIGNAL, signal.SIGTERM)
             kernel.control(kernel.SUBREAPER)
-        if os.getppid() != parent:  # it died before the kernel was told to say so
+        if os.getppid() != plan["host"]:  # it died before the kernel was told to say so
             return
         if spare is not None:
             owners.open_ways([*plan["readable"], *plan["writable"]], plan["writable"], spare, lent)
