@@ -22,6 +22,8 @@ STOPPED = "worker stopped"
 """Why a run is paused that another worker goes on with."""
 NAP_S = 5.0
 """A run that sleeps for longer gives its place away."""
+_ENDED = frozenset({"completed", "partial", "failed", "cancelled"})
+"""Whoever lets such a run go on puts it in line first, and then it is `queued`."""
 _LOOK_S = 0.25
 _STORE_S = 5.0
 """After so long a run is tried again whose store took nothing more."""
@@ -67,8 +69,8 @@ class Driving:
         status, row = "not started", None
         try:
             row = await self._store.get(run_id)
-            if row.status in ("completed", "cancelled"):
-                return None  # somebody was quicker
+            if row.status in _ENDED:
+                return None  # nobody wants it driven: it was told twice, or somebody was quicker
             if row.owner and not await self._store.take_place(run_id, row.owner):
                 LOG.info("Run %s waits: %s has as many under way as they may.", run_id, row.owner)
                 return None  # whoever ends one of them submits the next

@@ -10,7 +10,7 @@ from procrastinate.schema import SchemaManager
 from podium.errors import StoreError
 from podium.stores.address import shown
 from podium.stores.postgres.database import Db, connect
-from podium.stores.postgres.failures import explain
+from podium.stores.postgres.failures import check_address, explain
 
 _MIGRATING = 0x506F6463
 """The lock that one process holds while it makes or changes the tables."""
@@ -31,6 +31,7 @@ CREATE INDEX podium_jobs_by_lock ON procrastinate_jobs (lock) WHERE status IN ('
 
 async def ensure_schema(url: str) -> None:
     """Make the tables, or bring them to the installed version of Procrastinate."""
+    check_address(url)
     scripts = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))  # noqa: ASYNC240 - once
     newest = scripts[-1].name
     try:
