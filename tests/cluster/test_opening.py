@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import time
 from collections.abc import Generator
 from pathlib import Path
 from subprocess import Popen
@@ -13,6 +14,7 @@ import httpx2
 import psycopg
 import pytest
 
+from podium.cluster.procrastinate.schema import MIGRATING
 from tests.cli.shell import Shell
 from tests.cluster import temporal
 from tests.cluster.fleet import PATIENCE_S, lab
@@ -58,7 +60,7 @@ def test_a_temporal_server_that_is_away_is_waited_for_and_named(shell: Shell, pg
 
 def test_a_store_that_refuses_is_not_waited_for(shell: Shell, pg_server: Server) -> None:
     nowhere = pg_server.url("nowhere")
-    told = shell("worker", "--store", nowhere, code=1).err
+    told = shell("worker", "--store", nowhere, code=2).err
     assert 'database "nowhere" does not exist' in told
     assert "Hint: Look at its user, password and database." in told
 
@@ -68,7 +70,7 @@ def test_a_store_of_a_newer_podium_is_not_waited_for(shell: Shell, pg_server: Se
     shell("migrate", "--store", url)
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("UPDATE podium_schema SET version = 99")
-    assert "written by a newer Podium (schema 99" in shell("worker", "--store", url, code=1).err
+    assert "written by a newer Podium (schema 99" in shell("worker", "--store", url, code=2).err
 
 
 def test_a_namespace_that_is_not_there_is_told(shell: Shell, pg_server: Server, temporal_server: str) -> None:
@@ -80,6 +82,23 @@ def test_a_namespace_that_is_not_there_is_told(shell: Shell, pg_server: Server, 
     ):
         told = shell(*words, "--store", pg_server.new_place(), "--engine", engine, code=2).err
         assert "has no namespace nowhere" in told
+
+
+def test_many_who_migrate_at_once_all_find_the_queue(shell: Shell, pg_server: Server) -> None:
+    """Those that had to wait must look again with fresh eyes: PostgreSQL remembers what a name was not."""
+    url = pg_server.new_database()
+    with psycopg.connect(url) as first:
+        first.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
+        others = [shell.start("migrate", "--store", url) for _ in range(2)]
+        with psycopg.connect(url, autocommit=True) as looking:
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            until = time.monotonic() + PATIENCE_S
+            while looking.execute(waiting).fetchone() != (2,):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+    for one in others:
+        assert one.stderr is not None
+        assert (one.wait(PATIENCE_S), one.stderr.read()) == (0, b"")
 
 
 def test_migrating_makes_all_that_workers_need(shell: Shell, pg_server: Server) -> None:

@@ -18,7 +18,7 @@ from podium.cluster.port import Crew, Engine, Schedule
 from podium.cluster.schedules import fire
 from podium.cluster.shared import SharedStore, shared
 from podium.cluster.sweeping import Sweep
-from podium.errors import StoreAwayError, StoreError
+from podium.errors import StoreAwayError, StoreError, UsageError
 from podium.settings import Settings
 from podium.stores import open_store
 from podium.stores.address import take_lease
@@ -143,3 +143,5 @@ async def _once_there(opening: Callable[[], Awaitable[Opened]]) -> Opened:
                 LOG.warning("Waiting: %s", error)
             said = True
             await asyncio.sleep(_AGAIN_S)
+        except StoreError as error:
+            raise UsageError(str(error), hint=error.hint or "Choose another with --store.") from error
