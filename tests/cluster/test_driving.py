@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -10,24 +12,32 @@ import pytest
 import podium
 from podium.api import enqueue
 from podium.api.going_on import MARKS, put_in_line
-from podium.cluster.driving import Driving
+from podium.cluster.driving import STOPPED, Driving
+from podium.cluster.port import LOST
 from podium.cluster.shared import shared
 from podium.engine.log import RunRow, Store
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.stores.postgres import Server
 
-CALLS: list[str] = []
-"""What the workflow below has done."""
+PATIENCE_S = 60.0
 
 
 @podium.workflow
 async def fails(run: podium.Run, request: str) -> str:
     async def pay() -> str:
-        CALLS.append(run.id)
         raise ValueError("no")
 
     return await run.step("pay", pay)
+
+
+@podium.workflow
+async def lasts(run: podium.Run, request: str) -> str:
+    async def wait() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    return await run.step("wait", wait)
 
 
 @pytest.fixture
@@ -65,3 +75,46 @@ async def test_a_run_that_has_failed_goes_on_only_when_somebody_asks_for_it(
     await put_in_line(store, Settings.load(store=store.url), row.run_id)
     assert await driving.drive(row.run_id) is None
     assert len(await store.read(row.run_id)) > len(log)
+
+
+@pytest.mark.parametrize(("message", "reason"), [(None, "paused"), (LOST, STOPPED)])
+async def test_an_engine_that_wants_a_run_back_gets_it_at_once_and_its_call_has_stopped(
+    store: Store, message: str | None, reason: str
+) -> None:
+    """One that somebody stopped there stays so; one that was only lost is found by others."""
+    driving = Driving(shared(store), Settings.load(store=store.url), 1.0, nobody)
+    row = await accepted(store, "lasts")
+    stretch = asyncio.create_task(driving.drive(row.run_id))
+    async with asyncio.timeout(PATIENCE_S):
+        while driving.running == 0:  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0.01)
+        await anext(one async for one in store.tail(row.run_id) if one.type == "step.started")
+    stretch.cancel(message)
+    await asyncio.wait([stretch])
+    assert stretch.cancelled()
+    assert driving.running == 0
+    left = await store.get(row.run_id)
+    assert (left.status, left.stop_reason) == ("paused", reason)
+    unattended = await shared(store).list_unattended(STOPPED, limit=5)
+    assert [one.run_id for one in unattended] == ([row.run_id] if message else [])
+    async with open_store(store.url) as other:
+        await other.release(await other.acquire(row.run_id))
+
+
+async def test_a_run_whose_store_does_not_answer_is_tried_again_later(pg_server: Server) -> None:
+    store = await open_store(pg_server.new_place())
+    driving = Driving(shared(store), Settings.load(store=store.url), 1.0, nobody)
+    row = await accepted(store)
+    await store.close()
+    again = await driving.drive(row.run_id)
+    assert again is not None
+    assert again > time.time()
+
+
+async def test_a_worker_that_stops_gives_back_what_it_is_given_then(store: Store, driving: Driving) -> None:
+    row = await accepted(store)
+    driving.stop(1.0)
+    again = await driving.drive(row.run_id)
+    assert again is not None
+    assert again <= time.time()
+    assert (await store.get(row.run_id)).status == "queued"

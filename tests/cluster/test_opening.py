@@ -7,6 +7,7 @@ import json
 import signal
 import time
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 from subprocess import Popen
 
@@ -14,7 +15,9 @@ import httpx2
 import psycopg
 import pytest
 
+from podium.cluster.driving import STOPPED
 from podium.cluster.procrastinate.schema import MIGRATING
+from podium.cluster.shared import shared
 from tests.cli.shell import Shell
 from tests.cluster import temporal
 from tests.cluster.fleet import PATIENCE_S, lab
@@ -138,6 +141,25 @@ async def test_a_worker_is_not_ready_while_its_database_is_away(
                 assert (await client.get("/health")).status_code == 200
                 await asyncio.to_thread(server.start)
                 await ready_again(client)
+
+
+async def test_a_temporal_server_that_goes_away_for_good_leaves_runs_that_others_go_on_with(
+    tmp_path: Path, pg_server: Server
+) -> None:
+    """Even when nothing of the workflow is left there: the log says that the run wants to be driven."""
+    if not temporal.program():
+        pytest.skip("Temporal: its server is not installed; `make test` does that")
+    with ExitStack() as stack:
+        address = temporal.new_namespace(stack.enter_context(temporal.server()))
+        async with lab(f"{pg_server.new_database()}?lease_s=2", tmp_path, address) as fleet:
+            row = await fleet.start("gated", str(tmp_path / "never"))
+            machine = await fleet.machine()
+            await fleet.event(row.run_id, "step.started")
+            stack.close()
+            await machine.said(f"Run {row.run_id} is not driven here any more: Temporal was not heard of.")
+            found = await shared(fleet.store).list_unattended(STOPPED, limit=5)
+            assert [(one.run_id, one.status) for one in found] == [(row.run_id, "paused")]
+            assert not any("Traceback" in line for line in machine.lines)
 
 
 async def ready_again(client: httpx2.AsyncClient) -> None:

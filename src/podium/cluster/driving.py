@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from podium.api import RunHandle
 from podium.api.going_on import go_on, refuse
+from podium.cluster.port import LOST
 from podium.cluster.shared import SharedStore
 from podium.engine.log import RunRow
 from podium.engine.result import RunResult
@@ -78,7 +79,7 @@ class Driving:
             status = result.status
             return _again(result)
         except FencedError:
-            LOG.warning("Run %s was taken over by another worker; what this one did last is refused.", run_id)
+            LOG.warning("Run %s is not driven here any more: it was taken over by another worker.", run_id)
         except UnknownRunError:
             LOG.warning("Run %s is gone.", run_id)
         except RunLockedError as error:
@@ -113,8 +114,8 @@ class Driving:
         began = time.monotonic()
         try:
             result = await handle.result()
-        except asyncio.CancelledError:  # the engine wants it back
-            await handle.abandon()
+        except asyncio.CancelledError as error:  # the engine wants it back
+            await handle.abandon(STOPPED if LOST in error.args else "paused")
             raise
         finally:
             del self._handles[row.run_id]
