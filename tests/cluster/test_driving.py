@@ -15,12 +15,14 @@ from podium.api.going_on import MARKS, put_in_line
 from podium.cluster.driving import STOPPED, Driving
 from podium.cluster.port import LOST
 from podium.cluster.shared import shared
+from podium.engine.codec import decode
 from podium.engine.log import RunRow, Store
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.stores.postgres import Server
 
 PATIENCE_S = 60.0
+MINE = "import podium\n\n@podium.workflow\nasync def mine(run, request):\n    return request\n"
 
 
 @podium.workflow
@@ -55,10 +57,12 @@ async def nobody(owner: str) -> None:
     """Has room for another run."""
 
 
-async def accepted(store: Store, workflow: str = "fails") -> RunRow:
+async def accepted(
+    store: Store, workflow: str = "fails", file: Path = Path(__file__), **marks: str
+) -> RunRow:
     return await enqueue(
-        f"{Path(__file__)}:{workflow}", "go", store=store, settings=Settings.load(store=store.url),
-        model="rehearsal", marks=MARKS,
+        f"{file}:{workflow}", "go", store=store, settings=Settings.load(store=store.url),
+        model="rehearsal", marks={**MARKS, **marks},
     )  # fmt: skip
 
 
@@ -118,3 +122,31 @@ async def test_a_worker_that_stops_gives_back_what_it_is_given_then(store: Store
     assert again is not None
     assert again <= time.time()
     assert (await store.get(row.run_id)).status == "queued"
+
+
+async def test_a_worker_that_lacks_the_file_of_a_workflow_lets_the_run_fail_and_says_why(
+    store: Store, driving: Driving, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MINE, encoding="utf-8")
+    row = await accepted(store, "mine", file)
+    file.unlink()
+    assert await driving.drive(row.run_id) is None
+    assert (await store.get(row.run_id)).status == "failed"
+    last = (await store.read(row.run_id))[-1]
+    assert last.type == "run.failed"
+    assert "mine.py" in str(decode(last.data)["error"])
+
+
+async def test_whoever_ends_a_run_gives_its_place_to_the_next_of_its_owner(store: Store) -> None:
+    left: list[str] = []
+
+    async def note(owner: str) -> None:
+        assert await shared(store).take_place("another", owner), "the place is free by now"
+        left.append(owner)
+
+    driving = Driving(shared(store), Settings.load(store=store.url), 1.0, note)
+    await shared(store).set_limit("alice", 1)
+    row = await accepted(store, owner="alice")
+    await driving.drive(row.run_id)
+    assert left == ["alice"]

@@ -153,9 +153,14 @@ async def test_a_temporal_server_that_goes_away_for_good_leaves_runs_that_others
         address = temporal.new_namespace(stack.enter_context(temporal.server()))
         async with lab(f"{pg_server.new_database()}?lease_s=2", tmp_path, address) as fleet:
             row = await fleet.start("gated", str(tmp_path / "never"))
-            machine = await fleet.machine()
+            machine = await fleet.machine("--port", "0")
+            address = (await machine.said("metrics at")).rpartition(" ")[2].rstrip(".")
             await fleet.event(row.run_id, "step.started")
             stack.close()
+            async with httpx2.AsyncClient(base_url=address, timeout=60) as client:
+                told = await client.get("/ready")
+                assert (told.status_code, told.json()["reason"]) == (503, "The engine does not answer.")
+                assert (await client.get("/metrics")).status_code == 503
             await machine.said(f"Run {row.run_id} is not driven here any more: Temporal was not heard of.")
             found = await shared(fleet.store).list_unattended(STOPPED, limit=5)
             assert [(one.run_id, one.status) for one in found] == [(row.run_id, "paused")]
