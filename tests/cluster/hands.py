@@ -51,3 +51,9 @@ class Hands:
     async def next(self) -> str:
         async with asyncio.timeout(PATIENCE_S):
             return await self.given.get()
+
+
+async def gone(engine: Engine, run_id: str) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while await engine.carried([run_id]):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.02)

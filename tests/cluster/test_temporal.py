@@ -18,7 +18,7 @@ from podium.cluster.port import Engine, Schedule, Ticket
 from podium.cluster.temporal.flows import DRIVE, QUEUE, Carried, DriveRun
 from podium.errors import StoreError, UsageError
 from tests.cluster import temporal
-from tests.cluster.hands import PATIENCE_S, Hands
+from tests.cluster.hands import PATIENCE_S, Hands, gone
 
 STORE = "postgresql://nobody@localhost/none?lease_s=2"
 HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json"))
@@ -35,50 +35,6 @@ async def engine(address: str) -> AsyncGenerator[Engine]:  # pyright: ignore[rep
     opened = await open_engine(address, STORE)
     yield opened
     await opened.close()
-
-
-async def gone(engine: Engine, run_id: str) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while await engine.carried([run_id]):  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.02)
-
-
-async def test_a_run_that_is_submitted_while_it_is_driven_is_driven_once_more(engine: Engine) -> None:
-    async with Hands(engine) as hands:
-        hands.go_on.clear()
-        await engine.submit([Ticket("one", "three")])
-        assert await hands.next() == "one"
-        await engine.submit([Ticket("one", "three")])
-        await engine.submit([Ticket("one", "three")])
-        hands.go_on.set()
-        assert await hands.next() == "one"
-        await gone(engine, "one")
-        assert hands.given.empty()
-
-
-async def test_a_run_that_wants_to_go_on_later_does_and_can_be_hastened(engine: Engine) -> None:
-    async with Hands(engine) as hands:
-        soon = time.time() + 0.5
-        hands.answers = [soon, time.time() + 3600, None]
-        await engine.submit([Ticket("one", "three")])
-        assert await hands.next() == "one"
-        assert await hands.next() == "one"
-        assert time.time() >= soon
-        await engine.submit([Ticket("one", "three")])
-        assert await hands.next() == "one"
-        await gone(engine, "one")
-
-
-async def test_a_run_that_is_due_later_waits_and_can_be_forgotten(engine: Engine) -> None:
-    async with Hands(engine) as hands:
-        await engine.submit([Ticket("later", "three")], at=time.time() + 3600)
-        await engine.submit([Ticket("now", "three")])
-        assert await hands.next() == "now"
-        assert await engine.carried(["later", "never"]) == {"later"}
-        await engine.forget("later")
-        await engine.forget("never")
-        await gone(engine, "later")
-        assert hands.given.empty()
 
 
 async def test_who_cancels_the_workflow_in_temporal_stops_the_driving_through_the_heartbeat(
