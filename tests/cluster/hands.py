@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Self
 
 from podium.cluster.port import Crew, Engine, Schedule
 
@@ -36,7 +37,7 @@ class Hands:
     async def fire(self, schedule: Schedule, moment: int) -> None:
         self.fired.put_nowait((schedule, moment))
 
-    async def __aenter__(self) -> Hands:
+    async def __aenter__(self) -> Self:
         crew = Crew(drive=self.drive, fire=self.fire, concurrency=5, stop=self._stop, ready=self._ready.set)
         self._work = asyncio.create_task(self._engine.work(crew))
         await self._ready.wait()
@@ -44,9 +45,13 @@ class Hands:
 
     async def __aexit__(self, *_: object) -> None:
         self.go_on.set()
-        self._stop.set()
+        self.stop()
         async with asyncio.timeout(PATIENCE_S):
             await self._work
+
+    def stop(self) -> None:
+        """Take nothing new."""
+        self._stop.set()
 
     async def next(self) -> str:
         async with asyncio.timeout(PATIENCE_S):

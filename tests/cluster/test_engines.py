@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 
@@ -12,10 +13,17 @@ from podium.cluster.port import Engine, Ticket
 from tests.cluster.hands import Hands, gone
 from tests.stores.postgres import Server
 
+LEASE_S = 2
+
 
 @pytest.fixture
-async def carrier(engine: str, pg_server: Server) -> AsyncGenerator[Engine]:
-    opened = await open_engine(engine, f"{pg_server.new_database()}?lease_s=2")
+def url(pg_server: Server) -> str:
+    return f"{pg_server.new_database()}?lease_s={LEASE_S}"
+
+
+@pytest.fixture
+async def carrier(engine: str, url: str) -> AsyncGenerator[Engine]:
+    opened = await open_engine(engine, url)
     yield opened
     await opened.close()
 
@@ -70,6 +78,24 @@ async def test_a_run_that_wants_to_go_on_and_was_asked_for_meanwhile_goes_on_at_
         assert await hands.next() == "one"
         await gone(carrier, "one")
         assert hands.given.empty()
+
+
+async def test_a_worker_that_drains_for_longer_than_a_lease_keeps_its_run(
+    carrier: Engine, engine: str, url: str
+) -> None:
+    other = await open_engine(engine, url)
+    async with Hands(carrier) as first:
+        first.go_on.clear()
+        await carrier.submit([Ticket("one", "three")])
+        assert await first.next() == "one"
+        first.stop()
+        async with Hands(other) as second:
+            await asyncio.sleep(3 * LEASE_S)
+            assert second.given.empty()
+            first.go_on.set()
+            await gone(carrier, "one")
+            assert second.given.empty()
+    await other.close()
 
 
 async def test_many_are_submitted_at_once_though_some_of_them_wait_already(carrier: Engine) -> None:

@@ -15,7 +15,9 @@ from podium.cluster.opening import open_engine
 from podium.cluster.port import Engine, Ticket
 from podium.cluster.procrastinate.connector import PatientConnector
 from podium.cluster.procrastinate.jobs import Jobs
+from podium.errors import StoreAwayError
 from tests.cluster.hands import PATIENCE_S, Hands
+from tests.stores import postgres
 from tests.stores.postgres import Server
 
 
@@ -34,7 +36,7 @@ async def engine(url: str) -> AsyncGenerator[Engine]:  # pyright: ignore[reportI
 @pytest.fixture
 async def jobs(url: str, engine: Engine) -> AsyncGenerator[Jobs]:
     """Of a process that is no worker of its own: the test says who does what."""
-    app = App(connector=PatientConnector(patience_s=1.0, conninfo=url))
+    app = App(connector=PatientConnector(where="here", patience_s=1.0, conninfo=url))
     async with app.open_async():
         yield Jobs(app.connector)
 
@@ -104,6 +106,33 @@ async def test_workers_get_a_lease_to_report_to_a_database_that_has_only_just_st
                 await rounds(url, 3)
                 assert hands.given.empty()
     finally:
+        await opened.close()
+
+
+async def test_a_job_whose_giving_was_not_heard_of_is_taken_up_all_the_same(url: str, engine: Engine) -> None:
+    """The database gave it to this worker, and the answer got lost with the connection."""
+    await engine.submit([Ticket("run", "three")], at=4e9)
+    async with Hands(engine) as hands:
+        ask(
+            url,
+            "UPDATE procrastinate_jobs SET status = 'doing', scheduled_at = NULL, "
+            "worker_id = (SELECT max(id) FROM procrastinate_workers)",
+        )
+        assert await hands.next() == "run"
+
+
+async def test_a_database_that_stays_away_is_told_to_whoever_submits() -> None:
+    if why := postgres.missing():
+        pytest.skip(f"PostgreSQL: {why}")
+    with postgres.server() as server:
+        url = server.new_database()
+        opened = await open_engine("", url, patience_s=0.5)
+        await asyncio.to_thread(server.stop)
+        with pytest.raises(StoreAwayError, match="cannot be reached"):
+            await opened.submit([Ticket("run", "three")])
+        await asyncio.to_thread(server.start)
+        await opened.submit([Ticket("run", "three")])
+        assert await opened.load() == (1, 0)
         await opened.close()
 
 

@@ -15,8 +15,8 @@ from podium.cluster.opening import TEMPORAL, open_engine
 from podium.cluster.port import Engine, Schedule
 from podium.cluster.schedules import MAX_DELAY_S, check_cron, fire
 from podium.engine.log import RunRow
-from podium.errors import UsageError
-from tests.cluster.fleet import FLOWS, Lab
+from podium.errors import StoreAwayError, UsageError
+from tests.cluster.fleet import FLOWS, Lab, every_second
 from tests.cluster.hands import PATIENCE_S, Hands
 from tests.stores.postgres import Server
 
@@ -109,6 +109,27 @@ async def test_one_schedule_that_never_comes_does_not_keep_the_others_from_their
         told, _ = await hands.fired.get()
     assert told.name == "every-second"
     assert caplog.text.count("The schedule a starts nothing: 0 0 31 2 * never comes.") == 1
+
+
+class Unlucky(Hands):
+    """Its store is away the first time."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self.missed: list[int] = []
+
+    async def fire(self, schedule: Schedule, moment: int) -> None:
+        if not self.missed:
+            self.missed.append(moment)
+            raise StoreAwayError("The store is away.")
+        await super().fire(schedule, moment)
+
+
+async def test_a_moment_at_which_the_store_was_away_is_made_up_for(fleet: Lab) -> None:
+    await fleet.engine.add_schedule(schedule(every_second(fleet)))
+    async with Unlucky(fleet.engine) as hands, asyncio.timeout(PATIENCE_S):
+        while (await hands.fired.get())[1] not in hands.missed:
+            pass
 
 
 async def test_a_day_and_a_weekday_mean_either_on_every_engine(fleet: Lab) -> None:

@@ -16,7 +16,7 @@ from podium.cluster.procrastinate.jobs import DRIVE, Jobs, queue_of
 from podium.cluster.procrastinate.schedules import Schedules
 from podium.cluster.procrastinate.schema import ensure_schema
 from podium.cluster.procrastinate.working import Station
-from podium.stores.address import take_lease
+from podium.stores.address import shown, take_lease
 from podium.stores.postgres.database import Db, options
 
 CONNECTIONS = 4
@@ -48,7 +48,7 @@ class ProcrastinateEngine:
             reconnect_timeout=_TURN_S / 2, configure=_configure, kwargs=kept,
         )  # fmt: skip
         await pool.open()
-        app = App(connector=PatientConnector(patience_s=patience_s))
+        app = App(connector=PatientConnector(where=shown(address), patience_s=patience_s))
         await app.connector.open_async(pool)
         return cls(lease_s, pool, app)
 
