@@ -101,6 +101,29 @@ async def test_who_cancels_the_workflow_of_a_run_that_lost_its_worker_stops_it(
             assert hands.given.empty()
 
 
+async def test_a_workflow_that_grew_long_begins_anew_and_forgets_nothing() -> None:
+    """Neither that the run is carried, nor from when on it wants to be driven again."""
+    if not temporal.program():
+        pytest.skip("Temporal: its server is not installed; `make test` does that")
+    settings: dict[str, object] = {"limit.historyCount.suggestContinueAsNew": 10}
+    with temporal.server(**settings) as server:
+        address = temporal.new_namespace(server)
+        engine = await open_engine(address, STORE)
+        async with Hands(engine) as hands:
+            later = time.time() + 3600
+            hands.answers = [0.0, 0.0, 0.0, later]
+            await engine.submit([Ticket("one", "three")])
+            for _ in range(4):
+                assert await hands.next() == "one"
+            await engine.submit([Ticket("two", "three")])
+            assert await hands.next() == "two", "the first one waits"
+            assert await engine.carried(["one"]) == {"one"}
+            assert await temporal.continued(address, "podium/one")
+            await engine.submit([Ticket("one", "three")])
+            assert await hands.next() == "one"
+            await gone(engine, "one")
+
+
 async def test_workflows_that_were_begun_before_go_on_in_this_version(address: str, engine: Engine) -> None:
     """Temporal replays a workflow in the code that there is now: what it finds must be what was done."""
     host, _, namespace = address.removeprefix("temporal://").partition("/")

@@ -97,6 +97,24 @@ async def test_a_driver_that_lives_keeps_its_run_beyond_its_lease(pg_server: Ser
         await commit(store, lease)
 
 
+@pytest.mark.parametrize(("lease_s", "given"), [(3600, True), (0.5, False)])
+async def test_a_database_that_was_away_gives_drivers_the_time_of_a_lease_to_report(
+    pg_server: Server, lease_s: float, given: bool
+) -> None:
+    """It has heard nobody for longer than a lease, because it was not there: nobody is dead for that."""
+    url = pg_server.new_database()
+    async with open_store(url) as store, open_store(url) as other:
+        await driven(store)
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute("UPDATE driver SET host = 'elsewhere', seen = seen - interval '2 hours'")
+            db.execute("UPDATE driver SET lease_s = %s", (lease_s,))
+        if given:
+            with pytest.raises(RunLockedError):
+                await other.acquire(run_id(1))
+        else:
+            assert (await other.acquire(run_id(1))).epoch == 2
+
+
 async def test_whoever_takes_a_run_over_waits_for_rows_that_are_being_written(pg_server: Server) -> None:
     """Otherwise rows of the old driver could appear behind the place at which the new one goes on."""
     url = pg_server.new_database()
