@@ -26,12 +26,13 @@ def program() -> str:
 
 
 @contextmanager
-def server() -> Generator[str]:
-    """The address of a server that does not outlive the block."""
+def server(**settings: object) -> Generator[str]:
+    """The address of a server that does not outlive the block; `settings` are its dynamic ones."""
     port = _free_port()
     command = [
         program(), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(port),
         "--log-level", "error",
+        *(word for name, value in settings.items() for word in ("--dynamic-config-value", f"{name}={value}")),
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
@@ -61,6 +62,15 @@ async def happened(address: str, workflow_id: str, kind: EventType.ValueType) ->
     client = await Client.connect(host, namespace=namespace)
     history = client.get_workflow_handle(workflow_id).fetch_history_events()
     return sum([event.event_type == kind async for event in history])
+
+
+async def continued(address: str, workflow_id: str) -> bool:
+    """Whether a workflow goes on for another one of its name, whose history had grown long."""
+    host, _, namespace = address.removeprefix("temporal://").partition("/")
+    client = await Client.connect(host, namespace=namespace)
+    async for event in client.get_workflow_handle(workflow_id).fetch_history_events():
+        return bool(event.workflow_execution_started_event_attributes.continued_execution_run_id)
+    return False
 
 
 def _free_port() -> int:

@@ -13,13 +13,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from podium.cluster.opening import TEMPORAL
 from podium.cluster.port import Schedule
 from podium.cluster.shared import shared
 from podium.engine.codec import decode
 from podium.engine.history import history_of
 from tests.cli.shell import Shell
-from tests.cluster.fleet import FLOWS, PATIENCE_S, Lab
+from tests.cluster.fleet import FLOWS, PATIENCE_S, Lab, every_second
 
 
 @pytest.fixture
@@ -102,11 +101,6 @@ async def test_schedules_are_added_listed_and_removed(fleet: Lab, shell: Shell) 
     assert "gone" in await said(shell, "schedule", "remove", "morning")
     assert "There is no schedule morning." in await said(shell, "schedule", "remove", "morning", code=2)
     assert "There is no schedule." in await said(shell, "schedule", "list")
-
-
-def every_second(fleet: Lab) -> str:
-    """Both engines know seconds beside the five fields of everybody, each at a place of its own."""
-    return "* * * * * * *" if fleet.name.startswith(TEMPORAL) else "* * * * * */1"
 
 
 async def test_each_moment_of_a_schedule_starts_one_run_however_many_workers_there_are(fleet: Lab) -> None:

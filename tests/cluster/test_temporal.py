@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client
+from temporalio import activity
+from temporalio.client import Client, WorkflowHistory
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
 
 from podium.cluster.opening import open_engine
-from podium.cluster.port import Crew, Engine, Schedule, Ticket
+from podium.cluster.port import Engine, Schedule, Ticket
+from podium.cluster.temporal.flows import DRIVE, QUEUE, Carried, DriveRun
 from podium.errors import StoreError, UsageError
 from tests.cluster import temporal
+from tests.cluster.hands import PATIENCE_S, Hands, gone
 
 STORE = "postgresql://nobody@localhost/none?lease_s=2"
-PATIENCE_S = 60.0
+HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json"))
+"""Of workflows that earlier versions have begun."""
 
 
 @pytest.fixture
@@ -29,93 +35,6 @@ async def engine(address: str) -> AsyncGenerator[Engine]:  # pyright: ignore[rep
     opened = await open_engine(address, STORE)
     yield opened
     await opened.close()
-
-
-class Hands:
-    """A worker without a store: it notes what it is given, and lasts as long as it is told."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.given: asyncio.Queue[str] = asyncio.Queue()
-        self.fired: asyncio.Queue[tuple[Schedule, int]] = asyncio.Queue()
-        self.answers: list[float | None] = []
-        self.go_on = asyncio.Event()
-        self.go_on.set()
-        self.cancelled = asyncio.Event()
-        self._stop = asyncio.Event()
-        self._ready = asyncio.Event()
-        self._engine = engine
-
-    async def drive(self, run_id: str) -> float | None:
-        self.given.put_nowait(run_id)
-        try:
-            await self.go_on.wait()
-        except asyncio.CancelledError:
-            self.cancelled.set()
-            raise
-        return self.answers.pop(0) if self.answers else None
-
-    async def fire(self, schedule: Schedule, moment: int) -> None:
-        self.fired.put_nowait((schedule, moment))
-
-    async def __aenter__(self) -> Hands:
-        crew = Crew(drive=self.drive, fire=self.fire, concurrency=5, stop=self._stop, ready=self._ready.set)
-        self._work = asyncio.create_task(self._engine.work(crew))
-        await self._ready.wait()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.go_on.set()
-        self._stop.set()
-        async with asyncio.timeout(PATIENCE_S):
-            await self._work
-
-    async def next(self) -> str:
-        async with asyncio.timeout(PATIENCE_S):
-            return await self.given.get()
-
-
-async def gone(engine: Engine, run_id: str) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while await engine.carried([run_id]):  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.02)
-
-
-async def test_a_run_that_is_submitted_while_it_is_driven_is_driven_once_more(engine: Engine) -> None:
-    async with Hands(engine) as hands:
-        hands.go_on.clear()
-        await engine.submit([Ticket("one", "three")])
-        assert await hands.next() == "one"
-        await engine.submit([Ticket("one", "three")])
-        await engine.submit([Ticket("one", "three")])
-        hands.go_on.set()
-        assert await hands.next() == "one"
-        await gone(engine, "one")
-        assert hands.given.empty()
-
-
-async def test_a_run_that_wants_to_go_on_later_does_and_can_be_hastened(engine: Engine) -> None:
-    async with Hands(engine) as hands:
-        soon = time.time() + 0.5
-        hands.answers = [soon, time.time() + 3600, None]
-        await engine.submit([Ticket("one", "three")])
-        assert await hands.next() == "one"
-        assert await hands.next() == "one"
-        assert time.time() >= soon
-        await engine.submit([Ticket("one", "three")])
-        assert await hands.next() == "one"
-        await gone(engine, "one")
-
-
-async def test_a_run_that_is_due_later_waits_and_can_be_forgotten(engine: Engine) -> None:
-    async with Hands(engine) as hands:
-        await engine.submit([Ticket("later", "three")], at=time.time() + 3600)
-        await engine.submit([Ticket("now", "three")])
-        assert await hands.next() == "now"
-        assert await engine.carried(["later", "never"]) == {"later"}
-        await engine.forget("later")
-        await engine.forget("never")
-        await gone(engine, "later")
-        assert hands.given.empty()
 
 
 async def test_who_cancels_the_workflow_in_temporal_stops_the_driving_through_the_heartbeat(
@@ -131,6 +50,97 @@ async def test_who_cancels_the_workflow_in_temporal_stops_the_driving_through_th
         async with asyncio.timeout(PATIENCE_S):
             await hands.cancelled.wait()
         await gone(engine, "one")
+
+
+class Silent:
+    """A worker that takes runs and is never heard of again, as one whose machine has lost its power."""
+
+    def __init__(self, address: str) -> None:
+        self._host, _, self._namespace = address.removeprefix("temporal://").partition("/")
+        self.taken = asyncio.Event()
+
+    @activity.defn(name=DRIVE)
+    async def _drive(self, run: Carried) -> None:
+        self.taken.set()
+        await asyncio.Event().wait()
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncGenerator[Client]:
+        client = await Client.connect(self._host, namespace=self._namespace)
+        worker = Worker(
+            client, task_queue=QUEUE, workflows=[DriveRun], activities=[self._drive],
+            workflow_runner=UnsandboxedWorkflowRunner(), max_concurrent_activities=1, max_cached_workflows=0,
+        )  # fmt: skip
+        async with worker:
+            yield client
+
+
+async def test_a_run_that_lost_its_worker_is_driven_by_another(address: str, engine: Engine) -> None:
+    silent = Silent(address)
+    async with silent.at_work():
+        await engine.submit([Ticket("one", "three")])
+        async with asyncio.timeout(PATIENCE_S):
+            await silent.taken.wait()
+        async with Hands(engine) as hands:
+            assert await hands.next() == "one"
+            await gone(engine, "one")
+
+
+async def test_who_cancels_the_workflow_of_a_run_that_lost_its_worker_stops_it(
+    address: str, engine: Engine
+) -> None:
+    """The order reaches nobody; that the worker is gone must not make it forgotten."""
+    silent = Silent(address)
+    async with silent.at_work() as client:
+        await engine.submit([Ticket("one", "three")])
+        async with asyncio.timeout(PATIENCE_S):
+            await silent.taken.wait()
+        await client.get_workflow_handle("podium/one").cancel()
+        async with Hands(engine) as hands:
+            await gone(engine, "one")
+            assert hands.given.empty()
+
+
+async def test_a_workflow_that_grew_long_begins_anew_and_forgets_nothing() -> None:
+    """Neither that the run is carried, nor from when on it wants to be driven again."""
+    if not temporal.program():
+        pytest.skip("Temporal: its server is not installed; `make test` does that")
+    settings: dict[str, object] = {"limit.historyCount.suggestContinueAsNew": 10}
+    with temporal.server(**settings) as server:
+        address = temporal.new_namespace(server)
+        engine = await open_engine(address, STORE)
+        async with Hands(engine) as hands:
+            later = time.time() + 3600
+            hands.answers = [0.0, 0.0, 0.0, later]
+            await engine.submit([Ticket("one", "three")])
+            for _ in range(4):
+                assert await hands.next() == "one"
+            await engine.submit([Ticket("two", "three")])
+            assert await hands.next() == "two", "the first one waits"
+            assert await engine.carried(["one"]) == {"one"}
+            assert await temporal.continued(address, "podium/one")
+            await engine.submit([Ticket("one", "three")])
+            assert await hands.next() == "one"
+            await gone(engine, "one")
+
+
+async def test_workflows_that_were_begun_before_go_on_in_this_version(address: str, engine: Engine) -> None:
+    """Temporal replays a workflow in the code that there is now: what it finds must be what was done."""
+    host, _, namespace = address.removeprefix("temporal://").partition("/")
+    client = await Client.connect(host, namespace=namespace)
+    async with Hands(engine) as hands:
+        hands.answers = [time.time() + 0.1, time.time() + 3600]
+        await engine.submit([Ticket("one", "three")])
+        for _ in range(2):
+            await hands.next()
+        await engine.submit([Ticket("one", "three")])
+        await hands.next()
+        await gone(engine, "one")
+    made = await client.get_workflow_handle("podium/one").fetch_history()
+    histories = [made, *(WorkflowHistory.from_json("podium/one", file.read_text()) for file in HISTORIES)]
+    replayer = Replayer(workflows=[DriveRun], workflow_runner=UnsandboxedWorkflowRunner())
+    for history in histories:
+        await replayer.replay_workflow(history)
 
 
 async def test_a_schedule_is_temporals_own_and_its_moments_come_once(address: str, engine: Engine) -> None:

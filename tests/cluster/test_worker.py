@@ -124,7 +124,7 @@ async def test_a_worker_that_was_only_asleep_is_fenced_and_its_calls_stop(fleet:
     gate.touch()
     log = await fleet.over(row.run_id)
     first.signal(signal.SIGCONT)
-    await first.said(f"Run {row.run_id} was taken over by another worker")
+    await first.said(f"Run {row.run_id} is not driven here any more")
     assert [one.seq for one in await fleet.store.read(row.run_id)] == [one.seq for one in log]
     by_first = [step for _, step, _, pid in fleet.noted("paid") if pid == str(first.pid)]
     assert by_first == ["0", "1"], "after it woke up it began another step"

@@ -166,3 +166,49 @@ async def test_whoever_was_taken_over_draws_nothing_any_more(store: Store, tmp_p
     await store.acquire(lease.run_id, take_over=True)
     with pytest.raises(FencedError):
         await limits_of(store).draw(lease, 0, 0, 1, 1)
+
+
+async def test_whoever_was_taken_over_settles_nothing(store: Store, tmp_path: Path) -> None:
+    """What it was lent stays taken until the one that has the run now says what its log tells."""
+    limits = limits_of(store)
+    await limits.set_account("alice", 1.0)
+    lease = await store.acquire(await accepted(store, spending(2, tmp_path / "calls")))
+    await limits.draw(lease, 0, 0, NANO // 2, NANO // 2)
+    now = await store.acquire(lease.run_id, take_over=True)
+    limits.settle(lease, 0)
+    assert (await after_writes(store, limits)) == pytest.approx(0.5)
+    limits.settle(now, NANO // 4)
+    assert (await after_writes(store, limits)) == pytest.approx(0.25)
+
+
+async def test_a_run_that_goes_on_is_not_added_up_with_those_that_are_left(
+    store: Store, tmp_path: Path
+) -> None:
+    """Otherwise the next one who draws would count what it is lent as spent, and then once more."""
+    limits = limits_of(store)
+    await limits.set_account("alice", 1.0)
+    workflow = spending(2, tmp_path / "calls")
+    one, two = [await store.acquire(await accepted(store, workflow)) for _ in range(2)]
+    await limits.draw(one, 0, 0, NANO // 10, NANO // 10)
+    limits.settle(one, NANO // 10)
+    await after_writes(store, limits)
+    await limits.draw(one, NANO // 10, 0, NANO // 5, NANO // 5)  # it goes on, and is lent more
+    await limits.draw(two, 0, 0, NANO // 100, NANO // 100)
+    limits.settle(one, NANO // 10)
+    limits.settle(two, 0)
+    assert (await after_writes(store, limits)) == pytest.approx(0.1)
+
+
+async def test_little_money_is_lent_in_small_parts(store: Store, tmp_path: Path) -> None:
+    """So that one run that wants everything leaves the others something to go on with."""
+    limits = limits_of(store)
+    await limits.set_account("alice", 0.8)
+    lease = await store.acquire(await accepted(store, spending(2, tmp_path / "calls")))
+    drawn = await limits.draw(lease, 0, 0, 1, NANO)
+    assert (drawn.granted, drawn.most, drawn.limit) == (NANO // 10, NANO * 8 // 10, NANO * 8 // 10)
+
+
+async def after_writes(store: Store, limits: Limits) -> float:
+    """What is taken of an account when all that was queued is written."""
+    await store.post(await accepted(store, spending(1, Path("unused"))), "note")
+    return (await limits.set_account("alice", 1.0)).taken_usd

@@ -120,6 +120,22 @@ async def test_a_provider_that_asks_for_rest_is_left_alone_by_everybody(store: S
         assert await turns(two, 1) > 0.4
 
 
+async def test_a_provider_that_asks_again_is_not_asked_earlier(store: Store) -> None:
+    limits = limits_of(store)
+    await limits.hold_pace("openai", 3600.0)
+    await limits.hold_pace("openai", 1.0)
+    assert await limits.lend_pace("openai", 0.1, 0.05) > 1800
+
+
+async def test_a_pace_that_nobody_took_for_long_is_made_up_for_by_a_moment_only(store: Store) -> None:
+    """After a quiet hour there is no burst of an hour's calls."""
+    limits = limits_of(store)
+    await limits.lend_pace("openai", -3600.0, 3600.0)
+    began = [await limits.lend_pace("openai", 600.0, 0.05) for _ in range(2)]
+    assert -0.1 < began[0] < 0
+    assert began[1] > 500
+
+
 async def test_where_one_machine_is_alone_nobody_is_asked(tmp_path: Path) -> None:
     async with open_store(f"sqlite:///{tmp_path}/podium.sqlite") as alone:
         assert not isinstance(Guards().of("openai", "", 60, None, alone.limits).pace, FleetPace)

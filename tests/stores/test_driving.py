@@ -8,6 +8,7 @@ import socket
 
 import pytest
 
+from podium.engine.budget import Budget
 from podium.engine.log import Lease, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError
 from podium.stores import open_store
@@ -165,10 +166,11 @@ async def test_a_fenced_run_does_not_sink_the_others_of_its_batch(
 async def test_a_fenced_driver_that_has_nothing_but_an_update_is_told(store: Store, other: Store) -> None:
     lease = await driven(store)
     await other.acquire(run_id(1), take_over=True)
-    store.update(lease, RunUpdate(updated_us=9, status="completed"))
+    store.update(lease, RunUpdate(updated_us=9, status="completed", budget=Budget(usd=5)))
     with pytest.raises(FencedError):
         await commit(store, lease)
-    assert (await other.get(run_id(1))).status == "queued"
+    left = await other.get(run_id(1))
+    assert (left.status, left.budget) == ("queued", Budget())
 
 
 @pytest.mark.parametrize("live", [1, 5])

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -20,7 +21,7 @@ from podium.stores.address import shown
 from podium.stores.batch import Batch, Creation
 from podium.stores.postgres.database import SCHEMA, connect, open_database
 from podium.stores.postgres.patience import Patience
-from podium.stores.postgres.writing import Receipt, was_committed, write
+from podium.stores.postgres.writing import Receipt, insert_rows, was_committed, write
 from tests.stores.children import child
 from tests.stores.postgres import Server, server
 from tests.stores.samples import (
@@ -94,6 +95,48 @@ async def test_a_driver_that_lives_keeps_its_run_beyond_its_lease(pg_server: Ser
                 await other.acquire(run_id(1))
         append(store, lease, 2)
         await commit(store, lease)
+
+
+@pytest.mark.parametrize(("lease_s", "given"), [(3600, True), (0.5, False)])
+async def test_a_database_that_was_away_gives_drivers_the_time_of_a_lease_to_report(
+    pg_server: Server, lease_s: float, given: bool
+) -> None:
+    """It has heard nobody for longer than a lease, because it was not there: nobody is dead for that."""
+    url = pg_server.new_database()
+    async with open_store(url) as store, open_store(url) as other:
+        await driven(store)
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute("UPDATE driver SET host = 'elsewhere', seen = seen - interval '2 hours'")
+            db.execute("UPDATE driver SET lease_s = %s", (lease_s,))
+        if given:
+            with pytest.raises(RunLockedError):
+                await other.acquire(run_id(1))
+        else:
+            assert (await other.acquire(run_id(1))).epoch == 2
+
+
+async def test_whoever_takes_a_run_over_waits_for_rows_that_are_being_written(pg_server: Server) -> None:
+    """Otherwise rows of the old driver could appear behind the place at which the new one goes on."""
+    url = pg_server.new_database()
+    async with open_store(url) as store, open_store(url) as other:
+        lease = await driven(store)
+        ((number,),) = _ask(url, "SELECT number FROM run")
+        db = await connect(url)
+        async with db, db.transaction():
+            row = a_row(2)
+            rows = [number << 32 | 2, lease.epoch, row.time_us, row.path, row.type, row.data]
+            assert await insert_rows(db, rows) == 1
+            taking = asyncio.create_task(other.acquire(run_id(1), take_over=True))
+            waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
+            await _until(lambda: taking.done() or _ask(url, waiting) != [])
+            assert not taking.done(), "it did not wait"
+        assert (await taking).last_seq == 2
+        assert await seqs_of(store) == [1, 2]
+
+
+def _ask(url: str, sql: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url, autocommit=True) as db:
+        return db.execute(sql.encode()).fetchall()
 
 
 async def test_a_driver_with_nothing_to_write_notices_that_its_run_was_taken_over(pg_server: Server) -> None:

@@ -74,9 +74,9 @@ class RunHandle:
             await asyncio.wait(self._companions, timeout=COMPANION_S)
         return result
 
-    async def abandon(self) -> None:
+    async def abandon(self, reason: str = "paused") -> None:
         """Stop at once and leave a run that can be resumed; whatever comes of it is nobody's any more."""
-        self._driver.pause(at_once=True)
+        self._driver.pause(reason, at_once=True)
         await asyncio.wait([self._task])
         if not self._task.cancelled():
             self._task.exception()

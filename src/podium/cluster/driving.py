@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from podium.api import RunHandle
 from podium.api.going_on import go_on, refuse
+from podium.cluster.port import LOST
 from podium.cluster.shared import SharedStore
 from podium.engine.log import RunRow
 from podium.engine.result import RunResult
@@ -22,6 +23,8 @@ STOPPED = "worker stopped"
 """Why a run is paused that another worker goes on with."""
 NAP_S = 5.0
 """A run that sleeps for longer gives its place away."""
+_ENDED = frozenset({"completed", "partial", "failed", "cancelled"})
+"""Whoever lets such a run go on puts it in line first, and then it is `queued`."""
 _LOOK_S = 0.25
 _STORE_S = 5.0
 """After so long a run is tried again whose store took nothing more."""
@@ -67,8 +70,8 @@ class Driving:
         status, row = "not started", None
         try:
             row = await self._store.get(run_id)
-            if row.status in ("completed", "cancelled"):
-                return None  # somebody was quicker
+            if row.status in _ENDED:
+                return None  # nobody wants it driven: it was told twice, or somebody was quicker
             if row.owner and not await self._store.take_place(run_id, row.owner):
                 LOG.info("Run %s waits: %s has as many under way as they may.", run_id, row.owner)
                 return None  # whoever ends one of them submits the next
@@ -76,7 +79,7 @@ class Driving:
             status = result.status
             return _again(result)
         except FencedError:
-            LOG.warning("Run %s was taken over by another worker; what this one did last is refused.", run_id)
+            LOG.warning("Run %s is not driven here any more: it was taken over by another worker.", run_id)
         except UnknownRunError:
             LOG.warning("Run %s is gone.", run_id)
         except RunLockedError as error:
@@ -111,8 +114,8 @@ class Driving:
         began = time.monotonic()
         try:
             result = await handle.result()
-        except asyncio.CancelledError:  # the engine wants it back
-            await handle.abandon()
+        except asyncio.CancelledError as error:  # the engine wants it back
+            await handle.abandon(STOPPED if LOST in error.args else "paused")
             raise
         finally:
             del self._handles[row.run_id]

@@ -17,7 +17,7 @@ from podium.cluster.worker import Worker
 from podium.errors import StoreError, UsageError
 
 _PATIENCE_S = 2.0
-"""How long the database may take to answer."""
+"""How long the database, or the engine, may take to answer."""
 
 
 class _Server(uvicorn.Server):
@@ -63,15 +63,17 @@ def _routes(worker: Worker, engine: Engine) -> list[Route]:
 
     async def ready(_: Request) -> JSONResponse:
         reason = "" if worker.ready else "It is starting or stopping."
-        if not reason and await _load(engine) is None:
+        if not reason and not await worker.reaches_store(_PATIENCE_S):
             reason = "The database does not answer."
+        if not reason and await _load(engine) is None:
+            reason = "The engine does not answer."
         told = {"ready": not reason, "running": worker.driving.running, "reason": reason}
         return JSONResponse(told, status_code=503 if reason else 200)
 
     async def metrics(_: Request) -> PlainTextResponse:
         load = await _load(engine)
         if load is None:
-            return PlainTextResponse("The database does not answer.\n", status_code=503)
+            return PlainTextResponse("The engine does not answer.\n", status_code=503)
         running = worker.driving.running
         lines = [
             *_metric("podium_queue_depth", "gauge", "Runs that wait for a worker.", load.waiting),

@@ -9,6 +9,8 @@ from podium.errors import UsageError
 from podium.stores import is_postgres
 
 PROCRASTINATE = "procrastinate"
+QUEUED = ("", PROCRASTINATE)
+"""The names of the engine that keeps its queue in the store."""
 TEMPORAL = "temporal://"
 LOCAL = "local"
 """No engine: a server drives its runs itself, whatever its store is."""
@@ -17,7 +19,7 @@ LOCAL = "local"
 async def open_engine(name: str, store: str, *, patience_s: float = 30.0) -> Engine:
     """The engine `name` (empty: the usual one) for a store. `patience_s`: how long a database that is away is
     waited for."""
-    if name not in ("", PROCRASTINATE) and not name.startswith(TEMPORAL):
+    if name not in QUEUED and not name.startswith(TEMPORAL):
         raise UsageError(
             f"There is no engine {name}.", hint=f"Known: {PROCRASTINATE}, {TEMPORAL}HOST:PORT/NAMESPACE."
         )

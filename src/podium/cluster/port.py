@@ -47,7 +47,10 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 Drive = Callable[[str], Awaitable[float | None]]
 """Drives one stretch of a run. Returns the moment (seconds since 1970) at which the run wants to be driven
 again, one that has passed meaning at once; `None`: not before somebody submits it. It never raises for what
-a run does; when it is cancelled it leaves the run so that it can be taken up."""
+a run does; when it is cancelled it leaves the run so that it can be taken up, by whoever wants to; cancelled
+with the message `LOST`, so that others go on with it by themselves."""
+LOST = "the engine was not heard of"
+"""Why a worker stops driving when it was not told to."""
 
 Fire = Callable[[Schedule, int], Awaitable[None]]
 """Starts the run of a schedule for one of its moments. Called again for the same moment, it does nothing."""
@@ -101,10 +104,6 @@ class Engine(Protocol):
 
     async def remove_schedule(self, name: str) -> bool:
         """Whether there was one."""
-        ...
-
-    async def migrate(self) -> None:
-        """Make what the engine needs, or bring it to this version."""
         ...
 
     async def close(self) -> None: ...

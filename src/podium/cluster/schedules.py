@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from importlib.util import find_spec
 from typing import Any
@@ -20,6 +21,8 @@ from podium.settings import Settings
 
 LOG = logging.getLogger("podium.cluster")
 
+_FIELD = re.compile(r"(?:[\d*/,-]|[A-Za-z]{3})+")
+_NAMED = [[f"@{word}"] for word in ("hourly", "daily", "midnight", "weekly", "monthly", "yearly", "annually")]
 MAX_DELAY_S = 600.0
 """A moment that nobody was there for is made up for so much later at most."""
 
@@ -39,14 +42,25 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def check_cron(cron: str) -> None:
-    """Refuse what names no moments, before anybody is asked to keep it. Without the extra there is nobody to
+    """Refuse what names no moments, before anybody is asked to keep it, and what one engine would read
+    otherwise than another: seconds, years, the last or third day, chance."""
+    fields = cron.split()
+    plain = fields in _NAMED or (len(fields) == 5 and all(map(_FIELD.fullmatch, fields)))
+    if not plain or not comes(cron):
+        raise no_moments(cron)
+
+
+def comes(cron: str) -> bool:
+    """Whether there is a moment at all: the 31st of February is none. Without the extra there is nobody to
     ask, which opening the engine tells."""
     if find_spec("croniter") is None:
-        return
-    from croniter import croniter  # noqa: PLC0415 - of the extra; not everybody who imports this has it
+        return True
+    from croniter import CroniterBadDateError, croniter  # noqa: PLC0415 - of the extra; not everybody has it
 
-    if not croniter.is_valid(cron):
-        raise no_moments(cron)
+    try:
+        return croniter.is_valid(cron) and croniter(cron).get_next() > 0
+    except CroniterBadDateError:
+        return False
 
 
 def no_moments(cron: str) -> UsageError:

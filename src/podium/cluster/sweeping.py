@@ -27,9 +27,10 @@ _MOST_FOREIGN = 10_000
 class Sweep:
     """Looks for such runs, now and then."""
 
-    def __init__(self, store: SharedStore, engine: Engine) -> None:
+    def __init__(self, store: SharedStore, engine: Engine, page: int = PAGE) -> None:
         self._store = store
         self._engine = engine
+        self._page = page
         self._foreign: set[str] = set()
         """Somebody's own runs, which are left alone."""
 
@@ -46,9 +47,9 @@ class Sweep:
         """Submit what nobody carries, of everybody or of one owner; returns how many runs that were."""
         found, after = 0, ""
         while True:
-            rows = await self._store.list_unattended(STOPPED, limit=PAGE, owner=owner, after=after)
+            rows = await self._store.list_unattended(STOPPED, limit=self._page, owner=owner, after=after)
             found += await self._submit([row for row in rows if row.run_id not in self._foreign], owner)
-            if len(rows) < PAGE:
+            if len(rows) < self._page:
                 return found
             after = rows[-1].run_id
 

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import math
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import TypeVar
 
 import msgspec
 
@@ -17,12 +18,13 @@ from podium.cluster.port import Crew, Engine, Schedule
 from podium.cluster.schedules import fire
 from podium.cluster.shared import SharedStore, shared
 from podium.cluster.sweeping import Sweep
-from podium.errors import StoreError
+from podium.errors import StoreAwayError, StoreError, UsageError
 from podium.settings import Settings
 from podium.stores import open_store
 from podium.stores.address import take_lease
 
 LOG = logging.getLogger("podium.cluster")
+Opened = TypeVar("Opened")
 
 DRAIN_S = 30.0
 _AGAIN_S = 2.0
@@ -77,6 +79,15 @@ class Worker:
             sweeping.cancel()
             await asyncio.wait([sweeping])
 
+    async def reaches_store(self, patience_s: float) -> bool:
+        """Whether the store answers within so long."""
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._store.list_runs(limit=1)
+        except (TimeoutError, StoreError):
+            return False
+        return True
+
     async def _fire(self, schedule: Schedule, moment: int) -> None:
         await fire(self._store, self._working.settings, self._engine, schedule, moment)
 
@@ -111,22 +122,26 @@ class Worker:
 
 @asynccontextmanager
 async def opened(working: Working) -> AsyncGenerator[tuple[SharedStore, Engine]]:
-    """The store and the engine. A database that is away is waited for, and that is said."""
+    """The store and the engine. What is away is waited for; what refuses the worker is not."""
+    settings = working.settings
+    async with AsyncExitStack() as stack:
+        engine = await _once_there(lambda: open_engine(settings.engine, settings.store, patience_s=math.inf))
+        stack.push_async_callback(engine.close)
+        store = await _once_there(lambda: open_store(settings.store))
+        stack.push_async_callback(store.close)
+        yield shared(store), engine
+
+
+async def _once_there(opening: Callable[[], Awaitable[Opened]]) -> Opened:
+    """Machines come up in any order, so a worker has to wait for others; that is said once."""
     said = False
     while True:
         try:
-            engine = await open_engine(working.settings.engine, working.settings.store, patience_s=math.inf)
-            break
-        except StoreError as error:
+            return await opening()
+        except StoreAwayError as error:
             if not said:
-                LOG.warning("Waiting for the database: %s", error)
+                LOG.warning("Waiting: %s", error)
             said = True
             await asyncio.sleep(_AGAIN_S)
-    try:
-        store = await open_store(working.settings.store)
-        try:
-            yield shared(store), engine
-        finally:
-            await store.close()
-    finally:
-        await engine.close()
+        except StoreError as error:
+            raise UsageError(str(error), hint=error.hint or "Choose another with --store.") from error

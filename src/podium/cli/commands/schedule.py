@@ -51,9 +51,12 @@ async def add(
     """Start a run again and again, at moments that a cron expression names.
 
     Each moment starts exactly one run, however many workers there are. One at which no worker was there is
-    made up for within ten minutes, or not at all.
+    made up for within ten minutes, or not at all. As in cron, a day and a weekday together mean either.
     """
+    cron = " ".join(cron.split())
     check_cron(cron)
+    if not name.isprintable():
+        raise UsageError("The name of a schedule is one line of plain text.", hint="Such as --name morning.")
     text, options = read_request(request), _options(option)
     found = find_workflow(workflow)
     check_start(found, text, budget.totals(), None, (), options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import AsyncExitStack
 from importlib.util import find_spec
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -13,8 +13,12 @@ from cyclopts.validators import Number
 from podium.cli.flags import EngineName, StoreUrl, seconds_of, whole_number
 from podium.cli.terminal import say
 from podium.errors import UsageError
-from podium.settings import Settings
+from podium.settings import Settings, nearest
 from podium.stores.address import shown
+from podium.workflows import SHIPPED
+
+if TYPE_CHECKING:
+    from podium.cluster.worker import Working
 
 Natural = Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=1))]
 Port = Annotated[int | None, Parameter(converter=whole_number, validator=Number(gte=0, lte=65535))]
@@ -24,8 +28,8 @@ async def worker(
     *,
     concurrency: Annotated[Natural, Parameter(help="Most runs at once.")] = 20,
     workflows: Annotated[
-        str, Parameter(show_default=False, metavar="A,B", help="Drive only these workflows.")
-    ] = "",
+        str | None, Parameter(show_default=False, metavar="A,B", help="Drive only these workflows.")
+    ] = None,
     drain_timeout: Annotated[
         float,
         Parameter(
@@ -52,7 +56,7 @@ async def worker(
     _begin_to_log()
     working = Working(
         settings=settings, concurrency=concurrency, drain_s=drain_timeout,
-        workflows=[name.strip() for name in workflows.split(",") if name.strip()],
+        workflows=_names(workflows),
     )  # fmt: skip
     async with AsyncExitStack() as stack:
         opened_store, carrier = await stack.enter_async_context(opened(working))
@@ -60,10 +64,26 @@ async def worker(
         if port is not None:
             port = await stack.enter_async_context(answering(found, carrier, host, port))
             say(f"Health, readiness and metrics at http://{host}:{port}.")
-        await found.work(
-            lambda: say(f"This worker drives up to {concurrency} runs of {shown(settings.store)}.")
-        )
+        await found.work(lambda: _tell(working))
     return 0
+
+
+def _names(workflows: str | None) -> list[str]:
+    names = [name.strip() for name in (workflows or "").split(",") if name.strip()]
+    if workflows is not None and not names:
+        raise UsageError("--workflows names none.", hint="Leave it away to drive all.")
+    return names
+
+
+def _tell(working: Working) -> None:
+    say(f"This worker drives up to {working.concurrency} runs of {shown(working.settings.store)}.")
+    if working.workflows:
+        say(f"It takes only runs of {', '.join(working.workflows)}.")
+    for name in working.workflows:
+        if name not in SHIPPED:
+            meant = nearest(name, SHIPPED)
+            asked = f" Did you mean {meant}?" if meant else ""
+            say(f"{name} is none of Podium's workflows, so it must be one of yours.{asked}")
 
 
 def _begin_to_log() -> None:

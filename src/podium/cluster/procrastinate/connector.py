@@ -13,7 +13,7 @@ from procrastinate import PsycopgConnector
 from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
 
-from podium.stores.postgres.failures import is_lost
+from podium.stores.postgres.failures import explain, is_lost
 
 LOG = logging.getLogger("podium.cluster")
 Answer = TypeVar("Answer")
@@ -27,8 +27,10 @@ _SAY_AFTER_S = 2.0
 class PatientConnector(PsycopgConnector):
     """Asks again until the database answers. What it asks is safe to ask twice: see `jobs.py` for how."""
 
-    def __init__(self, *, patience_s: float, **options: Any) -> None:
+    def __init__(self, *, where: str, patience_s: float, **options: Any) -> None:
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - a bare Callable in it
+        self._where = where
+        """The database as people see it."""
         self._patience_s = patience_s
         """How long the database may be away; a worker waits for ever."""
         self.away_since: float | None = None
@@ -57,8 +59,10 @@ class PatientConnector(PsycopgConnector):
                 answer = await ask()
             except (ConnectorException, psycopg.Error, OSError) as error:
                 cause = error.__cause__ if isinstance(error, ConnectorException) else error
-                if not is_lost(cause or error) or time.monotonic() - since > self._patience_s:
+                if not is_lost(cause or error):
                     raise
+                if time.monotonic() - since > self._patience_s:
+                    raise explain(cause or error, self._where) from error
                 self._note(cause or error)
             else:
                 self._answered()

@@ -16,7 +16,7 @@ from podium.cluster.procrastinate.jobs import DRIVE, Jobs, queue_of
 from podium.cluster.procrastinate.schedules import Schedules
 from podium.cluster.procrastinate.schema import ensure_schema
 from podium.cluster.procrastinate.working import Station
-from podium.stores.address import take_lease
+from podium.stores.address import shown, take_lease
 from podium.stores.postgres.database import Db, options
 
 CONNECTIONS = 4
@@ -28,8 +28,7 @@ _TURN_S = 2.0
 class ProcrastinateEngine:
     """A queue a workflow; a job for each run that is to be driven, with the run's id as its lock."""
 
-    def __init__(self, address: str, lease_s: float, pool: AsyncConnectionPool[Db], app: App) -> None:
-        self._address = address
+    def __init__(self, lease_s: float, pool: AsyncConnectionPool[Db], app: App) -> None:
         self._lease_s = lease_s
         self._pool = pool
         self._app = app
@@ -40,7 +39,7 @@ class ProcrastinateEngine:
 
     @classmethod
     async def open(cls, url: str, *, patience_s: float = PATIENCE_S) -> ProcrastinateEngine:
-        """The engine of the store at `url`."""
+        """The engine of the store at `url`; its tables are made if there are none."""
         address, lease_s = take_lease(url)
         await ensure_schema(address)
         kept = {name: value for name, value in options().items() if name != "autocommit"}
@@ -49,15 +48,12 @@ class ProcrastinateEngine:
             reconnect_timeout=_TURN_S / 2, configure=_configure, kwargs=kept,
         )  # fmt: skip
         await pool.open()
-        app = App(connector=PatientConnector(patience_s=patience_s))
+        app = App(connector=PatientConnector(where=shown(address), patience_s=patience_s))
         await app.connector.open_async(pool)
-        return cls(address, lease_s, pool, app)
+        return cls(lease_s, pool, app)
 
     async def close(self) -> None:
         await self._pool.close()
-
-    async def migrate(self) -> None:
-        await ensure_schema(self._address)
 
     # ── runs ──
 

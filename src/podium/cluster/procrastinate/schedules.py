@@ -6,6 +6,7 @@ once a second, so that schedules come and go while workers run.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -15,8 +16,10 @@ from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
 
 from podium.cluster.port import Schedule
 from podium.cluster.procrastinate.jobs import FIRE, queue_of
-from podium.cluster.schedules import MAX_DELAY_S, check_cron
+from podium.cluster.schedules import MAX_DELAY_S, comes, no_moments
 from podium.errors import UsageError
+
+LOG = logging.getLogger("podium.cluster")
 
 _ADD = (
     "WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true) AS it) "
@@ -34,11 +37,14 @@ class Schedules:
     def __init__(self, app: App) -> None:
         self._app: Any = app
         self._db = app.connector
+        self._known: dict[str, bool] = {}
+        """Whether there is a moment of such a kind."""
         self._registry: Any = PeriodicRegistry()
         self._deferrer: Any = PeriodicDeferrer(self._registry, MAX_DELAY_S)
 
     async def add(self, schedule: Schedule) -> None:
-        check_cron(schedule.cron)
+        if not comes(schedule.cron):
+            raise no_moments(schedule.cron)
         start = msgspec.json.encode(schedule.start).decode()
         added = await self._db.execute_query_all_async(
             query=_ADD,
@@ -69,9 +75,17 @@ class Schedules:
         self._declare(await self.all())
         await self._deferrer.defer_jobs(self._deferrer.get_previous_tasks(at=time.time()))
 
+    def _comes(self, schedule: Schedule) -> bool:
+        """One that never comes must not keep the others from theirs; older versions let such in."""
+        if schedule.cron not in self._known:
+            self._known[schedule.cron] = comes(schedule.cron)
+            if not self._known[schedule.cron]:
+                LOG.warning("The schedule %s starts nothing: %s never comes.", schedule.name, schedule.cron)
+        return self._known[schedule.cron]
+
     def _declare(self, schedules: list[Schedule]) -> None:
         registry = self._registry
-        wanted = {(FIRE, f"{one.name}@{one.created_at}"): one for one in schedules}
+        wanted = {(FIRE, f"{one.name}@{one.created_at}"): one for one in schedules if self._comes(one)}
         for gone in set(registry.periodic_tasks) - set(wanted):
             del registry.periodic_tasks[gone]
         for key, schedule in wanted.items():

@@ -10,9 +10,9 @@ from procrastinate.schema import SchemaManager
 from podium.errors import StoreError
 from podium.stores.address import shown
 from podium.stores.postgres.database import Db, connect
-from podium.stores.postgres.failures import explain
+from podium.stores.postgres.failures import check_address, explain
 
-_MIGRATING = 0x506F6463
+MIGRATING = 0x506F6463
 """The lock that one process holds while it makes or changes the tables."""
 
 _OURS = """
@@ -31,6 +31,7 @@ CREATE INDEX podium_jobs_by_lock ON procrastinate_jobs (lock) WHERE status IN ('
 
 async def ensure_schema(url: str) -> None:
     """Make the tables, or bring them to the installed version of Procrastinate."""
+    check_address(url)
     scripts = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))  # noqa: ASYNC240 - once
     newest = scripts[-1].name
     try:
@@ -38,7 +39,7 @@ async def ensure_schema(url: str) -> None:
             if await _version(db) == newest:
                 return
             async with db.transaction():
-                await db.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
+                await db.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
                 await _bring(db, await _version(db), scripts, shown(url))
     except psycopg.Error as error:
         raise explain(error, shown(url)) from error
@@ -62,9 +63,10 @@ async def _bring(db: Db, version: str, scripts: list[Path], where: str) -> None:
 
 
 async def _version(db: Db) -> str:
-    """The last script that was applied; empty where there are no tables."""
-    found = await (await db.execute("SELECT to_regclass('podium_engine')")).fetchone()
-    if not found or found[0] is None:
+    """The last script that was applied; empty where there are no tables. The catalogue is read, because for
+    a name alone PostgreSQL would repeat what it knew before it waited for the lock."""
+    sql = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'podium_engine'"
+    if not await (await db.execute(sql)).fetchall():
         return ""
     row = await (await db.execute("SELECT migration FROM podium_engine")).fetchone()
     return str(row[0]) if row else ""

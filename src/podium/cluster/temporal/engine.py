@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -10,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from temporalio.api.enums.v1 import PendingActivityState, TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -19,7 +20,7 @@ from podium.cluster.temporal.failures import explained
 from podium.cluster.temporal.flows import DRIVE, QUEUE, Carried
 from podium.cluster.temporal.schedules import Schedules
 from podium.cluster.temporal.working import Station
-from podium.errors import StoreError, UsageError
+from podium.errors import StoreAwayError, UsageError
 from podium.stores.address import shown, take_lease
 
 T = TypeVar("T")
@@ -46,17 +47,16 @@ class TemporalEngine:
         try:
             client = await Client.connect(host, namespace=namespace, tls=tls)
         except (RuntimeError, RPCError) as error:
-            said = str(error).splitlines()[0]
-            raise StoreError(
-                f"The Temporal server at {host} cannot be reached: {said}.", hint="Is it running there?"
+            raise StoreAwayError(
+                f"The Temporal server at {host} cannot be reached: {_reason(error)}.",
+                hint="Is it running there?",
             ) from error
+        with explained():
+            await _check_namespace(client, host)
         return cls(client, lease_s)
 
     async def close(self) -> None:
         """The client closes its connection by itself."""
-
-    async def migrate(self) -> None:
-        """Temporal brings what it needs."""
 
     # ── runs ──
 
@@ -141,6 +141,25 @@ class TemporalEngine:
 
         with explained():
             return await asyncio.gather(*map(asked, questions))
+
+
+async def _check_namespace(client: Client, host: str) -> None:
+    """A worker would only be told so later, and in Temporal's words."""
+    try:
+        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        raise UsageError(
+            f"The Temporal server at {host} has no namespace {client.namespace}.",
+            hint=f"Make it with: temporal operator namespace create --namespace {client.namespace}.",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """What lies at the bottom of an error that was told in the words of another language."""
+    found = re.findall(r'(?:message|error): "([^"]+)"', str(error))
+    return found[-1] if found else str(error).splitlines()[0]
 
 
 def _id(run_id: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
-from podium.errors import StoreError
+from podium.errors import StoreAwayError, StoreError
 
 
 @contextmanager
@@ -17,6 +17,7 @@ def explained() -> Generator[None]:
         yield
     except RPCError as error:
         said = (error.message.splitlines() or [error.status.name])[0].rstrip(".")
-        raise StoreError(
+        away = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
+        raise (StoreAwayError if away else StoreError)(
             f"The Temporal server did not do it: {said}.", hint="Look at its address, and whether it runs."
         ) from error

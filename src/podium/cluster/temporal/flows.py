@@ -6,6 +6,7 @@ stay as they are: a change here must be made with Temporal's `workflow.patched`.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -30,6 +31,8 @@ _AGAIN = RetryPolicy(
 the end of the line: that is left to the workflow."""
 FIRST = Priority(priority_key=1)
 """Of a run that lost its worker: before all that wait to be begun."""
+HEED = "heed a cancel that was lost with a worker"
+"""A change of these workflows: those that were begun before it go on as they began."""
 _MOMENT = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 
 
@@ -104,6 +107,8 @@ class DriveRun:
             except ActivityError as error:
                 if not _worker_was_lost(error):
                     raise
+                if workflow.cancellation_reason() is not None and workflow.patched(HEED):
+                    raise asyncio.CancelledError from error  # the order was lost with the worker
                 priority = FIRST
 
     async def _wait_until_due(self) -> None:

@@ -28,6 +28,15 @@ _MEMO = "podium"
 _LISTED_S = 5.0
 
 
+def _expressions(cron: str) -> list[str]:
+    """Where cron is given a day and a weekday it means either; Temporal would mean both."""
+    fields = cron.split()
+    if len(fields) != 5 or "*" in (fields[2], fields[4]):
+        return [cron]
+    minute, hour, day, month, weekday = fields
+    return [f"{minute} {hour} {day} {month} *", f"{minute} {hour} * {month} {weekday}"]
+
+
 class Schedules:
     """All schedules of a namespace that are ours."""
 
@@ -43,7 +52,7 @@ class Schedules:
             overlap=ScheduleOverlapPolicy.ALLOW_ALL, catchup_window=timedelta(seconds=MAX_DELAY_S)
         )
         made = TemporalSchedule(
-            action=action, spec=ScheduleSpec(cron_expressions=[schedule.cron]), policy=policy
+            action=action, spec=ScheduleSpec(cron_expressions=_expressions(schedule.cron)), policy=policy
         )
         try:
             await self._client.create_schedule(_PREFIX + schedule.name, made, memo={_MEMO: told})

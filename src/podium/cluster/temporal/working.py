@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from datetime import timedelta
 
 import msgspec
@@ -13,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from podium.cluster.port import Crew, Schedule
+from podium.cluster.port import LOST, Crew, Schedule
 from podium.cluster.temporal.flows import DRIVE, FIRE, FIRST, QUEUE, Carried, DriveRun, Fired, FireSchedule
 
 LOG = logging.getLogger("podium.cluster")
@@ -61,14 +62,25 @@ class Station:
         try:
             if not await self._tell_it_began():
                 return None
-            return await self._crew.drive(run.run_id)
-        except asyncio.CancelledError:
-            told = activity.cancellation_details()
-            if told is not None and (told.not_found or told.timed_out):
-                LOG.warning("Run %s was taken over by another worker; this one has stopped.", run.run_id)
-            raise
+            return await self._stretch(run.run_id)
         finally:
             beating.cancel()
+
+    async def _stretch(self, run_id: str) -> float | None:
+        """Drive, as long as Temporal wants it. If it was only not heard of, the run is handed back."""
+        driving = asyncio.ensure_future(self._crew.drive(run_id))
+        try:
+            return await asyncio.shield(driving)
+        except asyncio.CancelledError:
+            told = activity.cancellation_details()
+            lost = told is not None and told.timed_out
+            driving.cancel(LOST if lost else None)
+            await asyncio.wait([driving])
+            if told is None or not (lost or told.not_found):
+                raise
+            why = "Temporal was not heard of" if lost else "it was taken over by another worker"
+            LOG.warning("Run %s is not driven here any more: %s.", run_id, why)
+            return time.time()
 
     async def _tell_it_began(self) -> bool:
         """Before the log is read, so that whatever is asked for later is not lost. `False`: it was forgotten

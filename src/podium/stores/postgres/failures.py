@@ -10,6 +10,15 @@ from podium.errors import StoreAwayError, StoreError, StoreFullError, UsageError
 
 _TOO_MANY_CONNECTIONS = "53300"
 _REFUSAL = "FATAL:"
+_NOT_NOW = (
+    "starting up",
+    "shutting down",
+    "not yet accepting",
+    "recovery mode",
+    "too many clients",
+    "slots are reserved",
+)
+"""What a server says that will let everybody in a moment later. The code of it is not told to clients."""
 
 
 def check_address(url: str) -> None:
@@ -57,7 +66,7 @@ def explain(error: BaseException, where: str) -> StoreError:
         )
     elif isinstance(error, UndefinedTable):
         explained = StoreError(f"{where} is no Podium store.", hint="Make it one with `podium migrate`.")
-    elif _REFUSAL in _said(error):
+    elif _REFUSAL in _said(error) and not any(words in _said(error) for words in _NOT_NOW):
         said = _said(error).rpartition(_REFUSAL)[2].strip()
         explained = StoreError(
             f"The store {where} cannot be opened: {said}.", hint="Look at its user, password and database."
