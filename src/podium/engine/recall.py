@@ -73,5 +73,5 @@ def _missing(core: Core, path: str) -> Exception:
     told = core.memo.exhausted.get(path)
     if told is None:
         return core.diverged(path, "the log does not hold this step")
-    error = BudgetExhaustedError(told.kind, told.scope, told.limit, told.spent, told.needed)
+    error = BudgetExhaustedError(told.kind, told.scope, told.limit, told.spent, told.needed, told.kept)
     return core.ran_out(path, error)
