@@ -8,7 +8,6 @@ import pytest
 
 from podium.report.outline import outline
 
-
 CASES: list[tuple[Any, str]] = [
     ("# As it is\n\nwritten", "# As it is\n\nwritten"),
     (["1. Write it", "2. Test it"], "- 1. Write it\n- 2. Test it"),
