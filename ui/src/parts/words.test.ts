@@ -18,7 +18,7 @@ describe("figures are those of the terminal and the report", () => {
   });
 
   it("of a model in a file the folder is left out", () => {
-    expect(modelName("python:/home/me/models/slow.py:answer")).toBe("python:slow.py:answer");
+    expect(modelName("python:/srv/models/slow.py:answer")).toBe("python:slow.py:answer");
     expect(modelName("openrouter:meta/llama-4")).toBe("openrouter:meta/llama-4");
   });
 });
