@@ -118,7 +118,7 @@ export function Head({ live, busy, setBusy }: Props) {
         <div>
           <dt>Steps</dt>
           <dd className="num">
-            {fold.steps.byPath.size}
+            {fold.steps.counted}
             {fold.steps.running.size > 0 && ` · ${many(fold.steps.running.size, "running", "running")}`}
           </dd>
         </div>
