@@ -162,12 +162,11 @@ OWNER = "(owner)"
 class BudgetExhaustedError(PodiumError):
     """A budget cannot pay for the next call, and nothing in flight can free enough of it."""
 
-    def __init__(self, kind: str, scope: str, limit: float, spent: float, needed: float) -> None:
-        where = "the run's owner" if scope == OWNER else f"branch {scope}" if scope else "the run"
-        name, unit = ("time", " s") if kind == "seconds" else (kind, "")
-        more = f", {needed:g}{unit} more needed" if needed else ""
+    def __init__(
+        self, kind: str, scope: str, limit: float, spent: float, needed: float, kept: float = 0
+    ) -> None:
         super().__init__(
-            f"The {name} budget of {where} is used up: {spent:g} of {limit:g}{unit} spent{more}.",
+            _told(kind, scope, limit, spent, needed, kept),
             hint="Resume with a larger budget to go on from here.",
         )
         self.kind = kind
@@ -178,6 +177,26 @@ class BudgetExhaustedError(PodiumError):
         self.limit = limit
         self.spent = spent
         self.needed = needed
+        self.kept = kept
+        """How much of what is left only the closing steps may spend."""
+
+
+def _told(kind: str, scope: str, limit: float, spent: float, needed: float, kept: float) -> str:
+    """What is left and why it does not do, so that nobody has to subtract."""
+    where = "the run's owner" if scope == OWNER else f"branch {scope}" if scope else "the run"
+    name = {"usd": "money", "seconds": "time"}.get(kind, kind)
+
+    def shown(number: float) -> str:
+        if kind == "usd":
+            return f"${number:,.2f}" if number == 0 or number >= 0.1 else f"${number:.4f}"
+        return f"{number:g} s" if kind == "seconds" else f"{number:,.0f}"
+
+    told = f"The {name} budget of {where} is used up: {shown(spent)} of {shown(limit)} spent"
+    if kept:
+        told += f", {shown(kept)} kept back for the end"
+    if needed and kind in ("usd", "tokens"):
+        told += f"; the next call may take {shown(needed)}"
+    return f"{told}."
 
 
 class ReplayDivergedError(PodiumError):

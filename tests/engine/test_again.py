@@ -242,4 +242,5 @@ async def test_a_given_reply_of_the_wrong_shape_stops_the_fork_and_costs_nothing
     forked = await program.forked(store, first.run_id, "b", three_steps(program), reply={"a": 1})
     assert forked.status == "failed"
     assert "The reply that was given for b does not fit" in forked.error
+    assert forked.error.count("\n") == 0
     assert program.ran == [], "neither b nor what follows it was done in its place"

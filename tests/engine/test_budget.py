@@ -168,6 +168,8 @@ async def test_the_closing_reserve_is_kept_for_the_last_step(store: Store) -> No
     assert result.output == "9 steps and a summary"
     assert (result.status, result.stop_reason) == ("partial", "budget")
     assert meter.calls == 10
+    # Nine of ten are spent and the tenth is there: whoever reads this must learn why it was not used.
+    assert result.error == "The calls budget of the run is used up: 9 of 10 spent, 1 kept back for the end."
 
 
 async def test_out_of_budget_without_a_word_from_the_workflow_is_partial_and_resumable(store: Store) -> None:

@@ -66,6 +66,11 @@ def test_a_finished_step_shows_its_result_or_that_it_is_done() -> None:
         (RunFailed(error="broke"), "failed: broke", "trace"),
         (StepRetried(attempt=1, error="429", wait_s=2.0), "attempt 1 failed, again in 2.0s: 429", "warning"),
         (BudgetExhausted(kind="usd", limit=1, spent=0.9), "money budget used up: $0.90 of $1.00", "warning"),
+        (
+            BudgetExhausted(kind="calls", limit=20, spent=18, kept=2),
+            "calls budget used up: 18 of 20, 2 kept back for the end",
+            "warning",
+        ),
         (BudgetExhausted(kind="calls", limit=20, spent=20), "calls budget used up: 20 of 20", "warning"),
         (ModelAttempted(attempt=1, model="m", ok=False, error="boom"), "m failed: boom", "warning"),
         (

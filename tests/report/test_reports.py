@@ -36,8 +36,13 @@ from tests.report.logs import log
 HOSTILE = '<script>alert(1)</script><img src="http://evil/x.png" onerror=x> \x1b[31m'
 
 
-def facts(*more: tuple[str, EventData], rehearsal: bool = False, output: Any = None) -> Facts:
-    request, config = f"Tell a tale {HOSTILE}", {"model": "m", "rehearsal": rehearsal}
+def facts(
+    *more: tuple[str, EventData],
+    rehearsal: bool = False,
+    output: Any = None,
+    request: str = f"Tell a tale {HOSTILE}",
+) -> Facts:
+    config = {"model": "m", "rehearsal": rehearsal}
     charge = Charge(usd=0.5, input_tokens=1000, output_tokens=200, calls=1)
     artifact = ArtifactCreated(id="a1", name="a.md", media_type="text/markdown", bytes=1200, blob="x")
     events = log(
@@ -140,6 +145,24 @@ def test_a_stopped_run_says_why() -> None:
     assert "Missing: the end" in partial
     assert "There is no result yet." in to_html(facts())
     assert "There is no result." in failed
+
+
+def test_the_footer_tells_ceilings_in_words_and_what_is_missing() -> None:
+    text = to_html(
+        facts(("", RunPartial(stop_reason="budget", output="half", missing=["the end", "an index"])))
+    )
+    assert "<dt>Ceilings</dt><dd>$2.00</dd>" in text
+    assert "<dt>Missing</dt><dd>2 parts</dd>" in text
+    assert "Missing</dt>" not in to_html(facts(("", RunCompleted(output="x"))))
+
+
+@pytest.mark.parametrize("render", [to_html, to_markdown])
+def test_a_document_does_not_repeat_the_title_above_it(render: Any) -> None:
+    told = facts(("", RunCompleted(output="# Write a tale\n\nOnce")), request="Write a tale")
+    assert "Once" in render(told)
+    assert render(told).count("Write a tale") == render(facts(request="Write a tale")).count("Write a tale")
+    other = facts(("", RunCompleted(output="# The lighthouse\n\nOnce")), request="Write a tale")
+    assert "The lighthouse" in render(other)
 
 
 def test_columns_without_a_figure_are_left_out_and_paths_fold_at_slashes() -> None:

@@ -58,6 +58,7 @@ class Run(EngineRun):
         self._systems: dict[int, tuple[Agent, str]] = {}
         self._names: dict[int, tuple[Agent, list[str]]] = {}
         self._asked: set[str] = set()
+        self._roles: set[str] = set()
         """Names and roles of all agents that were asked so far."""
 
     @property
@@ -100,6 +101,7 @@ class Run(EngineRun):
         """
         question = Question.of(agent, task, prompt, variables, returns)
         self._asked |= {agent.name, agent.role}
+        self._roles.add(agent.role or agent.name)
         return await self.perform(
             task,
             _Asking(self, question, self._taking, check),
@@ -134,7 +136,7 @@ class Run(EngineRun):
         chosen: Mapping[str, str] = self.config.get("model_for") or {}
         for name in chosen:
             if name not in self._asked:
-                known = ", ".join(sorted(self._asked - {""})) or "none"
+                known = ", ".join(sorted(self._roles)) or "none"
                 self.warn(f"--model-for {name}: no agent has the role {name}. Asked in this run: {known}.")
 
 

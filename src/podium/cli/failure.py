@@ -115,6 +115,10 @@ def _explained(error: CycloptsError) -> tuple[str, str]:
         name = error.keyword or error.argument.name
         if name.startswith("-") and not error.argument.required:
             return f"{name} needs a value", see
+        if (command, name) == ("podium run", "WORKFLOW"):
+            from podium.workflows import SHIPPED  # noqa: PLC0415 - only this mistake has to know them
+
+            see = f"Ready-made: {', '.join(SHIPPED)}; or a file of yours. {see}"
         return f"{command} needs {name}", see
     return _split_hint(str(error), see)
 

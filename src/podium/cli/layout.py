@@ -14,6 +14,8 @@ from podium.report.words import one_line
 
 NARROW = 72
 """Below this only the most important figure is shown."""
+CRAMPED = 60
+"""Below this the place is left out: what happened says more than where."""
 TIGHT = 8
 """With less room than this for what happened, figures are left out."""
 
@@ -41,13 +43,11 @@ def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
     """One line of the live view. On a terminal it never wraps; elsewhere nothing is cut off."""
     time = when.astimezone().strftime("%H:%M:%S")
     width = console.width if console.is_terminal else 0
-    where_width = min(max(width // 4, 14), 32) if width else 32
-    where = one_line(path or "run")
-    where = shorten_path(where, where_width) if width else where
+    where = _where(path, width)
     shown = line.notes[:1] if width and width < NARROW else line.notes[:2]
     notes = "  ".join(note.rjust(7) for note in shown)
     indent = indent_of(line, width) if width else "  " * line.indent
-    room = width - 8 - 2 - where_width - 2 - len(indent) - 2
+    room = width - 8 - 2 - cell_len(where) - len(indent) - 2
     if notes and room - cell_len(notes) - 2 >= TIGHT:
         room -= cell_len(notes) + 2
     elif width:
@@ -57,14 +57,22 @@ def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
     text = Text.assemble(
         (time, "dim"),
         "  ",
-        (pad(where, where_width), "dim" if line.weight in ("trace", "routine") else "cyan"),
-        "  ",
+        (where, "dim" if line.weight in ("trace", "routine") else "cyan"),
         (f"{indent}{line.mark} ", style),
         (pad(what, room) if notes else what, style),
     )
     if notes:
         text.append(f"  {notes}", "dim")
     return _encodable(text, console)
+
+
+def _where(path: str, width: int) -> str:
+    """The column that tells where it happened, with the space behind it; `width` 0 cuts nothing."""
+    if width and width < CRAMPED:
+        return ""
+    room = min(max(width // 4, 14), 32) if width else 32
+    where = one_line(path or "run")
+    return pad(shorten_path(where, room) if width else where, room) + "  "
 
 
 def indent_of(line: Line, width: int) -> str:

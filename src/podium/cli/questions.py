@@ -12,7 +12,8 @@ from rich.text import Text
 
 from podium.cli.terminal import out
 from podium.engine.events import RunWaiting
-from podium.report.words import one_line, pretty, safe
+from podium.report.outline import outline
+from podium.report.words import one_line, safe
 
 
 async def ask_person(question: RunWaiting, path: str = "") -> str | None:
@@ -76,5 +77,5 @@ def print_question(console: Console, question: RunWaiting, path: str = "") -> No
     where = (f"  {path}" if path else "", "dim")
     console.print(Text.assemble(("? ", "bold yellow"), asked, where), soft_wrap=not console.is_terminal)
     if question.details is not None:
-        details = Text(safe(pretty(question.details)).strip(), style="dim")
+        details = Text(safe(outline(question.details)).strip(), style="dim")
         console.print(details, soft_wrap=not console.is_terminal)

@@ -147,14 +147,16 @@ class Scope:
     def lacking(self, amount: Amount) -> None:
         """Somebody waits because this does not fit now."""
 
-    def exhausted(self, kind: int, amount: Amount) -> BudgetExhaustedError:
+    def exhausted(self, kind: int, amount: Amount, closing: bool) -> BudgetExhaustedError:
         limit = self.limit[kind] or 0
+        kept = 0 if closing else min(self.withheld[kind], limit - self.spent[kind])
         return BudgetExhaustedError(
             KINDS[kind],
             self.path,
             _shown(kind, limit),
             _shown(kind, self.spent[kind]),
             _shown(kind, amount[kind]),
+            _shown(kind, max(kept, 0)),
         )
 
 
@@ -186,7 +188,7 @@ class Ledger:
         for scope in scopes:
             kind = scope.lacks(wanted.amount, closing, counting_reserved=False)
             if kind >= 0:
-                raise scope.exhausted(kind, wanted.amount)
+                raise scope.exhausted(kind, wanted.amount, closing)
         if self._waiting or not self._fits(wanted):
             await self._queue(wanted)
         else:
@@ -288,7 +290,7 @@ class Ledger:
         for scope in wanted.scopes:
             kind = scope.lacks(wanted.amount, wanted.closing, counting_reserved=False)
             if kind >= 0:
-                return scope.exhausted(kind, wanted.amount)
+                return scope.exhausted(kind, wanted.amount, wanted.closing)
         return None
 
     @staticmethod

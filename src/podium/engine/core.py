@@ -246,6 +246,7 @@ class Core:
                     limit=error.limit,
                     spent=error.spent,
                     needed=error.needed,
+                    kept=error.kept,
                 ),
             )
         if error.scope in ("", OWNER):

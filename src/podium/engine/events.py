@@ -288,6 +288,8 @@ class BudgetExhausted(EventData, frozen=True, omit_defaults=True, kw_only=True):
     limit: float = 0.0
     spent: float = 0.0
     needed: float = 0.0
+    kept: float = 0.0
+    """How much of what is left only the closing steps may spend."""
 
 
 class BudgetRaised(EventData, frozen=True, omit_defaults=True, kw_only=True):

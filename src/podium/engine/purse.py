@@ -85,7 +85,7 @@ class Purse(Scope):
         if self._drawing is None:
             self._drawing = asyncio.get_running_loop().create_task(self._draw(), name="podium-purse")
 
-    def exhausted(self, kind: int, amount: Amount) -> BudgetExhaustedError:
+    def exhausted(self, kind: int, amount: Amount, closing: bool) -> BudgetExhaustedError:
         spent = self._total - self._most
         return BudgetExhaustedError("usd", OWNER, self._total / NANO, spent / NANO, amount[0] / NANO)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 from podium.engine.branch import Branch
 from podium.engine.core import Core
@@ -61,11 +61,21 @@ async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read)
         core.check()
         if done.edited:  # somebody meant it: to ask a model instead would cost money and hide the mistake
             raise UsageError(
-                f"The reply that was given for {path} does not fit: {' '.join(str(error).split())[:500]}",
+                f"The reply that was given for {path} does not fit: {_flaws(error)}.",
                 hint="Fork again with a reply of the shape that `podium show RUN STEP` shows.",
             ) from error
         mark_stale(core, branch, path, "the recorded result no longer fits its type")
         return NOT_HELD
+
+
+def _flaws(error: ValueError) -> str:
+    """What is wrong with a value, field by field where the error tells, as pydantic's does."""
+    listed: Any = getattr(error, "errors", None)
+    if not callable(listed):
+        return " ".join(str(error).split())[:500].rstrip(".")
+    flaws: list[dict[str, Any]] = list(cast(Iterable[dict[str, Any]], listed()))
+    told = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg'].lower()}" for one in flaws[:5]]
+    return "; ".join(told + ([f"and {len(flaws) - 5} more"] if len(flaws) > 5 else []))
 
 
 def _missing(core: Core, path: str) -> Exception:
@@ -73,5 +83,5 @@ def _missing(core: Core, path: str) -> Exception:
     told = core.memo.exhausted.get(path)
     if told is None:
         return core.diverged(path, "the log does not hold this step")
-    error = BudgetExhaustedError(told.kind, told.scope, told.limit, told.spent, told.needed)
+    error = BudgetExhaustedError(told.kind, told.scope, told.limit, told.spent, told.needed, told.kept)
     return core.ran_out(path, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -16,6 +17,8 @@ from podium.engine.budget import Budget
 from podium.engine.codec import convert
 from podium.engine.loading import load_module
 from podium.errors import UsageError, WorkflowLoadError
+
+_LIMIT = re.compile(r"Expected `\w+` (>=|<=) (\S+)")
 
 WorkflowFunction = Callable[..., Awaitable[Any]]
 
@@ -166,7 +169,15 @@ def _converted(option: Option, value: Any) -> Any:
     try:
         return convert(value, option.type)
     except msgspec.ValidationError as error:
-        raise UsageError(f"The option {option.name} cannot be {value!r}: {error}.") from error
+        raise UsageError(f"The option {option.name} cannot be {value!r}: {_wanted(str(error))}.") from error
+
+
+def _wanted(error: str) -> str:
+    """A limit in words; msgspec writes it as a program would."""
+    found = _LIMIT.fullmatch(error)
+    if found is None:
+        return error
+    return f"it must be {'at least' if found[1] == '>=' else 'at most'} {found[2]}"
 
 
 def _options_of(fn: WorkflowFunction) -> list[Option]:

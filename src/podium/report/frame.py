@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from podium.report.costs import price_word
 from podium.report.prose import kept_html, prose
-from podium.report.words import amount, count, duration, money, one_line, safe, size
+from podium.report.words import amount, ceilings, count, duration, money, one_line, safe, size
 
 
 @cache
@@ -30,7 +30,7 @@ def templates_of(package: str) -> Environment:
     filters: dict[str, Any] = {
         "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
         "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
-        "prose": prose, "kept_html": kept_html,
+        "prose": prose, "kept_html": kept_html, "ceilings": ceilings,
     }  # fmt: skip
     environment.filters.update(filters)
     return environment

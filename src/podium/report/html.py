@@ -12,7 +12,7 @@ from podium.report.facts import Facts, StepFacts
 from podium.report.frame import templates_of
 from podium.report.presentation import Section
 from podium.report.prose import prose
-from podium.report.words import one_line, pretty, safe, shorten
+from podium.report.words import one_line, pretty, safe, shorten, without_title
 
 BARS = 80
 """How many steps the timeline draws; the table holds all."""
@@ -33,13 +33,14 @@ SIGNS = {
 def to_html(facts: Facts, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
     """A self-contained page. `answer` shows the deliverable where plain Markdown cannot."""
     page = templates_of("podium.report").get_template("report.html")
+    document = without_title(facts.deliverable, facts.request) if facts.deliverable else ""
     has_data = facts.deliverable is None and facts.output is not None
     return page.render(
         facts=facts,
         rehearsal=facts.rehearsal,
         title=shorten(one_line(facts.request), 120),
         request=shorten(safe(facts.request), LONGEST_REQUEST),
-        answer=prose(facts.deliverable) if facts.deliverable and answer is None else None,
+        answer=prose(document) if document and answer is None else None,
         shown=_rendered(answer) if answer is not None else None,
         data=safe(pretty(facts.output)) if has_data else "",
         sections=[(section.title, _rendered(section)) for section in sections],

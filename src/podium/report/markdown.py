@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from podium.report.costs import Cost, price_word
 from podium.report.facts import Facts, StepFacts
 from podium.report.presentation import Section
-from podium.report.words import amount, count, duration, money, one_line, pretty, safe, size
+from podium.report.words import amount, count, duration, money, one_line, pretty, safe, size, without_title
 
 MOST_ROWS = 200
 """Rows of a table; nobody reads more in Markdown, and the JSON report holds all."""
@@ -26,7 +26,7 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
         reason = f" ({facts.stop_reason})" if facts.stop_reason not in ("", facts.status) else ""
         parts.append(f"**{facts.status}{reason}** {safe(facts.error)}".strip())
     if facts.deliverable:
-        parts.append(safe(facts.deliverable).strip())
+        parts.append(without_title(safe(facts.deliverable), facts.request).strip())
     elif facts.deliverable is None and facts.output is not None:
         parts.append(f"```json\n{safe(pretty(facts.output))}\n```")
     parts += _bullets("Warnings", facts.warnings)

@@ -227,7 +227,9 @@ def _exhausted(event: Event, state: RunState) -> Line | None:
         return None
     shown = money if data.kind == "usd" else duration if data.kind == "seconds" else amount
     kind = {"usd": "money", "seconds": "time"}.get(data.kind, data.kind)
-    return Line(f"{kind} budget used up: {shown(data.spent)} of {shown(data.limit)}", "warning", mark="!")
+    kept = f", {shown(data.kept)} kept back for the end" if data.kept else ""
+    told = f"{kind} budget used up: {shown(data.spent)} of {shown(data.limit)}{kept}"
+    return Line(told, "warning", mark="!")
 
 
 # ── models ───────────────────────────────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -127,6 +128,26 @@ def model_name(name: str) -> str:
     """A model as people know it: a function of one's own without the folders of this machine."""
     kind, colon, file = name.partition(":")
     return f"python:{file.rpartition('/')[2]}" if kind == "python" and colon else name
+
+
+def ceilings(budget: Mapping[str, float]) -> str:
+    """Every ceiling that was set: `$2.00, 6 calls, 2h 00m`."""
+    words: dict[str, Callable[[float], str]] = {
+        "usd": money,
+        "calls": lambda value: count(value, "call"),
+        "tokens": lambda value: count(value, "token"),
+        "seconds": duration,
+        "depth": lambda value: count(value, "level"),
+    }  # fmt: skip
+    return ", ".join(words[key](value) for key, value in budget.items() if key in words)
+
+
+def without_title(text: str, title: str) -> str:
+    """A document whose first heading is the title that already stands above it, without that heading."""
+    first, _, rest = text.lstrip().partition("\n")
+    heading = one_line(first.removeprefix("# ").replace("\\", ""))
+    same = first.startswith("# ") and heading and one_line(title).startswith(heading.rstrip("…"))
+    return rest.lstrip() if same and rest.strip() else text
 
 
 def pretty(value: Any) -> str:

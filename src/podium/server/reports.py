@@ -28,7 +28,8 @@ def rendered(row: RunRow, rows: Sequence[Row], blob: bytes | None, chosen: Forma
     facts = facts_of(events, output=output, status=row.status, shown=shown)
     sections = shown.sections(alive=row.status in ALIVE)
     if chosen == "json":
-        told = msgspec.structs.asdict(facts) | {"sections": {one.name: one.data for one in sections}}
+        told = msgspec.structs.asdict(facts) | {"stop_reason": facts.stop_reason or None}
+        told["sections"] = {one.name: one.data for one in sections}
         return msgspec.json.format(encode(told), indent=2) + b"\n"
     if chosen == "md":
         return to_markdown(facts, sections).encode("utf-8", "replace")

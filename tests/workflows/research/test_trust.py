@@ -40,6 +40,20 @@ async def test_the_article_cites_only_documents_of_the_corpus(store: Store) -> N
     assert not re.search(r"https?://", found.output["article"]["content"])
 
 
+async def test_sources_about_something_else_are_told(store: Store) -> None:
+    other = await rehearsed(store, "Migrate our billing service from MySQL to PostgreSQL without downtime")
+    assert any("may be about something else" in one for one in other.warnings)
+    fitting = await rehearsed(store, "How coffee affects sleep")
+    assert not any("may be about something else" in one for one in fitting.warnings)
+
+
+async def test_a_corpus_without_the_topic_is_not_blamed_on_the_network(store: Store) -> None:
+    found = await rehearsed(store, "Renovierung einer alten Mühle im Schwarzwald")
+    assert found.status == "failed"
+    assert "network" not in found.hint
+    assert "The corpus does not hold the topic's words" in found.hint
+
+
 async def test_the_contradiction_is_reported_with_the_words_of_both_sides(store: Store) -> None:
     found = await rehearsed(store, "How much caffeine is safe in a day")
     urls = {one["id"]: one["url"] for one in found.output["sources"]}

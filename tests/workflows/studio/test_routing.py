@@ -120,6 +120,20 @@ def test_names_that_the_project_knows_speak_for_character_wherever_they_stand() 
     assert names_in(FILM, "a romance", ["Oma", "Roman"]) == [], "whole words only"
 
 
+def test_a_name_alone_is_a_weak_sign_and_a_warning_says_so() -> None:
+    route = route_by_keywords(FILM, "Plan a weekend in Lisbon for three friends")
+    assert route.primary == "character"
+    assert route.warnings == (
+        "Only Lisbon, taken for a name, speaks for character; --departments chooses others.",
+    )
+    assert route_by_keywords(FILM, "ask Yasmin", {"Yasmin"}).warnings == (), "the project knows who that is"
+    assert route_by_keywords(FILM, "a character called Yasmin").warnings == (), "a keyword was said as well"
+
+
+def test_what_is_written_like_a_product_is_nobodys_name() -> None:
+    assert names_in(FILM, "Migrate our billing from MySQL to PostgreSQL without McAllister") == ["McAllister"]
+
+
 def test_a_team_without_a_place_for_names_ignores_them() -> None:
     assert route_by_keywords(TEAMS["software"], "please ask Yasmin").warnings
 

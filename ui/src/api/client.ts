@@ -131,6 +131,7 @@ export interface Team {
       {
         readonly name: string;
         readonly depends_on: readonly string[];
+        readonly min_quality_threshold: number | null;
         readonly head: Member;
         readonly specialists: Readonly<Record<string, Member>>;
       }

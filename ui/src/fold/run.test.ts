@@ -36,6 +36,11 @@ describe("a run is a fold of its log", () => {
     expect(run.events).toHaveLength(4);
   });
 
+  it("counts steps as the report does, without looks at the clock", () => {
+    const run = folded(created(), ["a", "step.started", { kind: "ask" }], ["now", "step.started", { kind: "clock" }]);
+    expect([run.steps.counted, run.steps.byPath.size]).toEqual([1, 2]);
+  });
+
   it("shows what a fork inherited, and charges it to nobody", () => {
     const run = folded(
       created(),

@@ -62,6 +62,13 @@ export class Steps {
   readonly byPath = new Map<string, Step>();
   readonly running = new Set<string>();
 
+  private readonly looks = new Set<string>();
+
+  /** How many there are, without looks at the clock: the number that the report tells too. */
+  get counted(): number {
+    return this.byPath.size - this.looks.size;
+  }
+
   get all(): Step[] {
     return [...this.byPath.values()];
   }
@@ -107,6 +114,7 @@ export class Steps {
           inherited,
         });
         this.running.add(event.path);
+        if (step.kind === "clock") this.looks.add(event.path);
         break;
       }
       case "step.completed":

@@ -1,5 +1,5 @@
 import { isClock, type Step } from "../fold/steps";
-import { pathOf, type TreeFold } from "../fold/tree";
+import { pathOf, type TreeFold, type TreeNode } from "../fold/tree";
 
 /** A node of a graph that can be folded: what it says of itself, and of everything below it. */
 export interface Box {
@@ -40,8 +40,8 @@ export function boxesOfTree(fold: TreeFold): Box | null {
       id,
       path: pathOf(id, fold.root),
       title: node.title,
-      note: active ? node.status : node.error || (node.replans ? `replanned ${node.replans}×` : node.outcome),
-      status: AS_STATUS[node.status] ?? node.status,
+      note: active ? node.status : node.error || (node.replans ? `replanned ${node.replans}×` : endOf(node)),
+      status: node.outcome === "partial" ? "partial" : (AS_STATUS[node.status] ?? node.status),
       band: node.band ?? 0,
       bandNames: new Map(node.bands.map((band) => [band.index, band.goal])),
       children,
@@ -53,6 +53,8 @@ export function boxesOfTree(fold: TreeFold): Box | null {
   };
   return make(fold.root);
 }
+
+const endOf = (node: TreeNode): string => (node.status === "blocked" ? "stopped" : node.outcome);
 
 /** Any workflow: the paths of its steps are a tree already. */
 export function boxesOfSteps(steps: readonly Step[], title: string, status: string): Box {

@@ -2,6 +2,7 @@ import type { BuildFold, BuildStep } from "../fold/build";
 import { Diff } from "../parts/diff";
 import { Icon } from "../parts/icons";
 import { Fold } from "../parts/parts";
+import { points } from "../parts/words";
 import { BuildLoop } from "./loop";
 import { AsTable } from "./table";
 import { TestRuns } from "./tests";
@@ -96,7 +97,7 @@ function PlanStep({ step, current, pick }: { step: BuildStep; current: boolean; 
         <span className="quiet small block">{told.filter(Boolean).join(" · ")}</span>
       </span>
       {step.tests && <span className={`chip ${step.tests.failed ? "warn" : ""}`}>{tested(step)}</span>}
-      {step.score !== null && <span className="num">{step.score.toFixed(step.score <= 1 ? 2 : 0)}</span>}
+      {step.score !== null && <span className="num">{points(step.score)}</span>}
     </li>
   );
 }

@@ -35,6 +35,19 @@ function bigTree(): TreeFold {
   return tree;
 }
 
+it("a node that ended in part, or was stopped, does not look done", () => {
+  const tree = new TreeFold();
+  log(
+    ["", "tree.node_created", { nodeId: "root", parentNodeId: null, title: "root" }],
+    ["", "tree.node_created", { nodeId: "root/1", parentNodeId: "root", title: "one" }],
+    ["", "tree.node_status", { nodeId: "root/1", status: "blocked" }],
+    ["", "tree.node_completed", { nodeId: "root", outcome: "partial" }],
+  ).forEach((event) => tree.apply(event));
+  const root = boxesOfTree(tree);
+  expect([root?.status, root?.note]).toEqual(["partial", "partial"]);
+  expect([root?.children[0]?.status, root?.children[0]?.note]).toEqual(["paused", "stopped"]);
+});
+
 describe("a graph of 2,001 nodes", () => {
   const root = boxesOfTree(bigTree());
   it("is drawn as a few hundred, the active path open, and the rest counted", () => {

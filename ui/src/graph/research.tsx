@@ -2,6 +2,7 @@ import type { ResearchFold, Worker } from "../fold/research";
 import { Icon } from "../parts/icons";
 import { Fold } from "../parts/parts";
 import { oneLine } from "../parts/words";
+import { gistOf } from "./gist";
 import { AsTable } from "./table";
 
 const MARKS: Record<string, string> = {
@@ -168,9 +169,6 @@ function Enough({ have, least }: { have: number; least: number }) {
 
 function WorkerCard({ one, pick }: { one: Worker; pick: (path: string) => void }) {
   const mark = MARKS[one.status] ?? "queued";
-  const told = Object.entries(one.result)
-    .filter(([, value]) => typeof value === "number" || typeof value === "string")
-    .slice(0, 2);
   return (
     <button className={`dept face appear ${one.status}`} onClick={() => pick(one.path)} title={one.error}>
       <span className={`status ${mark}`}>
@@ -178,16 +176,7 @@ function WorkerCard({ one, pick }: { one: Worker; pick: (path: string) => void }
       </span>
       <span className="grow">
         <strong className="cut block">{one.id.replaceAll("_", " ")}</strong>
-        <span className="quiet small cut block">
-          {one.error ||
-            told
-              .map(
-                ([name, value]) =>
-                  `${name.replaceAll("_", " ")} ${typeof value === "number" ? Math.round(value * 100) / 100 : oneLine(String(value), 40)}`,
-              )
-              .join(" · ") ||
-            one.category}
-        </span>
+        <span className="quiet small cut block">{one.error || gistOf(one.result).join(" · ") || one.category}</span>
       </span>
       {one.attempts > 1 && <span className="chip">{one.attempts}×</span>}
     </button>

@@ -1,5 +1,6 @@
 import type { Department, Specialist, StudioFold } from "../fold/studio";
 import { Icon } from "../parts/icons";
+import { points } from "../parts/words";
 import { AsTable } from "./table";
 
 const MARKS: Record<string, string> = {
@@ -47,7 +48,7 @@ export function StudioGraph({
                   <Icon name={fold.quality !== null ? "completed" : "queued"} />
                 </span>
                 <strong className="grow">Deliverable</strong>
-                {fold.quality !== null && <span className="num">{fold.quality.toFixed(0)}</span>}
+                {fold.quality !== null && <span className="num">{points(fold.quality)}</span>}
               </button>
               {conflicts.length > 0 && (
                 <p className="small quiet">
@@ -82,7 +83,7 @@ export function StudioGraph({
   );
 }
 
-const show = (score: number | null): string => (score === null ? "" : score.toFixed(0));
+const show = (score: number | null): string => (score === null ? "" : points(score));
 
 function DepartmentCard({
   one,
@@ -104,7 +105,7 @@ function DepartmentCard({
         </span>
         <strong className="grow cut">{one.name}</strong>
         {lead && <span className="chip accent">lead</span>}
-        {one.score !== null && <span className="num">{one.score.toFixed(0)}</span>}
+        {one.score !== null && <span className="num">{points(one.score)}</span>}
       </button>
       {one.error && <p className="small bad">{one.error}</p>}
       {one.missing.length > 0 && <p className="small warn">Without {one.missing.join(", ")}</p>}
@@ -127,7 +128,7 @@ function SpecialistChip({ who, path, pick }: { who: Specialist; path: string; pi
           ? who.status === "running"
             ? "…"
             : who.status
-          : `${who.score.toFixed(0)} / ${who.threshold.toFixed(0)}`}
+          : `${points(who.score)} / ${points(who.threshold)}`}
       </span>
       {who.attempts.length > 1 && (
         <span className="dots" aria-label={`${who.attempts.length} attempts`}>

@@ -2,6 +2,7 @@ import { api, type Learnt, type Member, type Team } from "../api/client";
 import { useTitle } from "../live/list";
 import { useLoaded } from "../live/load";
 import { Bones, Card, ProblemNote } from "../parts/parts";
+import { points } from "../parts/words";
 import { go, usePlace, withQuery } from "../route";
 
 /** Who works in a studio, and how everybody did so far. */
@@ -52,6 +53,8 @@ export function TeamPage() {
   );
 }
 
+const LEAST = 60; // where neither the specialist nor the department says anything
+
 function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }) {
   return (
     <div className="stack">
@@ -92,6 +95,7 @@ function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }
                     key={who}
                     who={member}
                     learnt={learnt.find((each) => each.agent === `${id}-${who}-specialist`)}
+                    least={member.passing_threshold ?? one.min_quality_threshold ?? LEAST}
                   />
                 ))}
               </tbody>
@@ -103,7 +107,8 @@ function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }
   );
 }
 
-function Row({ who, learnt }: { who: Member; learnt?: Learnt | undefined }) {
+/** `least` is the grade that is needed; a head is not graded and has none. */
+function Row({ who, learnt, least }: { who: Member; learnt?: Learnt | undefined; least?: number }) {
   return (
     <tr>
       <td className="wide">
@@ -114,11 +119,11 @@ function Row({ who, learnt }: { who: Member; learnt?: Learnt | undefined }) {
       </td>
       <td className="small wide">{who.skills.join(", ")}</td>
       <td className="right num">{learnt?.results ?? ""}</td>
-      <td className="right num">{learnt && learnt.results > 0 ? learnt.mean.toFixed(0) : ""}</td>
+      <td className="right num">{learnt && learnt.results > 0 ? points(learnt.mean) : ""}</td>
       <td className="right num">{learnt && learnt.results > 0 ? `${Math.round(learnt.acceptance * 100)} %` : ""}</td>
       <td className="right num">
-        {learnt ? learnt.threshold.toFixed(0) : (who.passing_threshold ?? "")}
-        {learnt?.suggested != null && <span className="accent"> → {learnt.suggested.toFixed(0)}</span>}
+        {learnt ? points(learnt.threshold) : (least ?? "")}
+        {learnt?.suggested != null && <span className="accent"> → {points(learnt.suggested)}</span>}
       </td>
     </tr>
   );

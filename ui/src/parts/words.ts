@@ -2,7 +2,7 @@
 
 export function money(usd: number): string {
   if (usd === 0) return "$0.00";
-  if (usd < 0.01) return usd < 0.0001 ? "<$0.0001" : `$${usd.toFixed(4)}`;
+  if (usd < 0.1) return usd < 0.0001 ? "<$0.0001" : `$${usd.toFixed(4)}`;
   return `$${usd.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }
 
@@ -19,8 +19,15 @@ export function span(seconds: number): string {
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes}:${String(Math.floor(seconds % 60)).padStart(2, "0")} min`;
-  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
+  const rest = minutes % 60 ? ` ${String(minutes % 60).padStart(2, "0")} min` : "";
+  return `${Math.floor(minutes / 60)} h${rest}`;
 }
+
+/** A grade or a score with the digits that it has, as the terminal and the report tell it. */
+export const points = (value: number): string => String(Math.round(value * 100) / 100);
+
+/** A model in a list: of a file of one's own its name is enough. */
+export const modelName = (model: string): string => model.replace(/^python:.*\/(?=[^/]*:[^/]*$)/, "python:");
 
 export function ago(then: number, now: number): string {
   const seconds = Math.max(0, (now - then) / 1000);

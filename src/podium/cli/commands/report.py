@@ -75,7 +75,8 @@ def _format(given: Format | None, output: Path | None, json: bool) -> Format:
 
 def _rendered(facts: Facts, sections: list[Section], chosen: Format, answer: Section | None) -> bytes:
     if chosen == "json":
-        told = msgspec.structs.asdict(facts) | {"sections": {one.name: one.data for one in sections}}
+        told = msgspec.structs.asdict(facts) | {"stop_reason": facts.stop_reason or None}
+        told["sections"] = {one.name: one.data for one in sections}
         return msgspec.json.format(encode(told), indent=2) + b"\n"
     if chosen == "md":
         from podium.report.markdown import to_markdown  # noqa: PLC0415 - each format is loaded when it is used

@@ -88,8 +88,10 @@ async def run(
 ) -> int:
     """Start a workflow and follow it.
 
-    Ctrl-C pauses the run so that it can be resumed. A workflow's own options are ordinary flags;
-    `podium run FILE.py:name --help` lists them.
+    Ready-made workflows: build, council, research, studio, tree. Each has options of its own:
+    `podium run tree --help` lists them, `podium run FILE.py:name --help` those of yours.
+
+    Ctrl-C pauses the run so that it can be resumed.
 
     Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 partial, 4 stopped by its budget, its time or a full
     disk, 5 waits for a person, 130 paused or cancelled.

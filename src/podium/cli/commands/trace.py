@@ -14,6 +14,7 @@ from podium.cli.terminal import print_json, print_raw, say
 from podium.cli.writing import write_file
 from podium.engine.redact import Redactor
 from podium.errors import UsageError
+from podium.report.words import count
 from podium.settings import variable
 from podium.tracing.destination import full_address, shown_address
 from podium.tracing.export import check_collector, send_trace
@@ -61,7 +62,7 @@ async def trace(
     if json:
         print_json(told | {"to": place})
     else:
-        say(f"{len(spans)} spans to {place}, trace {told['trace_id']}")
+        say(f"{count(len(spans), 'span')} to {place}, trace {told['trace_id']}")
     return 0
 
 

@@ -82,9 +82,20 @@ async def fail(study: Study, error: WorkerExecutionError) -> NoReturn:
     causes = ExceptionGroup("workers", list(error.causes)) if error.causes else None
     raise GaveUpError(
         f"Research failed: {error}",
-        hint=RETRY if study.sources else f"Is there a way to the network? --corpus DIR needs none. {RETRY}",
+        hint=f"{_advice(study)}{RETRY}",
         output=_failure(study, error, phase),
     ) from causes
+
+
+def _advice(study: Study) -> str:
+    """What to look at when nothing was found, where it was looked for."""
+    if study.sources:
+        return ""
+    if "corpus" not in study.brief.sources:
+        return "Is there a way to the network? --corpus DIR needs none. "
+    if len(study.brief.sources) > 1:
+        return "Neither the corpus nor the web has the topic's words. "
+    return "The corpus does not hold the topic's words; --online asks the web as well. "
 
 
 # ── the steps of an end ──────────────────────────────────────────────────────────────────────────

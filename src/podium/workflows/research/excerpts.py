@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from podium.brain.words import word_set
 
@@ -12,6 +13,10 @@ _COMMON = word_set(
     " when where how why who will would can could should about into over under than then also more most other"
     " some such only very each between because been being both does did you your our"
 )
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]{2,}")
+"""Writing without spaces between words: Japanese, Chinese, Thai."""
+_STEM = 6
+"""Words that begin with the same letters count as one: `trend` and `trends`."""
 LONGEST_PASSAGE = 1_200
 GAP = "\n[…]\n"
 
@@ -19,6 +24,18 @@ GAP = "\n[…]\n"
 def terms_of(text: str) -> set[str]:
     """The words of a text that say what it is about."""
     return {word for word in (found.lower() for found in _WORD.findall(text)) if word not in _COMMON}
+
+
+def shared_most(topic: str, texts: Iterable[str]) -> float:
+    """0 to 1: how many of the topic's words that source holds which holds the most of them."""
+    wanted = _stems(topic)
+    return max((len(wanted & _stems(text)) / len(wanted) for text in texts), default=0.0) if wanted else 1.0
+
+
+def _stems(text: str) -> set[str]:
+    runs = _UNSPACED.findall(text)
+    pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
+    return pairs | {word[:_STEM] for word in terms_of(_UNSPACED.sub(" ", text))}
 
 
 def excerpt_of(text: str, about: str, room: int) -> str:

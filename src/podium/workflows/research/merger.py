@@ -12,11 +12,12 @@ from podium.tools.aside import aside
 from podium.workflows.research import events
 from podium.workflows.research.article import content_of, html_of
 from podium.workflows.research.contracts import Article, Edit, FinalOutput, Metrics, Source
+from podium.workflows.research.excerpts import shared_most
 from podium.workflows.research.measures.citations import cited_ids
 from podium.workflows.research.measures.length import reading_minutes
 from podium.workflows.research.measures.words import count_words
 from podium.workflows.research.page import to_page
-from podium.workflows.research.policy import improvement
+from podium.workflows.research.policy import ABOUT_IT, improvement
 from podium.workflows.research.study import Study, Version
 from podium.workflows.research.workers.quality import COPIED
 from podium.workflows.research.workers.writing import clean_draft, title_of
@@ -94,7 +95,11 @@ def _article(study: Study, version: Version) -> Article:
 
 
 def _tell_flaws(study: Study, version: Version) -> None:
-    """What a reader must know of the article: invented sources, copied words, sources that disagree."""
+    """What a reader must know of the article: sources about something else, invented sources, copied words,
+    sources that disagree."""
+    whole = [study.texts[one.id] for one in study.sources if one.full_text]  # a snippet is too short to tell
+    if whole and shared_most(study.brief.topic, whole) < ABOUT_IT:
+        study.warn("No source holds even half of the topic's words: the article may be about something else.")
     removed = list(clean_draft(study)[1])
     edited = study.made.get("editor")
     if edited is not None and isinstance(edited.value, Edit) and edited.value.article:

@@ -171,6 +171,8 @@ FALLBACKS = {"academic_search": "web_search", "web_scraper": "snippets", "fact_c
 # ── how good it is ───────────────────────────────────────────────────────────────────────────────
 
 MAX_ITERATIONS = 3
+ABOUT_IT = 0.5
+"""How many of the topic's words the best source should hold; with fewer a warning says so."""
 WEIGHTS = {"article": 0.30, "source": 0.25, "factual": 0.25, "writing": 0.20}
 PARTS = {
     "article": ("coverage", "length", "structure"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from podium.errors import UsageError
 from podium.settings import nearest
@@ -13,12 +13,15 @@ from podium.workflows.studio.policy import mode_of, primary_and_supporting
 from podium.workflows.studio.team import TeamSpec
 
 NO_KEYWORD = "nothing in the request names a department; the first by priority takes it"
+ONLY_A_NAME = "Only {name}, taken for a name, speaks for {department}; --departments chooses others."
 _SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|\n+")
 _CALENDAR_TEXT = """
     monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
     september october november december christmas easter i
 """
 _CALENDAR = frozenset(_CALENDAR_TEXT.split())
+_SHOUTED = re.compile(r"[A-Z]{2}|^[A-Z]$")
+"""Abbreviations and products: NASA, MySQL."""
 _MOST_CAPITALS = 0.6
 """With a larger share of capitalised words a sentence is a headline, and tells nothing about names."""
 
@@ -66,7 +69,16 @@ def route_by_keywords(team: TeamSpec, request: str, known_names: Collection[str]
         strength = relevance([weight for _, weight in found])
         reason = _reason([word for word, _ in found])
         scores.append(Score(key, strength, department.priority, reason))
-    return routed(team, scores)
+    route = routed(team, scores)
+    own = team.departments[route.primary].keywords
+    by_name = named and route.relevance(route.primary) > 0 and not any(word in own for word in said)
+    if by_name and not _knows(known_names, named[0]):
+        return replace(route, warnings=(ONLY_A_NAME.format(name=named[0], department=route.primary),))
+    return route
+
+
+def _knows(names: Collection[str], name: str) -> bool:
+    return name.casefold() in {one.casefold() for one in names}
 
 
 def routed(team: TeamSpec, scores: Sequence[Score]) -> Route:
@@ -161,7 +173,7 @@ def _capitalised(sentence: str) -> Iterator[str]:
     if sum(word[:1].isupper() for word in words) > _MOST_CAPITALS * len(words) and len(words) > 3:
         return
     for word in words[1:]:
-        if word[:1].isupper() and not word.isupper() and word.lower() not in _CALENDAR:
+        if word[:1].isupper() and not _SHOUTED.search(word) and word.lower() not in _CALENDAR:
             yield word
 
 

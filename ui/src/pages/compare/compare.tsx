@@ -5,7 +5,7 @@ import { useTitle } from "../../live/list";
 import { useLoaded } from "../../live/load";
 import { useLiveRun, type LiveRun } from "../../live/run";
 import { Bones, Card, Empty, Glyph, ProblemNote, StatusMark } from "../../parts/parts";
-import { count, money, oneLine, span } from "../../parts/words";
+import { count, money, oneLine, points, span } from "../../parts/words";
 import { go, Link, usePlace, withQuery } from "../../route";
 import { Outputs } from "./outputs";
 import { StepPairs } from "./steps";
@@ -98,7 +98,7 @@ function Figures({ one, other }: { one: LiveRun; other: LiveRun }) {
     ],
     ["Workflow", (live) => <Glyph workflow={live.fold.workflow} />],
     ["Status", (live) => <StatusMark status={live.status} />],
-    ["Quality", (live) => <span className="num">{live.fold.quality?.toFixed(2) ?? ""}</span>],
+    ["Quality", (live) => <span className="num">{live.fold.quality === null ? "" : points(live.fold.quality)}</span>],
     ["Cost", (live) => <span className="num">{money(live.fold.usage.usd)}</span>],
     ["Calls", (live) => <span className="num">{live.fold.usage.calls}</span>],
     ["Tokens", (live) => <span className="num">{count(live.fold.usage.input + live.fold.usage.output)}</span>],

@@ -4,6 +4,7 @@ import type { Question } from "../../fold/run";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
 import { Fold, ProblemNote } from "../../parts/parts";
+import { Value } from "../../parts/value";
 import { readable } from "../../parts/words";
 
 /** What the run wants to know of a person, loud: nothing goes on before it is answered. */
@@ -36,8 +37,10 @@ function Ask({ id, asked }: { id: string; asked: Question }) {
       <div className="grow stack">
         <strong>{asked.question}</strong>
         {details !== null && (
-          <Fold title="What it is about">
-            <Details value={details} />
+          <Fold title="What it is about" open>
+            <div className="about" tabIndex={0} role="group" aria-label="What it is about">
+              <Details value={details} />
+            </div>
           </Fold>
         )}
         {asked.choices.length > 0 ? (
@@ -76,34 +79,33 @@ function Ask({ id, asked }: { id: string; asked: Question }) {
 
 const label = (choice: string): string => choice.charAt(0).toUpperCase() + choice.slice(1);
 
-/** A list of like things is a table; anything else is shown as it is. */
+/** A list of like things is a table, text is shown as it is, and anything else by its names. */
 function Details({ value }: { value: unknown }) {
   const rows = Array.isArray(value) ? (value as unknown[]) : [];
   const first = rows[0];
-  if (typeof first !== "object" || first === null) return <pre className="prose">{readable(value)}</pre>;
+  if (typeof value === "string") return <pre className="prose">{value}</pre>;
+  if (typeof first !== "object" || first === null) return <Value value={value} />;
   const columns = Object.keys(first);
   return (
-    <div className="scroll" tabIndex={0} role="group" aria-label="Details">
-      <table>
-        <thead>
-          <tr>
+    <table>
+      <thead>
+        <tr>
+          {columns.map((one) => (
+            <th key={one} scope="col">
+              {one.replaceAll("_", " ")}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          <tr key={index}>
             {columns.map((one) => (
-              <th key={one} scope="col">
-                {one}
-              </th>
+              <td key={one}>{readable((row as Record<string, unknown>)[one])}</td>
             ))}
           </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {columns.map((one) => (
-                <td key={one}>{readable((row as Record<string, unknown>)[one])}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </table>
   );
 }

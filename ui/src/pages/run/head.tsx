@@ -4,7 +4,7 @@ import { useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
 import { Glyph, Meter, ProblemNote, StatusMark } from "../../parts/parts";
-import { many, money, oneLine, span } from "../../parts/words";
+import { many, money, oneLine, points, span } from "../../parts/words";
 import { go, Link } from "../../route";
 import { ResumeDialog } from "./resume";
 
@@ -118,14 +118,14 @@ export function Head({ live, busy, setBusy }: Props) {
         <div>
           <dt>Steps</dt>
           <dd className="num">
-            {fold.steps.byPath.size}
+            {fold.steps.counted}
             {fold.steps.running.size > 0 && ` · ${many(fold.steps.running.size, "running", "running")}`}
           </dd>
         </div>
         {fold.quality !== null && (
           <div>
             <dt>Quality</dt>
-            <dd className="num">{fold.quality.toFixed(fold.quality <= 1 ? 2 : 0)}</dd>
+            <dd className="num">{points(fold.quality)}</dd>
           </div>
         )}
       </dl>

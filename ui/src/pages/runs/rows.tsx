@@ -1,6 +1,6 @@
 import type { RunSummary } from "../../api/client";
 import { Glyph, StatusMark } from "../../parts/parts";
-import { ago, oneLine, span } from "../../parts/words";
+import { ago, modelName, oneLine, span } from "../../parts/words";
 import { Link } from "../../route";
 import { Spend } from "./spend";
 
@@ -41,7 +41,9 @@ export function RunRows({ runs, cursor, now }: { runs: RunSummary[]; cursor: num
                 {oneLine(run.request) || run.run_id}
               </Link>
             </td>
-            <td className="model quiet small">{run.rehearsal ? "rehearsal" : (run.model ?? "")}</td>
+            <td className="model quiet small" title={run.model ?? ""}>
+              {run.rehearsal ? "rehearsal" : modelName(run.model ?? "")}
+            </td>
             <td className="right cost">
               <Spend run={run} />
             </td>

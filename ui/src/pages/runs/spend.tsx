@@ -36,7 +36,8 @@ export function Spend({ run }: { run: RunSummary }) {
         {nearest && nearest.name !== "dollars" && run.budget.usd === null && (
           <span className="quiet">
             {" "}
-            · {nearest.show(nearest.spent)} / {nearest.show(nearest.ceiling)} {nearest.name}
+            · {nearest.show(nearest.spent)} / {nearest.show(nearest.ceiling)}{" "}
+            {nearest.name === "time" ? "" : nearest.name}
           </span>
         )}
       </span>

@@ -29,7 +29,8 @@ export function Server() {
       <div className="stack">
         {ready.value && (
           <p>
-            {ready.value.running} runs under way, {ready.value.queued} waiting; at most {ready.value.max_runs} at once.
+            {ready.value.running} runs under way, {ready.value.queued} in the queue; at most {ready.value.max_runs} at
+            once.
           </p>
         )}
         {checks.value && <Found checks={checks.value} />}

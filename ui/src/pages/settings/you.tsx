@@ -24,7 +24,7 @@ function About({ me }: { me: Me }) {
         <dd>{me.local ? "The only user of this server; you may do everything" : me.name}</dd>
         <dt>Runs at once</dt>
         <dd>
-          {me.running} under way, {me.queued} waiting, at most {me.max_runs}
+          {me.running} under way, {me.queued} in the queue, at most {me.max_runs}
         </dd>
         <dt>Spent</dt>
         <dd className="num">
