@@ -63,6 +63,37 @@ async def test_an_order_before_the_first_step(store: Store, order: str) -> None:
         assert (await resumed.result()).status == "completed"
 
 
+async def test_a_pause_between_the_start_of_a_step_and_its_call_is_no_failure(store: Store) -> None:
+    """It is not what came of the step: a resumed run would take it for that, and go on without the answer."""
+    made: list[str] = []
+    handles: list[podium.RunHandle] = []
+    ready = asyncio.Event()
+
+    async def call() -> str:
+        made.append("call")
+        return "answer"
+
+    async def stop_the_first() -> None:
+        if len(handles) == 1:
+            handles[0].request_pause()
+
+    async def flow(run: podium.Run, request: str) -> str:
+        await ready.wait()
+        # The step's task is made first, the order is given second, and only then does the task begin.
+        done = await run.gather({"work": run.step("ask", call, cost=ONE_CALL), "stop": stop_the_first()})
+        return str(done["work"].unwrap())
+
+    workflow = podium.Workflow(flow, "flow")
+    handles.append(await podium.start(workflow, "go", store=store))
+    ready.set()
+    paused = await handles[0].result()
+    assert (paused.status, made) == ("paused", [])
+    assert "step.failed" not in [event.type for event in await store.read(paused.run_id)]
+    handles.append(await podium.resume(paused.run_id, workflow=workflow, store=store))
+    finished = await handles[1].result()
+    assert (finished.status, finished.output, made) == ("completed", "answer", ["call"])
+
+
 async def test_a_cancel_is_stronger_than_a_pause_under_way(store: Store) -> None:
     step = Forever()
     handle = await podium.start(one_step(step), "go", store=store)

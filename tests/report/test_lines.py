@@ -18,6 +18,7 @@ from podium.engine.events import (
     RunAnswered,
     RunCreated,
     RunFailed,
+    RunPaused,
     RunStarted,
     RunWaiting,
     RunWarned,
@@ -65,6 +66,8 @@ def test_a_finished_step_shows_its_result_or_that_it_is_done() -> None:
         (RunWarned(message="thin \x1b[31mice"), "thin ice", "warning"),
         (RunFailed(error="broke"), "failed: broke", "trace"),
         (StepRetried(attempt=1, error="429", wait_s=2.0), "attempt 1 failed, again in 2.0s: 429", "warning"),
+        (RunPaused(reason="paused by web"), "paused by web", "trace"),
+        (RunPaused(reason="the disk is full"), "paused: the disk is full", "trace"),
         (BudgetExhausted(kind="usd", limit=1, spent=0.9), "money budget used up: $0.90 of $1.00", "warning"),
         (
             BudgetExhausted(kind="calls", limit=20, spent=18, kept=2),

@@ -29,6 +29,7 @@ from podium.errors import (
     FAILURES,
     BudgetExhaustedError,
     NotEncodableError,
+    RunInterrupted,
     StepFailedError,
     StepTimeoutError,
     StoreError,
@@ -204,10 +205,16 @@ class Effect:
         elif self._expired == "budget":
             deadline = self.core.nearest_deadline(self.branch)
             self._fail(self.core.ran_out(self.path, self.core.out_of_time(deadline)))
-        elif self.task is not None and not self.task.cancelling():
-            self._record_failure(error)  # it came out of the step's own function; nobody stopped the step
+        elif self._failed_by(error):
+            self._record_failure(error)
         elif not self.waiter.done():
             self.waiter.cancel()
+
+    def _failed_by(self, error: asyncio.CancelledError) -> bool:
+        """It came out of the step's own function: nobody stopped the step, and the run is not being stopped
+        (an order that is found just before a call is nothing that came of the step)."""
+        ordered = isinstance(error, RunInterrupted) and self.core.stop is not None
+        return not ordered and self.task is not None and not self.task.cancelling()
 
     def _record(self, outcome: Any, event_type: str, data: bytes) -> None:
         """Append a result; the caller gets it when it is durable."""

@@ -138,8 +138,9 @@ def _warned(event: Event, state: RunState) -> Line | None:
 def _stopped(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, (RunPaused, RunCancelled)):
         return None
-    reason = f": {one_line(event.data.reason)}" if event.data.reason else ""
-    return Line(f"{event.type.removeprefix('run.')}{reason}", "trace", mark="■")
+    what, reason = event.type.removeprefix("run."), one_line(event.data.reason)
+    told = reason if reason.startswith(what) else f"{what}: {reason}" if reason else what
+    return Line(told, "trace", mark="■")
 
 
 @tells("run.completed", "run.partial")

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RunFold } from "./run";
 import { created, log, spent } from "./samples";
+import { isError, tell } from "./telling";
 
 function folded(...entries: Parameters<typeof log>): RunFold {
   const run = new RunFold();
@@ -34,6 +35,15 @@ describe("a run is a fold of its log", () => {
     expect(run.usage).toMatchObject({ usd: 0.25, calls: 1, input: 10, output: 5 });
     expect(run.steps.byPath.get("a")?.charge.usd).toBe(0.25);
     expect(run.events).toHaveLength(4);
+  });
+
+  it("tells a pause once, and not as trouble", () => {
+    const told = log(
+      ["", "run.paused", { reason: "paused by web" }],
+      ["", "run.paused", { reason: "the disk is full" }],
+    );
+    expect(told.map((event) => tell(event).line)).toEqual(["Paused by web", "Paused: the disk is full"]);
+    expect(told.some(isError)).toBe(false);
   });
 
   it("counts steps as the report does, without looks at the clock", () => {

@@ -18,11 +18,18 @@ const flat = (value: unknown, most = 140): string => {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 };
 
+/** A pause is an order, not trouble; who gave it is told once. */
+export const pausedBy = (reason: string): string => {
+  const why = flat(reason.replace(/^paused\b[:,]?\s*/i, ""));
+  return !why ? "Paused" : why.startsWith("by ") ? `Paused ${why}` : `Paused: ${why}`;
+};
+
 type Data = LogEvent["data"];
 const RESULTS: Record<string, (data: Data) => string> = {
   "run.created": (data) => `Accepted: ${flat(data.request)}`,
   "run.started": () => "Started",
   "run.resumed": (data) => `Resumed after ${text(data.after, "a pause")}`,
+  "run.paused": (data) => pausedBy(text(data.reason)),
   "run.answered": (data) => `Answered: ${flat(data.answer)}`,
   "run.completed": () => "Completed",
   "run.forked": (data) => `Forked from ${text(data.source)} at ${text(data.at)}`,
@@ -56,7 +63,6 @@ const BAD: Record<string, (data: Data) => string> = {
   "run.failed": (data) => `Failed: ${flat(data.error)}`,
   "run.partial": (data) => `Stopped early: ${text(data.stop_reason)}`,
   "run.cancelled": (data) => `Cancelled ${flat(data.reason)}`,
-  "run.paused": (data) => `Paused ${flat(data.reason)}`,
   "run.warned": (data) => `Warning: ${flat(data.message)}`,
   "step.failed": (data) => `Failed: ${flat(data.error)}`,
   "step.retried": (data) => `Retry ${number(data.attempt)}: ${flat(data.error)}`,
@@ -101,4 +107,4 @@ export function tell(event: LogEvent): Told {
 export const isImportant = (event: LogEvent): boolean =>
   event.type in RESULTS || event.type in BAD || event.type === "run.waiting";
 
-export const isError = (event: LogEvent): boolean => event.type in BAD && event.type !== "run.paused";
+export const isError = (event: LogEvent): boolean => event.type in BAD;

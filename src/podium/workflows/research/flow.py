@@ -37,6 +37,7 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         request: Any = "",
         *,
         brief: Annotated[str, Meta(description="All of this in a file: TOML, YAML or JSON.")] = "",
+        corpus: Annotated[str, Meta(description="A folder of documents to use as sources.")] = "",
         content_type: Annotated[
             Any, Meta(description="article (default), blog_post or research_report.")
         ] = "",
@@ -47,7 +48,6 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         preferred_sources: Annotated[Any, Meta(description="Such as academic,news.")] = "",
         min_quality: Annotated[Any, Meta(description="Good enough, 0 to 1 (0.80).")] = "",
         citation_style: Annotated[Any, Meta(description="numeric (default), apa, mla or chicago.")] = "",
-        corpus: Annotated[str, Meta(description="A folder of documents to use as sources.")] = "",
         online: Annotated[
             bool | None, Meta(description="Search the web; with a corpus, besides it (default: without one).")
         ] = None,

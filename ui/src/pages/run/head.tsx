@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { api, Problem, problemOf } from "../../api/client";
+import { pausedBy } from "../../fold/telling";
 import { useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
@@ -134,7 +135,9 @@ export function Head({ live, busy, setBusy }: Props) {
         <div className={`note ${status === "failed" ? "bad" : "warn"}`}>
           <Icon name="warn" />
           <div>
-            <strong>{fold.error || `Stopped: ${fold.stopReason}`}</strong>
+            <strong>
+              {fold.error || (status === "paused" ? pausedBy(fold.stopReason) : `Stopped: ${fold.stopReason}`)}
+            </strong>
             {fold.hint && <div>{fold.hint}</div>}
           </div>
         </div>
