@@ -98,6 +98,19 @@ async def test_a_worker_that_drains_for_longer_than_a_lease_keeps_its_run(
     await other.close()
 
 
+async def test_a_run_that_is_driven_is_not_forgotten(carrier: Engine) -> None:
+    """What it was told lies in its inbox, and whoever drives it ends it in order."""
+    async with Hands(carrier) as hands:
+        hands.go_on.clear()
+        await carrier.submit([Ticket("one", "three")])
+        assert await hands.next() == "one"
+        await carrier.forget("one")
+        assert await carrier.carried(["one"]) == {"one"}
+        assert not hands.cancelled.is_set()
+        hands.go_on.set()
+        await gone(carrier, "one")
+
+
 async def test_many_are_submitted_at_once_though_some_of_them_wait_already(carrier: Engine) -> None:
     names = [f"run {number}" for number in range(5)]
     await carrier.submit([Ticket(names[2], "three")], at=time.time() + 3600)

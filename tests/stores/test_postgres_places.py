@@ -108,7 +108,7 @@ async def test_the_place_of_a_worker_that_is_gone_is_free(
     await store.set_limit("alice", 1)
     assert await other.take_place("a", "alice")
     assert not await store.take_place("b", "alice")
-    ask(url, "DELETE FROM driver")
+    forget_drivers(url)
     assert await store.take_place("b", "alice")
 
 
