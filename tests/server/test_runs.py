@@ -106,6 +106,7 @@ def test_a_run_that_goes_can_be_paused_and_resumed(client: httpx2.Client, tmp_pa
     run_id = started(client, flow("waits"), str(tmp_path / "file"))
     until(client, run_id, "running")
     assert client.post(f"/api/runs/{run_id}/pause").status_code == 202
+    client.post(f"/api/runs/{run_id}/pause")  # once more: what is under way is not waited for
     assert until(client, run_id, "paused")["stop_reason"] == "paused by web"
     assert client.post(f"/api/runs/{run_id}/pause").status_code == 409
     (tmp_path / "file").touch()

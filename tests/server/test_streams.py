@@ -213,6 +213,21 @@ async def test_a_slow_reader_holds_a_piece_and_not_the_log(store: Store) -> None
     broadcast.close()
 
 
+async def test_others_have_their_turn_between_two_pieces_of_a_long_log(store: Store) -> None:
+    """Neither to read nor to send need wait for anything; that a reader has hung up is told by the loop."""
+    run_id = await long_run(store, 20 * PIECE, 10)
+    broadcast = Broadcast(store, run_id)
+    pieces = broadcast.follow(0)
+    waited: list[bool] = []
+    async for piece in pieces:
+        if b"event: status" in piece:
+            break
+        asyncio.get_running_loop().call_soon(waited.append, True)
+    assert len(waited) >= 20 - 1
+    await pieces.aclose()
+    broadcast.close()
+
+
 async def test_the_shared_buffer_is_bounded_by_its_size(store: Store) -> None:
     run_id = await long_run(store, 1, 0)
     broadcast = Broadcast(store, run_id)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import async_playwright
+from playwright.async_api import Browser
 
 from podium.brain.brain import Brain
 from podium.engine.facts import Fact
@@ -15,7 +15,7 @@ from podium.engine.log import Row, RunRow
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.server.serving import Served, done, events_of, started
-from tests.ui.browsing import CHROMIUM, ROOT, Visitor, needs_ui
+from tests.ui.browsing import ROOT, Visitor, needs_ui
 from tests.ui.poison import HOSTILE, bad, poisoned, row, sampled
 
 pytestmark = needs_ui
@@ -126,19 +126,17 @@ async def test_facts_and_what_a_run_asks_are_text(visitor: Visitor) -> None:
 
 
 @asynccontextmanager
-async def guarded(server: Served) -> AsyncGenerator[Visitor]:
-    """A browser that keeps to the server's policy: files are as a model wrote them, and are held by it."""
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        visitor = Visitor(await (await browser.new_context()).new_page(), server)
+async def guarded(browser: Browser, server: Served) -> AsyncGenerator[Visitor]:
+    """Pages that keep to the server's policy: files are as a model wrote them, and are held by it."""
+    async with await browser.new_context() as context:
+        visitor = Visitor(await context.new_page(), server)
         await visitor.enter()
         yield visitor
-        await browser.close()
 
 
 @pytest.mark.parametrize("media", ["text/html", "image/svg+xml", "text/markdown", "application/xhtml+xml"])
 async def test_a_file_of_a_model_runs_and_fetches_nothing_where_it_is_shown(
-    server: Served, media: str, tmp_path: Path
+    browser: Browser, server: Served, media: str, tmp_path: Path
 ) -> None:
     page = f"<!doctype html><html><body>{''.join(HOSTILE)}</body></html>".encode()
     async with open_store(f"sqlite:///{tmp_path / 'podium.sqlite'}") as store:
@@ -157,7 +155,7 @@ async def test_a_file_of_a_model_runs_and_fetches_nothing_where_it_is_shown(
         ]
         summary = RunRow(run_id="filed", workflow="studio", request="wish", status="completed")
         await store.create(summary, rows, [page])
-    async with guarded(server) as visitor:
+    async with guarded(browser, server) as visitor:
         await look(visitor, "/runs/filed?tab=artifacts&file=made", full=False)
         await visitor.page.goto(
             f"{server.base}/api/runs/filed/artifacts/made?inline=true", wait_until="commit"

@@ -11,11 +11,12 @@ from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import async_playwright, expect
+import pytest_asyncio
+from playwright.async_api import Browser, expect
 
 from tests.cli.shell import Shell
 from tests.server.serving import Served, done, flow, started, until
-from tests.ui.browsing import CHROMIUM, Visitor, needs_ui
+from tests.ui.browsing import Visitor, needs_ui
 
 pytestmark = needs_ui
 
@@ -53,15 +54,14 @@ def house(tmp_path: Path) -> Generator[House]:
     found.shell.close()
 
 
-@pytest.fixture
-async def guest(house: House) -> AsyncGenerator[Visitor]:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        visitor = Visitor(await browser.new_page(), house.served)
-        await visitor.enter()
-        yield visitor
-        await browser.close()
-        assert visitor.errors == []
+@pytest_asyncio.fixture(loop_scope="session")
+async def guest(browser: Browser, house: House) -> AsyncGenerator[Visitor]:
+    context = await browser.new_context()
+    visitor = Visitor(await context.new_page(), house.served)
+    await visitor.enter()
+    yield visitor
+    await context.close()
+    assert visitor.errors == []
 
 
 async def test_a_page_outlives_its_server_and_shows_the_whole_run(

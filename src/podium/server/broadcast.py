@@ -90,6 +90,9 @@ class Broadcast:
                 piece = await self._piece(reader)
                 if piece:
                     yield piece
+                    # Neither reading nor sending need wait: without a turn for others, a whole log would be
+                    # made for a reader who has hung up long ago, and everybody else would wait for it.
+                    await asyncio.sleep(0)
                     continue
                 await self._keep_watch(reader.after)
                 if self._status != told:

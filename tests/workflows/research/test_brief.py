@@ -152,7 +152,8 @@ def test_a_path_in_a_file_is_meant_from_where_the_file_lies(tmp_path: Path) -> N
         ("b.json", "[1]", "must hold names and values"),
         ("b.txt", "topic", "its name must end in .toml, .yaml or .json"),
         ("b.toml", "#" * 200_000, "it is larger than 100 kB"),
-        ("b.yaml", "[" * 20_000, "cannot be read"),
+        ("b.yaml", "[" * 20_000, "cannot be read (it is nested more than 50 deep)"),
+        ("b.yaml", "a: {" * 20_000, "cannot be read (it is nested more than 50 deep)"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_of_the_problems(

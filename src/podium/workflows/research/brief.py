@@ -17,6 +17,12 @@ from podium.workflows.research.contracts import Brief, ContentType, Depth, Sourc
 from podium.workflows.research.policy import CHEAPEST, CHEAPEST_COST, CHEAPEST_TIME
 
 MAX_BYTES = 100_000
+MOST_DEPTH = 50
+_OPENING = (
+    yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken, yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+)  # fmt: skip
+_CLOSING = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
 ONLINE = ("web", "academic", "news", "social")
 """Kinds of sources that need the network."""
 FIELDS = tuple(Brief.model_fields)
@@ -117,11 +123,21 @@ def _parsed(suffix: str, text: str) -> Any:
     if suffix == ".json":
         return msgspec.json.decode(text)
     if suffix in (".yaml", ".yml"):
-        tokens = cast("Iterable[object]", yaml.scan(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
-        if any(isinstance(token, yaml.AliasToken) for token in tokens):
-            raise ValueError("aliases are not allowed")
+        _check_yaml(text)
         return yaml.safe_load(text)
     raise ValueError("its name must end in .toml, .yaml or .json")
+
+
+def _check_yaml(text: str) -> None:
+    """Before anything is made of it: aliases unfold without end, and what the scanner takes grows with
+    the square of the depth."""
+    depth = 0
+    for token in cast("Iterable[object]", yaml.scan(text, Loader=yaml.SafeLoader)):  # pyright: ignore[reportUnknownMemberType]
+        if isinstance(token, yaml.AliasToken):
+            raise ValueError("aliases are not allowed")
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        if depth > MOST_DEPTH:
+            raise ValueError(f"it is nested more than {MOST_DEPTH} deep")
 
 
 # ── single values ────────────────────────────────────────────────────────────────────────────────
