@@ -9,7 +9,7 @@ from podium.engine.codec import decode
 from podium.engine.events import Event
 from podium.engine.log import RunRow, Store
 from podium.engine.result import RunResult
-from podium.engine.state import RunState
+from podium.engine.state import RunState, StepState
 from podium.report.presentation import Presentation
 from podium.workflows import presentation_of
 
@@ -67,3 +67,20 @@ async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:
         questions=state.questions if row.status in ("waiting", "running", "paused") else {},
     )
     return result, state
+
+
+def step_data(step: StepState) -> dict[str, Any]:
+    """A step as both interfaces tell it."""
+    return {
+        "path": step.path,
+        "kind": step.kind,
+        "about": step.about,
+        "status": step.status,
+        "duration_s": step.duration_s,
+        "cost_usd": round(step.charge.usd, 9),
+        "calls": step.charge.calls,
+        "retries": step.retries,
+        "error": step.error or None,
+        "inherited": step.inherited,
+        "edited": step.edited,
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +36,7 @@ from podium.engine.events import (
     StepStale,
     StepStarted,
 )
+from podium.engine.folding import Fold
 
 
 class StepState(msgspec.Struct):
@@ -70,7 +70,7 @@ class StepState(msgspec.Struct):
         return (self.ended - self.started).total_seconds()
 
 
-class RunState:
+class RunState(Fold):
     """Everything about a run that its log tells, up to the last event that was applied."""
 
     def __init__(self, run_id: str = "") -> None:
@@ -108,13 +108,6 @@ class RunState:
         self._running: set[str] = set()
         self._stretch: datetime | None = None
         self._driven_before = 0.0
-
-    @classmethod
-    def of(cls, events: Iterable[Event]) -> RunState:
-        state = cls()
-        for event in events:
-            state.apply(event)
-        return state
 
     @property
     def in_flight(self) -> list[StepState]:

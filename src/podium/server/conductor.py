@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from podium.api import RunHandle
 from podium.api.going_on import Change, go_on, is_served, put_in_line, refuse
 from podium.engine.core import Delta
 from podium.engine.log import Message, RunRow, Store
 from podium.errors import PodiumError, RunLockedError, StoreError, UnknownRunError
+from podium.server.chores import Chores
 from podium.server.room import Room
 from podium.settings import Settings
 
@@ -53,7 +53,7 @@ class Conductor:
         self._viewers: dict[str, set[DeltaViewer]] = {}
         self._listening: dict[str, Callable[[], None]] = {}
         """Runs that wait for a person: how to stop listening to their inboxes."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._chores = Chores(_tell)
         self._stopping = False
         self.finished: Counter[str] = Counter()
         """How stretches of driving ended, since the server started."""
@@ -152,7 +152,7 @@ class Conductor:
         def heard(message: Message) -> None:
             if message.kind == "answer" and row.run_id not in self._driven:
                 self._forget(row.run_id)
-                self._spawn(self._answered(row))
+                self._chores.begin(self._answered(row))
 
         if row.run_id not in self._listening and not self._stopping:
             self._listening[row.run_id] = self._store.subscribe(row.run_id, heard)
@@ -178,17 +178,7 @@ class Conductor:
             if self._going[owner] < self.limit_of(owner):
                 self._driven[run_id] = self._step_out(run_id)
                 self._going[owner] += 1
-                self._spawn(self._drive(run_id))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            LOG.error("A run could not be driven: %s", error, exc_info=error)
+                self._chores.begin(self._drive(run_id))
 
     async def _drive(self, run_id: str) -> None:
         """One stretch of one run."""
@@ -264,5 +254,8 @@ class Conductor:
                 handle.request_pause(STOPPED)
             else:
                 self._room.soon(handle.request_pause, STOPPED)
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._chores.finish()
+
+
+def _tell(error: BaseException) -> None:
+    LOG.error("A run could not be driven: %s", error, exc_info=error)

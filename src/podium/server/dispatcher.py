@@ -6,11 +6,9 @@ hears of a run, a worker's sweep finds it.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from podium.api import RunHandle
 from podium.api.going_on import Change
@@ -19,6 +17,7 @@ from podium.cluster.shared import SharedStore
 from podium.engine.core import Delta
 from podium.engine.log import RunRow
 from podium.errors import PodiumError
+from podium.server.chores import Chores
 
 LOG = logging.getLogger("podium.server")
 
@@ -36,7 +35,7 @@ class Dispatcher:
         """Nothing is driven here, so nothing ends here."""
         self._told: dict[str, int] = {}
         """Limits of users that the workers know of."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._chores = Chores(_tell)
 
     async def take_up(self) -> int:
         """What an earlier server has left is the workers' business."""
@@ -56,7 +55,7 @@ class Dispatcher:
 
     def enqueue(self, row: RunRow) -> None:
         """A run that was accepted and is `queued` in the store."""
-        self._spawn(self._accept(row))
+        self._chores.begin(self._accept(row))
 
     async def _accept(self, row: RunRow) -> None:
         limit = self.limit_of(row.owner)
@@ -69,21 +68,14 @@ class Dispatcher:
         await self._fleet.go_on(row, change, take_over=take_over)
 
     def leave_queue(self, run_id: str) -> None:
-        self._spawn(self._fleet.forget(run_id))
+        self._chores.begin(self._fleet.forget(run_id))
 
     async def stop(self) -> None:
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._chores.finish()
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if isinstance(error, PodiumError):
-            LOG.warning("The queue could not be told, a worker will find it: %s", error)
-        elif error is not None:
-            LOG.error("The queue could not be told, a worker will find it.", exc_info=error)
+def _tell(error: BaseException) -> None:
+    if isinstance(error, PodiumError):
+        LOG.warning("The queue could not be told, a worker will find it: %s", error)
+    else:
+        LOG.error("The queue could not be told, a worker will find it.", exc_info=error)

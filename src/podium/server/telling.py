@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from podium.api.outcome import result_of
+from podium.api.outcome import result_of, step_data
 from podium.engine.codec import decode
 from podium.engine.events import EVENT_TYPES, ChargedData
 from podium.engine.log import RunRow, Store
@@ -113,23 +113,7 @@ def _forked(state: RunState) -> Forked | None:
 
 
 def step_of(step: StepState) -> Step:
-    return Step.model_construct(**_step(step))
-
-
-def _step(step: StepState) -> dict[str, Any]:
-    return {
-        "path": step.path,
-        "kind": step.kind,
-        "about": step.about,
-        "status": step.status,
-        "duration_s": step.duration_s,
-        "cost_usd": round(step.charge.usd, 9),
-        "calls": step.charge.calls,
-        "retries": step.retries,
-        "error": step.error or None,
-        "inherited": step.inherited,
-        "edited": step.edited,
-    }
+    return Step.model_construct(**step_data(step))
 
 
 async def step_detail_of(store: Store, row: RunRow, step: StepState) -> StepDetail:
@@ -146,6 +130,6 @@ async def step_detail_of(store: Store, row: RunRow, step: StepState) -> StepDeta
     if step.blob:
         result = decode(await store.get_blob(step.blob))
     return StepDetail.model_construct(
-        **_step(step), system=asked.system if asked else None, prompt=prompt, result=result,
+        **step_data(step), system=asked.system if asked else None, prompt=prompt, result=result,
         events=[found.seq for found in own],
     )  # fmt: skip

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from podium.tools.descent import NO_LINKS, descended, open_root
 from podium.tools.tool import ToolError
 
 MAX_FILE_BYTES = 10_000_000
@@ -30,7 +31,6 @@ SECRET_FILES = (
 )  # fmt: skip
 """Names, beside all that begin with a dot, whose contents are no business of a model."""
 
-_DIR = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not block the open
 
 
@@ -87,17 +87,11 @@ class Folder:
     def _inside(self, folders: list[str], told: str) -> Generator[int]:
         """A handle of the folder that `folders` leads to."""
         try:
-            handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            root = open_root(self.root)
         except OSError as error:
             raise ToolError(f"The folder cannot be opened: {error.strerror}.") from error
-        try:
-            for name in folders:
-                deeper = _open(name, _DIR, handle, told)
-                os.close(handle)
-                handle = deeper
+        with descended(root, folders, lambda name, at: _open(name, NO_LINKS, at, told)) as handle:
             yield handle
-        finally:
-            os.close(handle)
 
 
 def is_refused(name: str) -> bool:
@@ -156,7 +150,7 @@ def _below(handle: int, prefix: str, depth: int, left: list[int], *, tell_links:
             elif stat.S_ISDIR(found.st_mode):
                 yield Entry(path, is_folder=True)
                 if depth > 1:
-                    deeper = os.open(name, _DIR, dir_fd=handle)
+                    deeper = os.open(name, NO_LINKS, dir_fd=handle)
                     try:
                         yield from _below(deeper, path, depth - 1, left, tell_links=tell_links)
                     finally:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from msgspec import to_builtins
 
-from podium.api.outcome import ALIVE, result_of, watched
+from podium.api.outcome import ALIVE, result_of, step_data, watched
 from podium.cli.card import (
     made_of,
     print_header,
@@ -31,7 +31,7 @@ from podium.cli.terminal import out, print_json
 from podium.engine.events import EVENT_TYPES, ChargedData
 from podium.engine.log import RunRow
 from podium.engine.result import RunResult
-from podium.engine.state import RunState, StepState
+from podium.engine.state import RunState
 from podium.report.costs import Cost, costs_of
 from podium.report.presentation import Presentation
 from podium.report.words import brief, cut_off_calls
@@ -139,21 +139,5 @@ def _as_data(row: RunRow, result: RunResult, state: RunState, costs: list[Cost])
             for path, asked in result.questions.items()
         ],
         "costs": [cost_data(cost) for cost in costs],
-        "steps": [_step_data(step) for step in state.steps.values()],
-    }
-
-
-def _step_data(step: StepState) -> dict[str, Any]:
-    return {
-        "path": step.path,
-        "kind": step.kind,
-        "about": step.about,
-        "status": step.status,
-        "duration_s": step.duration_s,
-        "cost_usd": round(step.charge.usd, 9),
-        "calls": step.charge.calls,
-        "retries": step.retries,
-        "error": step.error or None,
-        "inherited": step.inherited,
-        "edited": step.edited,
+        "steps": [step_data(step) for step in state.steps.values()],
     }

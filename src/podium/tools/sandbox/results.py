@@ -7,8 +7,8 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from podium.errors import ResultRefusedError
+from podium.tools.descent import NO_LINKS, descended, open_root
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -22,15 +22,8 @@ def read_result(folder: Path, path: str, *, max_bytes: int = 10_000_000) -> byte
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
         raise ResultRefusedError(path, "it is not a path below the workspace")
-    holder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for part in parts[:-1]:
-            inner = _open(part, _FOLDER, holder, path)
-            os.close(holder)
-            holder = inner
+    with descended(open_root(folder), parts[:-1], lambda part, at: _open(part, NO_LINKS, at, path)) as holder:
         file = _open(parts[-1], _FILE, holder, path)
-    finally:
-        os.close(holder)
     return _read(file, path, max_bytes)
 
 

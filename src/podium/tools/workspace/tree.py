@@ -17,8 +17,8 @@ from typing import Literal
 import msgspec
 
 from podium.errors import WorkspaceError
+from podium.tools.descent import NO_LINKS, descended, open_root
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block the open
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -149,15 +149,9 @@ class WorkTree:
 
     @contextmanager
     def _inside(self, folders: list[str], *, make: bool = False) -> Generator[int]:
-        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for name in folders:
-                deeper = _enter(name, handle, make=make)
-                os.close(handle)
-                handle = deeper
+        root = open_root(self.root)
+        with descended(root, folders, lambda name, at: _enter(name, at, make=make)) as handle:
             yield handle
-        finally:
-            os.close(handle)
 
 
 def shown(path: str) -> str:
@@ -167,15 +161,15 @@ def shown(path: str) -> str:
 
 def _enter(name: str, handle: int, *, make: bool) -> int:
     try:
-        return os.open(name, _FOLDER, dir_fd=handle)
+        return os.open(name, NO_LINKS, dir_fd=handle)
     except FileNotFoundError:
         if not make:
             raise
     except PermissionError:  # taken away by test code; the folder is ours all the same
         _open_up(name, handle)
-        return os.open(name, _FOLDER, dir_fd=handle)
+        return os.open(name, NO_LINKS, dir_fd=handle)
     os.mkdir(name, 0o755, dir_fd=handle)
-    made = os.open(name, _FOLDER, dir_fd=handle)
+    made = os.open(name, NO_LINKS, dir_fd=handle)
     _give(made, handle)
     return made
 
@@ -225,7 +219,7 @@ def _remove(name: str, handle: int) -> None:
         os.unlink(name, dir_fd=handle)
         return
     _open_up(name, handle)
-    inside = os.open(name, _FOLDER, dir_fd=handle)
+    inside = os.open(name, NO_LINKS, dir_fd=handle)
     try:
         with os.scandir(inside) as scan:
             names = [entry.name for entry in scan]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from podium.engine.events import Event, RunCreated, RunResumed
+from podium.engine.folding import Fold
 from podium.workflows.build import events
 from podium.workflows.build.messages import ANSWERS
 from podium.workflows.build.state import ExecutionPlan, OrchestrationState, PlanStep, TestResult
@@ -22,7 +23,7 @@ LONGEST_LOG = 2000
 """Messages that the state lists; the run's own log has all."""
 
 
-class BuildState:
+class BuildState(Fold):
     """Everything about a build, up to the last event that was applied."""
 
     def __init__(self) -> None:
@@ -47,13 +48,6 @@ class BuildState:
         self.time_used = {"planning": 0.0, "execution": 0.0, "verification": 0.0}
         self._working = "initializing"
         self._since = 0.0
-
-    @classmethod
-    def of(cls, log: Iterable[Event]) -> BuildState:
-        state = cls()
-        for event in log:
-            state.apply(event)
-        return state
 
     def apply(self, event: Event) -> None:
         """Take one more event of the log into account."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from podium.engine.events import Event, RunCreated, RunResumed, StepCompleted, StepFailed, StepStarted
+from podium.engine.folding import Fold
 from podium.workflows.council import events
 from podium.workflows.council.discussion import Discussion, Idea, Message, Spoken, Verdict
 
@@ -14,7 +15,7 @@ _TURNS = frozenset(
 )  # fmt: skip
 
 
-class CouncilState:
+class CouncilState(Fold):
     """The discussion up to the last event that was applied, and who is speaking."""
 
     def __init__(self) -> None:

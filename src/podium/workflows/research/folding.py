@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from podium.engine.events import (
     RunFailed,
     RunResumed,
 )
+from podium.engine.folding import Fold
 from podium.workflows.research import events
 from podium.workflows.research.machine import FINAL, Phase
 from podium.workflows.research.policy import MAX_ITERATIONS, WORKERS
@@ -62,7 +62,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     feedback: list[str]
 
 
-class AgentState:
+class AgentState(Fold):
     """Everything that is known of a run up to the last event that was applied."""
 
     def __init__(self) -> None:
@@ -93,13 +93,6 @@ class AgentState:
         self.completed_at = ""
         self._before_end: Phase | None = None
         """Where the run was when a failure, a budget or a person ended it early."""
-
-    @classmethod
-    def of(cls, log: Iterable[Event]) -> AgentState:
-        state = cls()
-        for event in log:
-            state.apply(event)
-        return state
 
     @property
     def total_cost(self) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from podium.engine.events import NOTHING, Charge, ChargedData, Event, RunResumed, StepCompleted, StepStarted
+from podium.engine.folding import Fold
 from podium.workflows.studio import events
 
 
@@ -72,7 +72,7 @@ class ConflictState(msgspec.Struct):
     reason: str = ""
 
 
-class StudioState:
+class StudioState(Fold):
     """All departments of a run, up to the last event that was applied."""
 
     def __init__(self) -> None:
@@ -84,13 +84,6 @@ class StudioState:
         self.aggregated: events.Aggregated | None = None
         self.master = ""
         """What the master is asked for now."""
-
-    @classmethod
-    def of(cls, log: Iterable[Event]) -> StudioState:
-        state = cls()
-        for event in log:
-            state.apply(event)
-        return state
 
     def apply(self, event: Event) -> None:
         """Take one more event into account."""

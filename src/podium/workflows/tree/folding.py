@@ -5,7 +5,6 @@ A node's cost is found by path: what is charged below a node's branch, and below
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from podium.engine.events import (
     StepFailed,
     StepStarted,
 )
+from podium.engine.folding import Fold
 from podium.workflows.tree import events
 from podium.workflows.tree.node_state import ENDED, BandState, Made, NodeState, PlanState, ToolUse
 
@@ -35,7 +35,7 @@ class _Answer(msgspec.Struct):
     synthesis: _Synthesis = msgspec.field(default_factory=_Synthesis)
 
 
-class TreeState:
+class TreeState(Fold):
     """All nodes of a run, up to the last event that was applied."""
 
     def __init__(self) -> None:
@@ -50,13 +50,6 @@ class TreeState:
         self._first: datetime | None = None
         self._last: datetime | None = None
         self._still_s = 0.0
-
-    @classmethod
-    def of(cls, log: Iterable[Event]) -> TreeState:
-        tree = cls()
-        for event in log:
-            tree.apply(event)
-        return tree
 
     def apply(self, event: Event) -> None:
         """Take one more event into account."""
