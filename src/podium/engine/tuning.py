@@ -15,6 +15,9 @@ from contextlib import contextmanager
 
 _COLLECT_AFTER = 10_000
 """New objects, before the youngest are looked through."""
+_ALL_AFTER = 50
+"""So many looks at the middle-aged, before all there are are looked through: tens of milliseconds in which
+nothing else goes on."""
 _SWITCH_S = 0.0003
 """After so long a thread that waits gets its turn."""
 
@@ -30,8 +33,9 @@ def tuned() -> Generator[None]:
     with _lock:
         if _drivers == 0:
             _before = gc.get_threshold(), sys.getswitchinterval()
-            (youngest, *older), switch_s = _before
-            gc.set_threshold(max(youngest, _COLLECT_AFTER) if youngest else 0, *older)
+            (youngest, middle, oldest), switch_s = _before
+            if youngest:  # 0: never
+                gc.set_threshold(max(youngest, _COLLECT_AFTER), middle, max(oldest, _ALL_AFTER))
             if switch_s > _SWITCH_S:
                 sys.setswitchinterval(_SWITCH_S)
         _drivers += 1
