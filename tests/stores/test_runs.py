@@ -62,10 +62,17 @@ async def test_many_runs_at_once(store: Store) -> None:
     assert [await seqs_of(store, n) for n in (1, 350, 700)] == [[1, 2, 3]] * 3
 
 
-@pytest.mark.parametrize("beginning", ["run-00", "run-0000", "run-000001"])
+@pytest.mark.parametrize("beginning", ["run-", "run-00", "run-0000", "run-000001"])
 async def test_the_beginning_of_an_id_is_enough(store: Store, beginning: str) -> None:
     await store.create(a_run(1), [])
     assert (await store.get(beginning)).run_id == "run-000001"
+
+
+async def test_who_gives_too_little_of_an_id_is_told_how_much_is_enough(store: Store) -> None:
+    await store.create(a_run(1), [])
+    with pytest.raises(UnknownRunError, match="There is no run run in this store") as caught:
+        await store.get("run")
+    assert caught.value.hint == "Give at least 4 characters of an id; `podium runs` lists them."
 
 
 async def test_a_beginning_that_fits_several_runs_finds_none(store: Store) -> None:
@@ -85,7 +92,7 @@ async def test_a_whole_id_that_others_begin_with_is_found(store: Store) -> None:
     assert (await store.get("run-00")).run_id == "run-00"
 
 
-@pytest.mark.parametrize("name", ["", "run-0", "run-000002", "Run-000001", "run-000001x", "run-0000_1", "%"])
+@pytest.mark.parametrize("name", ["", "run", "run-000002", "Run-000001", "run-000001x", "run-0000_1", "%"])
 async def test_an_unknown_run(store: Store, name: str) -> None:
     await store.create(a_run(1), [a_row(1)])
     with pytest.raises(UnknownRunError) as caught:

@@ -160,7 +160,7 @@ class Store(Samples, Facts, Protocol):
         ...
 
     async def get(self, run_id: str) -> RunRow:
-        """The summary of one run; an unambiguous beginning of the id (6 characters or more) is enough.
+        """The summary of one run; an unambiguous beginning of the id (4 characters or more) is enough.
         Raises `UnknownRunError`."""
         ...
 

@@ -7,9 +7,15 @@ from typing import Any
 
 from podium.errors import UnknownRunError
 
+SHORTEST_BEGINNING = 4
+"""Characters of an id that are enough to name a run by."""
+
 
 def unknown(run_id: str) -> UnknownRunError:
-    return UnknownRunError(f"There is no run {run_id} in this store.", hint="`podium runs` lists them.")
+    hint = "`podium runs` lists them."
+    if len(run_id) < SHORTEST_BEGINNING:
+        hint = f"Give at least {SHORTEST_BEGINNING} characters of an id; {hint}"
+    return UnknownRunError(f"There is no run {run_id} in this store.", hint=hint)
 
 
 def the_one(found: Sequence[tuple[Any, ...]], run_id: str) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
 from podium.errors import StoreError
 from podium.stores.address import shown
-from podium.stores.finding import the_one, unknown
+from podium.stores.finding import SHORTEST_BEGINNING, the_one, unknown
 from podium.stores.postgres.database import Db, configure, options
 from podium.stores.postgres.failures import explain, is_lost
 from podium.stores.postgres.patience import Patience
@@ -35,7 +35,6 @@ _TURN_S = 2.0
 """How long it waits for a connection before it asks for another."""
 _AGAIN_S = 0.05
 _SEQ = 0xFFFFFFFF
-_SHORTEST_PREFIX = 6
 _NEWEST = 1 << 31
 """Above every run number."""
 
@@ -87,7 +86,7 @@ class Reader:
     async def run(self, run_id: str) -> RunRow:
         """The summary of the run whose id is, or unambiguously begins with, `run_id`."""
         found = await self.all(_RUN + "WHERE run_id = %s", (run_id,))
-        if not found and len(run_id) >= _SHORTEST_PREFIX:
+        if not found and len(run_id) >= SHORTEST_BEGINNING:
             sql = _RUN + "WHERE starts_with(run_id, %s) ORDER BY run_id LIMIT 2"
             found = await self.all(sql, (run_id,))
         return _summary(the_one(found, run_id))

@@ -18,7 +18,7 @@ from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
 from podium.engine.samples import CacheShare, Sample
 from podium.errors import StoreError
-from podium.stores.finding import the_one, unknown
+from podium.stores.finding import SHORTEST_BEGINNING, the_one, unknown
 from podium.stores.sqlite import lock, samples
 from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.fact_reading import FactReader
@@ -26,7 +26,6 @@ from podium.stores.sqlite.failures import explain
 
 SLICE = 1000
 _SEQ = 0xFFFFFFFF
-_SHORTEST_PREFIX = 6
 _LAST_CHARACTER = "\U0010ffff"
 _NEWEST = 1 << 31
 """Above every run number."""
@@ -69,7 +68,7 @@ class Reader:
     def run(self, run_id: str) -> RunRow:
         """The summary of the run whose id is, or unambiguously begins with, `run_id`."""
         found = self._all(_RUN + "WHERE run_id = ?", (run_id,))
-        if not found and len(run_id) >= _SHORTEST_PREFIX:
+        if not found and len(run_id) >= SHORTEST_BEGINNING:
             bounds = (run_id, run_id + _LAST_CHARACTER)
             found = self._all(_RUN + "WHERE run_id >= ? AND run_id < ? ORDER BY run_id LIMIT 2", bounds)
         return self._summary(the_one(found, run_id))
