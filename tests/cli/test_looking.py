@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 
 from tests.cli.shell import FLOWS, Shell
 
@@ -21,6 +22,13 @@ def test_runs_lists_the_newest_first_with_filters(podium: Shell) -> None:
     table = podium("runs").out
     assert all(run_id in table for run_id in ids)
     assert "✗ failed" in table
+
+
+def test_runs_tells_no_time_of_a_run_that_was_killed_before_any_was_recorded(podium: Shell) -> None:
+    podium("run", f"{FLOWS}:killed", "x", code=-signal.SIGKILL)
+    (line,) = [line for line in podium("runs").out.splitlines() if "killed" in line]
+    assert " – " in line
+    assert "0ms" not in line
 
 
 def test_runs_of_an_empty_store_says_how_to_start(podium: Shell) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +41,11 @@ async def chain(
 @podium.workflow
 async def say(run: podium.Run, request: str) -> str:
     return f"# Heard\n\n{request}"
+
+
+@podium.workflow
+async def killed(run: podium.Run, request: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def explode() -> str:

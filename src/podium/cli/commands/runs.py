@@ -100,7 +100,7 @@ def _cells(run: RunRow, console: Console) -> dict[str, Text]:
         "status": badge(run.status, console),
         "workflow": Text(one_row(_short_name(run.workflow), 20)),
         "when": Text(when, style="dim"),
-        "took": Text(duration(run.driven_s), style="dim"),
+        "took": Text(duration(run.driven_s) if run.driven_s else "–", style="dim"),
         "cost": Text(money(run.usage.usd)),
     }
 
