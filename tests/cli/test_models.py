@@ -72,6 +72,12 @@ def test_a_model_of_the_settings_is_told_with_its_source(podium: Shell) -> None:
     assert "openai:gpt-6-luna" in out
 
 
+def test_a_provider_that_may_have_its_key_elsewhere_is_told_with_that_reservation(podium: Shell) -> None:
+    said = "bedrock: credentials and region as AWS's own tools find them; not looked for here."
+    assert said in podium("models").out
+    assert said not in podium("models", AWS_BEARER_TOKEN_BEDROCK="a key").out
+
+
 def test_all_models_of_a_provider_are_listed(podium: Shell) -> None:
     lines = podium("models", "anthropic").out.splitlines()
     assert any(line.startswith("anthropic:claude-sonnet-5-5 ") for line in lines)

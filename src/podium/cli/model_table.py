@@ -75,6 +75,9 @@ def _print_usable(found: list[Offer], ratings: dict[str, Rated]) -> None:
     print_table(
         out(), ("provider", "profile", "model", *FIGURES), rows, figures=FIGURES, spare=SPARE, indent=2
     )
+    for offer in found:
+        if offer.provider.keyless and not offer.key:  # nobody has looked whether it can be used
+            say_prose(out(), (f"  {offer.provider.name}: {offer.note}; not looked for here.", "dim"))
     say_line(out())
 
 
