@@ -142,7 +142,7 @@ async def test_a_model_for_a_role_that_nobody_has_is_told_at_the_end(tmp_path: P
         result = await podium.run(PAIR, "go", store=store, model="rehearsal", model_for=chosen)
         [warning] = result.warnings
         assert "no agent has the role editr" in warning
-        assert "Ida, Otto, author, critic" in warning
+        assert "Asked in this run: author, critic." in warning
         replayed = await podium.replay(result.run_id, workflow=PAIR, store=store)
         assert replayed.warnings == result.warnings
 

@@ -58,7 +58,7 @@ def test_another_process_sees_the_same(podium: Shell) -> None:
     shown = podium("show", "last").out
     assert "  ✗ fails early" in shown
     assert "Every step: podium show" in shown
-    assert "time_left" in podium("show", "last", "--all").out
+    assert "timed" in podium("show", "last", "--all").out
     assert podium("show", "last", "--output").out.startswith("# mixed bag\n")
     events = podium("events", "last").out
     assert "splits into 4 steps in 2 bands" in events

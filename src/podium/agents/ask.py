@@ -58,8 +58,9 @@ class Run(EngineRun):
         self._systems: dict[int, tuple[Agent, str]] = {}
         self._names: dict[int, tuple[Agent, list[str]]] = {}
         self._asked: set[str] = set()
-        self._roles: set[str] = set()
         """Names and roles of all agents that were asked so far."""
+        self._roles: set[str] = set()
+        """What a person would choose a model for: their roles, and the names of those who have none."""
 
     @property
     def settings(self) -> Settings:
