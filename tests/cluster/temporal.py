@@ -56,18 +56,22 @@ def new_namespace(address: str) -> str:
         time.sleep(0.2)
 
 
+async def connected(address: str) -> Client:
+    """A client of the namespace that an engine's address names."""
+    host, _, namespace = address.removeprefix("temporal://").partition("/")
+    return await Client.connect(host, namespace=namespace)
+
+
 async def happened(address: str, workflow_id: str, kind: EventType.ValueType) -> int:
     """How many events of a kind the server's own history of a workflow has."""
-    host, _, namespace = address.removeprefix("temporal://").partition("/")
-    client = await Client.connect(host, namespace=namespace)
+    client = await connected(address)
     history = client.get_workflow_handle(workflow_id).fetch_history_events()
     return sum([event.event_type == kind async for event in history])
 
 
 async def continued(address: str, workflow_id: str) -> bool:
     """Whether a workflow goes on for another one of its name, whose history had grown long."""
-    host, _, namespace = address.removeprefix("temporal://").partition("/")
-    client = await Client.connect(host, namespace=namespace)
+    client = await connected(address)
     async for event in client.get_workflow_handle(workflow_id).fetch_history_events():
         return bool(event.workflow_execution_started_event_attributes.continued_execution_run_id)
     return False

@@ -40,15 +40,14 @@ async def engine(address: str) -> AsyncGenerator[Engine]:  # pyright: ignore[rep
 async def test_who_cancels_the_workflow_in_temporal_stops_the_driving_through_the_heartbeat(
     address: str, engine: Engine
 ) -> None:
-    host, _, namespace = address.removeprefix("temporal://").partition("/")
-    client = await Client.connect(host, namespace=namespace)
+    client = await temporal.connected(address)
     async with Hands(engine) as hands:
         hands.go_on.clear()
         await engine.submit([Ticket("one", "three")])
         await hands.next()
         await client.get_workflow_handle("podium/one").cancel()
         async with asyncio.timeout(PATIENCE_S):
-            await hands.cancelled.wait()
+            assert await hands.cancelled.wait()
         await gone(engine, "one")
 
 
@@ -126,8 +125,7 @@ async def test_a_workflow_that_grew_long_begins_anew_and_forgets_nothing() -> No
 
 async def test_workflows_that_were_begun_before_go_on_in_this_version(address: str, engine: Engine) -> None:
     """Temporal replays a workflow in the code that there is now: what it finds must be what was done."""
-    host, _, namespace = address.removeprefix("temporal://").partition("/")
-    client = await Client.connect(host, namespace=namespace)
+    client = await temporal.connected(address)
     async with Hands(engine) as hands:
         hands.answers = [time.time() + 0.1, time.time() + 3600]
         await engine.submit([Ticket("one", "three")])
@@ -140,12 +138,11 @@ async def test_workflows_that_were_begun_before_go_on_in_this_version(address: s
     histories = [made, *(WorkflowHistory.from_json("podium/one", file.read_text()) for file in HISTORIES)]
     replayer = Replayer(workflows=[DriveRun], workflow_runner=UnsandboxedWorkflowRunner())
     for history in histories:
-        await replayer.replay_workflow(history)
+        assert (await replayer.replay_workflow(history)).replay_failure is None
 
 
 async def test_a_schedule_is_temporals_own_and_its_moments_come_once(address: str, engine: Engine) -> None:
-    host, _, namespace = address.removeprefix("temporal://").partition("/")
-    client = await Client.connect(host, namespace=namespace)
+    client = await temporal.connected(address)
     start = {"workflow": "tree", "request": "x"}
     made = Schedule(name="news", cron="0 8 * * *", workflow="tree", start=start, created_at=1.0)
     await engine.add_schedule(made)

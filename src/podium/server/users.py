@@ -17,7 +17,6 @@ import hmac
 import os
 import re
 import secrets
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -25,6 +24,7 @@ import msgspec
 
 from podium.errors import SettingsError, UsageError
 from podium.settings import nearest
+from podium.settings.tables import read_toml
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 """No hyphen: it ends the name in a key."""
@@ -131,15 +131,7 @@ class Users:
 
 def read_users(path: Path) -> dict[str, User]:
     """Every user of a file; a mistake is told with its place."""
-    try:
-        with path.open("rb") as handle:
-            table = tomllib.load(handle)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not valid TOML: {error}.", hint="Correct that line.") from error
-    except OSError as error:
-        raise SettingsError(
-            f"{path} cannot be read: {error.strerror}.", hint=f"Make it: podium users add NAME --file {path}"
-        ) from error
+    table = read_toml(path, unreadable=f"Make it: podium users add NAME --file {path}")
     unknown = [key for key in table if key != "users"]
     found: Any = table.get("users", {})
     if unknown or not isinstance(found, dict):

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from podium.errors import SettingsError
 from podium.settings.converting import convert
+from podium.settings.tables import read_toml
 from podium.settings.variables import OTHER_VARIABLES
 from podium.settings.words import nearest
 
@@ -20,15 +20,7 @@ TABLES = ("profiles", "prices", "providers", "mcp")
 
 
 def read_file(file: Path, kinds: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    try:
-        with file.open("rb") as handle:
-            table = tomllib.load(handle)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} is not valid TOML: {error}.", hint="Correct that line.") from error
-    except OSError as error:
-        raise SettingsError(
-            f"{file} cannot be read: {error.strerror}.", hint="Check its permissions."
-        ) from error
+    table = read_toml(file, unreadable="Check its permissions.")
     return str(file), {
         key: convert(key, value, kinds, str(file), file.parent) for key, value in table.items()
     }

@@ -1,0 +1,20 @@
+"""Files in TOML, and what is wrong with them in one sentence."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from podium.errors import SettingsError
+
+
+def read_toml(file: Path, *, unreadable: str) -> dict[str, Any]:
+    """What a file says; `unreadable` is the hint for one that cannot be read at all."""
+    try:
+        with file.open("rb") as handle:
+            return tomllib.load(handle)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} is not valid TOML: {error}.", hint="Correct that line.") from error
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}.", hint=unreadable) from error
