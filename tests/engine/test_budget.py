@@ -17,6 +17,7 @@ from podium.engine.events import BudgetLeased, Charge
 from podium.engine.log import Store
 from podium.errors import BudgetExhaustedError, FencedError, UsageError
 from podium.stores import open_store
+from tests.engine.reserving import reserved
 
 ONE_CALL = Charge(calls=1)
 
@@ -309,11 +310,11 @@ async def test_only_a_full_scope_blocks_those_behind() -> None:
     """First come first served; but a waiter for a full branch does not hold up its neighbours."""
     ledger, root, _ = ledger_of(100)
     narrow, wide = Scope("narrow", Budget(calls=1)), Scope("wide", Budget(calls=50))
-    held = await ledger.reserve((narrow, root), ONE_CALL, False)
-    blocked = asyncio.create_task(ledger.reserve((narrow, root), ONE_CALL, False))
+    held = await reserved(ledger, (narrow, root), ONE_CALL)
+    blocked = asyncio.create_task(reserved(ledger, (narrow, root), ONE_CALL))
     await asyncio.sleep(0)
     async with asyncio.timeout(1):
-        await ledger.reserve((wide, root), ONE_CALL, False)
+        await reserved(ledger, (wide, root), ONE_CALL)
     assert not blocked.done()
     ledger.settle(held, Charge())
     async with asyncio.timeout(1):
@@ -322,10 +323,10 @@ async def test_only_a_full_scope_blocks_those_behind() -> None:
 
 async def test_a_big_waiter_is_not_starved_by_small_ones() -> None:
     ledger, root, _ = ledger_of(10)
-    first = await ledger.reserve((root,), Charge(calls=6), False)
-    big = asyncio.create_task(ledger.reserve((root,), Charge(calls=8), False))
+    first = await reserved(ledger, (root,), Charge(calls=6))
+    big = asyncio.create_task(reserved(ledger, (root,), Charge(calls=8)))
     await asyncio.sleep(0)
-    small = asyncio.create_task(ledger.reserve((root,), Charge(calls=1), False))
+    small = asyncio.create_task(reserved(ledger, (root,), Charge(calls=1)))
     await asyncio.sleep(0)
     assert not small.done(), "it came later and the scope is full for the one before it"
     ledger.settle(first, Charge(calls=1))
@@ -335,10 +336,10 @@ async def test_a_big_waiter_is_not_starved_by_small_ones() -> None:
 
 async def test_a_cancelled_waiter_gives_way() -> None:
     ledger, root, _ = ledger_of(2)
-    held = await ledger.reserve((root,), Charge(calls=1), False)
-    waiting = asyncio.create_task(ledger.reserve((root,), Charge(calls=2), False))
+    held = await reserved(ledger, (root,), Charge(calls=1))
+    waiting = asyncio.create_task(reserved(ledger, (root,), Charge(calls=2)))
     await asyncio.sleep(0)
-    behind = asyncio.create_task(ledger.reserve((root,), Charge(calls=1), False))
+    behind = asyncio.create_task(reserved(ledger, (root,), Charge(calls=1)))
     await asyncio.sleep(0)
     waiting.cancel()
     async with asyncio.timeout(1):
@@ -350,17 +351,17 @@ async def test_a_cancelled_waiter_gives_way() -> None:
 
 async def test_leases_grow_by_doubling_and_shrink_when_much_too_large() -> None:
     ledger, root, told = ledger_of(1000)
-    held = [await ledger.reserve((root,), ONE_CALL, False) for _ in range(50)]
+    held = [await reserved(ledger, (root,), ONE_CALL) for _ in range(50)]
     assert told == [], "nothing is on the wire yet"
     assert [ledger.call(reservation) for reservation in held].count(True) == 7
     assert [lease.lease.calls for _, lease in told] == [1, 2, 4, 8, 16, 32, 64]
     for reservation in held:
         ledger.settle(reservation, ONE_CALL)
-    ledger.call(await ledger.reserve((root,), ONE_CALL, False))
+    ledger.call(await reserved(ledger, (root,), ONE_CALL))
     assert told[-1][1].lease.calls == 64, "the log does not tell of those calls yet"
     ledger.told(held)
     for _ in range(40):
-        reservation = await ledger.reserve((root,), ONE_CALL, False)
+        reservation = await reserved(ledger, (root,), ONE_CALL)
         ledger.call(reservation)
         ledger.settle(reservation, ONE_CALL)
         ledger.told([reservation])

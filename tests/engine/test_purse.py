@@ -22,6 +22,7 @@ from podium.errors import BudgetExhaustedError, FencedError
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.engine.programs.spend import CENT, spending
+from tests.engine.reserving import reserved
 from tests.stores.postgres import Server
 
 ROOT = Path(__file__).parents[2]
@@ -131,8 +132,8 @@ async def test_one_run_waits_for_what_another_may_give_back(store: Store, tmp_pa
     """Too little is free now, but a call in flight reserved more than it will cost."""
     await limits_of(store).set_account("alice", 1.0)
     (one, first, _), (two, second, _) = await purse_of(store, tmp_path), await purse_of(store, tmp_path)
-    held = await first.reserve((one,), Charge(usd=0.9), closing=False)
-    waiting = asyncio.create_task(second.reserve((two,), Charge(usd=0.5), closing=False))
+    held = await reserved(first, (one,), Charge(usd=0.9))
+    waiting = asyncio.create_task(reserved(second, (two,), Charge(usd=0.5)))
     await asyncio.wait([waiting], timeout=0.1)
     assert not waiting.done()
     first.settle(held, Charge(usd=0.1))
@@ -141,7 +142,7 @@ async def test_one_run_waits_for_what_another_may_give_back(store: Store, tmp_pa
     async with asyncio.timeout(PATIENCE_S):
         await waiting
     with pytest.raises(BudgetExhaustedError, match="owner"):
-        await second.reserve((two,), Charge(usd=0.95), closing=False)
+        await reserved(second, (two,), Charge(usd=0.95))
     await two.stop()
     two.settle()
 
@@ -152,7 +153,7 @@ async def test_many_calls_ask_for_money_a_few_times(store: Store, tmp_path: Path
     purse, ledger, _ = await purse_of(store, tmp_path)
     limits: set[int] = set()
     for _ in range(500):
-        ledger.settle(await ledger.reserve((purse,), CENT, closing=False), CENT)
+        ledger.settle(await reserved(ledger, (purse,), CENT), CENT)
         limits.add(purse.limit[0] or 0)
     assert len(limits) <= 10
     assert max(limits) <= 100 * NANO / 4

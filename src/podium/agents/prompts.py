@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jinja2
 import jinja2.meta
@@ -121,7 +121,7 @@ class _Quick(jinja2.Environment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if type(obj) is dict and attribute in obj:
-            return cast("dict[str, Any]", obj)[attribute]
+            return obj[attribute]  # pyright: ignore[reportUnknownVariableType] - a template's value
         return super().getattr(obj, attribute)
 
 
@@ -142,7 +142,7 @@ def _environment(kind: type[jinja2.Environment], loader: jinja2.BaseLoader) -> j
 
 def _finalized(value: Any) -> Any:
     """What `{{ value }}` writes: text as it is, data as JSON rather than as Python."""
-    if isinstance(value, (str, int, float, jinja2.Undefined)) or value is None:
+    if type(value) is str or isinstance(value, (str, int, float, jinja2.Undefined)) or value is None:
         return value
     return as_json(value)
 

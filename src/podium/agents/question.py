@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from podium.agents.agent import Agent
 from podium.agents.prompts import Template, listed, template_of
@@ -13,8 +14,7 @@ from podium.engine import codec
 from podium.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What `run.ask` was called with."""
 
     agent: Agent

@@ -11,7 +11,7 @@ from podium.agents.models import Models
 from podium.engine.budget import Budget
 from podium.engine.core import Core
 from podium.engine.log import Store
-from podium.engine.redact import Redactor
+from podium.engine.redact import Redact, redactor
 from podium.engine.runner import MakeRun
 from podium.errors import UsageError
 from podium.models.function import FunctionModel, ModelFunction
@@ -83,16 +83,16 @@ class Context:
         return make
 
 
-_redactors: dict[int, tuple[Settings, Redactor]] = {}
+_redactors: dict[int, tuple[Settings, Redact]] = {}
 
 
-def _redactor(settings: Settings) -> Redactor:
+def _redactor(settings: Settings) -> Redact:
     """Looking through the environment takes as long as ten steps: once for each settings object."""
     known = _redactors.get(id(settings))
     if known is None or known[0] is not settings:
         if len(_redactors) > 8:
             _redactors.clear()
-        known = _redactors[id(settings)] = (settings, Redactor(settings.secrets()))
+        known = _redactors[id(settings)] = (settings, redactor(settings.secrets()))
     return known[1]
 
 

@@ -17,7 +17,7 @@ from podium.engine.events import RunFailed
 from podium.engine.history import HISTORY, OVER, history_of
 from podium.engine.journal import Journal
 from podium.engine.log import RunRow, Store
-from podium.engine.redact import Redactor
+from podium.engine.redact import redactor
 from podium.errors import NotResumableError, PodiumError, StoreError
 from podium.settings import Settings
 
@@ -42,7 +42,7 @@ async def put_in_line(
     lease = await store.acquire(run_id, take_over=take_over)
     try:
         await store.post(run_id, RESUME, msgspec.to_builtins(change or Change()))
-        journal = Journal(store, lease, Redactor(settings.secrets()))
+        journal = Journal(store, lease, redactor(settings.secrets()))
         journal.update(status="queued", stop_reason="", budget=change.budget if change else None)
         await journal.committed()
     finally:
@@ -80,7 +80,7 @@ async def refuse(store: Store, settings: Settings, row: RunRow, error: PodiumErr
         try:
             if (await store.get(row.run_id)).status in OVER:
                 return
-            journal = Journal(store, lease, Redactor(settings.secrets()))
+            journal = Journal(store, lease, redactor(settings.secrets()))
             told = RunFailed(
                 error=error.message, error_type=type(error).__name__, hint=error.hint, usage=row.usage,
                 driven_s=row.driven_s,

@@ -17,7 +17,7 @@ from podium.brain.words import search_terms
 from podium.engine.events import Charge
 from podium.engine.facts import Fact, FactChange, FactUpdate
 from podium.engine.log import Store
-from podium.engine.redact import Redactor
+from podium.engine.redact import redactor
 from podium.errors import UsageError
 from podium.settings import Settings
 
@@ -36,7 +36,7 @@ class Brain:
     def __init__(self, store: Store, project: str, settings: Settings) -> None:
         self.project = project
         self._store = store
-        self._redact = Redactor(settings.secrets())
+        self._redact = redactor(settings.secrets())
         self._canon = Canon([])
         self._revision = -1
         embedder = open_embedder(settings)

@@ -13,7 +13,7 @@ from podium.brain.editing import now, prepared
 from podium.engine.codec import encode
 from podium.engine.facts import Fact, FactChange
 from podium.engine.log import Store
-from podium.engine.redact import Redactor
+from podium.engine.redact import redactor
 from podium.errors import UsageError
 from podium.settings import Settings, nearest
 
@@ -75,7 +75,7 @@ async def import_facts(
         if accept and fact.status == "proposed":
             fact = msgspec.structs.replace(fact, status="accepted")
         by_project[checked_project(project or fact.project)].append(fact)
-    redact = Redactor(settings.secrets())
+    redact = redactor(settings.secrets())
     clean = {name: prepared(told, name, redact) for name, told in by_project.items()}
     told = [fact for some in clean.values() for fact in some]
     change = FactChange(action="imported", at=now(), by=by)

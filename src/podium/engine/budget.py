@@ -182,15 +182,15 @@ class Ledger:
         self._log_lease = log_lease
         self._waiting: deque[Reservation] = deque()
 
-    async def reserve(self, scopes: tuple[Scope, ...], worst: Charge, closing: bool) -> Reservation:
-        """Wait until the worst case fits in every scope."""
+    def reserve(self, scopes: tuple[Scope, ...], worst: Charge, closing: bool) -> Reservation:
+        """Ask for the worst case in every scope. What does not fit now has to be `granted` first."""
         wanted = Reservation(scopes, amount_of(worst), closing)
         for scope in scopes:
             kind = scope.lacks(wanted.amount, closing, counting_reserved=False)
             if kind >= 0:
                 raise scope.exhausted(kind, wanted.amount, closing)
-        if self._waiting or not self._fits(wanted):
-            await self._queue(wanted)
+        if scopes and (self._waiting or not self._fits(wanted)):
+            self._queue(wanted)
         else:
             self._take(wanted)
         return wanted
@@ -237,18 +237,20 @@ class Ledger:
             for kind in (0, 1, 2):
                 scope.spent[kind] += spent[kind]
 
-    async def _queue(self, wanted: Reservation) -> None:
+    def _queue(self, wanted: Reservation) -> None:
         wanted.granted = asyncio.get_running_loop().create_future()
         self._waiting.append(wanted)
         self.pump()
+
+    async def granted(self, wanted: Reservation) -> None:
+        """Wait until a reservation that did not fit fits in every scope."""
+        future = wanted.granted
+        if future is None:
+            return
         try:
-            await wanted.granted
+            await future
         except asyncio.CancelledError:
-            if (
-                wanted.granted.done()
-                and not wanted.granted.cancelled()
-                and wanted.granted.exception() is None
-            ):
+            if future.done() and not future.cancelled() and future.exception() is None:
                 self.settle(wanted, NOTHING)
             elif wanted in self._waiting:
                 self._waiting.remove(wanted)

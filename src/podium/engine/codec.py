@@ -60,8 +60,8 @@ def reader(returns: Any) -> Callable[[bytes | Raw], Any]:
     if returns is None or returns is Any:
         return decode
     if _is_pydantic(returns):
-        adapter = sys.modules["pydantic"].TypeAdapter(returns)
-        return lambda data: adapter.validate_json(bytes(data))
+        validate = sys.modules["pydantic"].TypeAdapter(returns).validator.validate_json
+        return lambda data: validate(bytes(data))
     decoder = msgspec.json.Decoder(returns, dec_hook=_decode_other)
     return decoder.decode
 

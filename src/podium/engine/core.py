@@ -27,6 +27,7 @@ from podium.engine.journal import Journal
 from podium.engine.limits import Limits
 from podium.engine.memo import Done, Memo
 from podium.engine.purse import Purse
+from podium.engine.slots import Slots
 from podium.engine.turns import turns_of
 from podium.errors import (
     OWNER,
@@ -96,7 +97,7 @@ class Core:
         """What the run draws from its owner's account; `None`: nothing limits the owner."""
         self._restore_spending()
         self.closing_share = closing
-        self.slots = asyncio.Semaphore(concurrency) if concurrency else None
+        self.slots = Slots(concurrency) if concurrency else None
         self.effects: set[Effect] = set()
         """What is under way now."""
         self.exhausted: BudgetExhaustedError | None = None

@@ -128,7 +128,7 @@ class Effect:
     def give_back(self) -> None:
         """Another call may take the slot."""
         if self.holds_slot and self.core.slots is not None:
-            self.core.slots.release()
+            self.core.slots.give()
         self.holds_slot = False
 
     def give_up(self) -> None:
@@ -252,14 +252,22 @@ class Attempt:
         effect.calling = False
         core.attempts.add(self)
         try:
-            reservation = await core.ledger.reserve(effect.branch.scopes, self._worst, effect.branch.closing)
+            branch, ledger = effect.branch, core.ledger
+            reservation = ledger.reserve(branch.scopes, self._worst, branch.closing)
+            if reservation.granted is not None:
+                await ledger.granted(reservation)
             self._reservation = reservation
             if core.slots is not None:
-                await core.slots.acquire()
+                if (turn := core.slots.take()) is not None:
+                    await core.slots.taken(turn)
                 self._held = True
             core.check()
-            await self._cover(core, reservation)
-            core.check()
+            effect.calls.append(reservation)
+            if ledger.call(reservation):
+                core.lease_commit = core.journal.commit()
+            if core.lease_commit is not None:
+                await self._covered(core, core.lease_commit)
+                core.check()
         except BudgetExhaustedError as error:
             core.attempts.discard(self)
             raise core.ran_out(effect.path, error) from None
@@ -271,16 +279,12 @@ class Attempt:
             effect.calling = True
         return self
 
-    async def _cover(self, core: Core, reservation: Reservation) -> None:
+    @staticmethod
+    async def _covered(core: Core, pending: asyncio.Future[None]) -> None:
         """The log has to know of the call before it is made."""
-        self._effect.calls.append(reservation)
-        if core.ledger.call(reservation):
-            core.lease_commit = core.journal.commit()
-        pending = core.lease_commit
-        if pending is not None:
-            await asyncio.shield(pending)
-            if core.lease_commit is pending:
-                core.lease_commit = None
+        await asyncio.shield(pending)
+        if core.lease_commit is pending:
+            core.lease_commit = None
 
     def settle(self, event: ChargedData) -> None:
         """Log what the call came to; its `charge` replaces the reservation."""
@@ -310,7 +314,7 @@ class Attempt:
         slots = self._effect.core.slots
         if self._held and slots is not None:
             self._held = False
-            slots.release()
+            slots.give()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

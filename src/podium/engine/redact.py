@@ -37,39 +37,44 @@ _PATTERNS = [(starts, re.compile(_BEGINNING + form)) for starts, form in _FORMAT
 _DASH, _LINE, _CAPITAL = b"-_A"
 """As numbers: a byte is found six times faster by its number than by its text."""
 
-
-def _suspicious(data: bytes) -> bool:
-    """Whether a beginning of a key is in there. Single characters are found ten times faster than words, and
-    most events hold none of these three."""
-    return (
-        (_DASH in data and (b"sk-" in data or b"xox" in data or b"tvly-" in data))
-        or (_LINE in data and (b"gsk_" in data or (b"gh" in data and any(one in data for one in _GITHUB))))
-        or (_CAPITAL in data and (b"AIza" in data or b"AKIA" in data))
-    )
+_dashed = re.compile(rb"-(?:(?<=sk-)|(?<=tvly-)|(?<=xox[baprs]-))").search
+_lined = re.compile(rb"_(?:(?<=gsk_)|(?<=gh[pousr]_))").search
+_capital = re.compile(rb"A(?:Iza|KIA)").search
+"""A beginning of a key, found by its rarest character: most events hold none of the three, and most of those
+that do hold few. To look for each beginning by itself takes three times as long."""
 
 
-class Redactor:
+def redactor(secrets: Iterable[str] = ()) -> Redact:
     """Replaces known secrets, and whatever looks like a well-known key, by a mark.
 
     It sees every byte that is logged, so it first looks for a beginning, which costs next to nothing.
     """
+    forms: set[bytes] = set()
+    for secret in secrets:
+        if len(secret) >= SHORTEST:
+            forms |= {secret.encode("utf-8", "replace"), encode(secret)[1:-1]}  # as it is, and in JSON
+    known = [(secret, _mark(secret)) for secret in sorted(forms, key=len, reverse=True)]
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known: set[bytes] = set()
-        for secret in secrets:
-            if len(secret) >= SHORTEST:
-                known |= {secret.encode("utf-8", "replace"), encode(secret)[1:-1]}  # as it is, and in JSON
-        self._known = [(secret, _mark(secret)) for secret in sorted(known, key=len, reverse=True)]
-
-    def __call__(self, data: bytes) -> bytes:
-        for secret, mark in self._known:
+    def redact(data: bytes) -> bytes:
+        for secret, mark in known:
             if secret in data:
                 data = data.replace(secret, mark)
-        if _suspicious(data):
-            for starts, pattern in _PATTERNS:
-                if any(start in data for start in starts):
-                    data = pattern.sub(MARK, data)
+        if (
+            (_DASH in data and _dashed(data))
+            or (_LINE in data and _lined(data))
+            or (_CAPITAL in data and _capital(data))
+        ):
+            return _without_keys(data)
         return data
+
+    return redact
+
+
+def _without_keys(data: bytes) -> bytes:
+    for starts, pattern in _PATTERNS:
+        if any(start in data for start in starts):
+            data = pattern.sub(MARK, data)
+    return data
 
 
 def _mark(secret: bytes) -> bytes:

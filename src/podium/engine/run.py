@@ -28,7 +28,7 @@ from podium.engine.log import Store
 from podium.engine.recall import NOT_HELD, recall
 from podium.engine.retry import Retry
 from podium.engine.steps import PlainStep, returned_type
-from podium.engine.telling import check_namespace, keep, tell
+from podium.engine.telling import WELCOME, check_namespace, keep, tell
 from podium.engine.waiting import ask_person
 from podium.errors import BudgetExhaustedError, StoreError
 
@@ -253,8 +253,13 @@ class Run:
 
     def emit(self, data: EventData) -> None:
         """Tell something that happened. A resume never tells it twice."""
-        check_namespace(data)
-        tell(self._core, data)
+        core = self._core
+        if data.type not in WELCOME:
+            check_namespace(data)
+        if core.memo.emitted or core.replaying:
+            tell(core, data)
+        else:
+            core.journal.append(core.enter().path, data)
 
     def warn(self, message: str) -> None:
         """Tell something that a reader of the result should know."""

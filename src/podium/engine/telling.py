@@ -10,16 +10,15 @@ from podium.engine.redact import clean_name
 ENGINE_NAMESPACES = frozenset({"", "run", "step", "model", "budget", "artifact"})
 
 
-_checked: set[str] = set()
+WELCOME: set[str] = set()
+"""Types of events that were looked at: once is enough."""
 
 
 def check_namespace(data: EventData) -> None:
-    """Refuse events that only the engine may write; a type is looked at once."""
-    if data.type in _checked:
-        return
+    """Refuse events that only the engine may write."""
     if data.type.split(".", 1)[0] in ENGINE_NAMESPACES:
         raise ValueError(f"an event of type {data.type!r} belongs to the engine; use a namespace of your own")
-    _checked.add(data.type)
+    WELCOME.add(data.type)
 
 
 def tell(core: Core, data: EventData) -> None:

@@ -145,16 +145,17 @@ def estimate(call: Call, text: str) -> Usage:
 
 def input_bytes(call: Call) -> int:
     """An upper bound of a call's input tokens."""
-    return _size(call.system) + _size(call.prompt) + _schema_size(call.schema)
+    system, prompt, schema = call.system, call.prompt, call.schema
+    size = len(system) if system.isascii() else _size(system)  # nearly always; a call saved for each
+    size += len(prompt) if prompt.isascii() else _size(prompt)
+    return size if schema is None else size + _schema_size(schema)
 
 
 _sizes: dict[int, tuple[dict[str, Any], int]] = {}
 
 
-def _schema_size(schema: dict[str, Any] | None) -> int:
+def _schema_size(schema: dict[str, Any]) -> int:
     """The schemas of a run are few and the same objects again and again: each is measured once."""
-    if schema is None:
-        return 0
     known = _sizes.get(id(schema))
     if known is None or known[0] is not schema:
         if len(_sizes) >= 256:

@@ -67,6 +67,9 @@ def find(
     """The JSON in a reply that fits the type `returns`, checked and without decoration. Of a reply that was
     cut off at its longest (not `whole`) nothing is guessed. `check` may find fault with what fits."""
     read = codec.reader(returns)
+    found = _at_once(text, read)
+    if found is not None:
+        return _judged(found.value, found.data, check)
     problems: list[tuple[bool, int, str]] = []
     for candidate in chain(_very_long(text), _candidates(text[:_LONGEST], whole)):
         try:
@@ -87,6 +90,19 @@ def find(
         # The largest piece of real JSON is the one that was meant; a `[1]` in the prose before it is not.
         return Mismatch(max(problems)[2])
     return _bare_word(text.strip()[:_LONGEST], returns, check)
+
+
+def _at_once(text: str, read: Callable[[bytes], Any]) -> Found | None:
+    """The answer of a reply that is nothing but its JSON, as most are; what is wrong with others is found out
+    by a longer look."""
+    if not text.startswith(("{", "[")) or len(text) > _LONGEST or "\\u" in text:
+        return None
+    try:
+        data = text.encode()
+        value = read(data)
+        return Found(codec.encode(codec.decode(data)), value)
+    except (ValueError, RecursionError, NotEncodableError):
+        return None
 
 
 def _very_long(text: str) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
 from podium.cli.terminal import print_json, print_raw, say
 from podium.cli.writing import write_file
-from podium.engine.redact import Redactor
+from podium.engine.redact import redactor
 from podium.errors import UsageError
 from podium.report.words import count
 from podium.settings import variable
@@ -47,7 +47,7 @@ async def trace(
         _check(otlp, output)
     async with opened(store) as (settings, opened_store):
         found = await find_run(opened_store, run)
-        redact = Redactor(settings.secrets())
+        redact = redactor(settings.secrets())
         spans = await trace_of(opened_store, found.run_id, found.status, redact, content=content)
     told = {"run_id": found.run_id, "trace_id": trace_id_of(found.run_id), "spans": len(spans)}
     if otlp is not None:

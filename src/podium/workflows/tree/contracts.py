@@ -64,7 +64,7 @@ class Plan(Shape):
         elif sorted(indices) != list(range(len(indices))):
             wanted = f"0..{len(indices) - 1}"
             found.append(f"bands must be indexed from 0..n-1: expected {wanted}, got {_listed(indices)}")
-        repeated = [name for name, count in Counter(step.id for step in self.steps).items() if count > 1]
+        repeated = _repeated([step.id for step in self.steps])
         if repeated:
             found.append(f"step ids must be unique within a plan; repeated: {_listed(repeated)}")
         return found
@@ -156,7 +156,7 @@ class Answer(Shape):
     def problems(self) -> list[str]:
         found = [problem for artifact in self.artifacts for problem in artifact.problems()]
         labels = [artifact.label for artifact in self.artifacts]
-        repeated = [label for label, count in Counter(labels).items() if count > 1]
+        repeated = _repeated(labels)
         if repeated:
             found.append(f"artifact labels must be unique; repeated: {_listed(repeated)}")
         primary = self.result.primary_artifact_label
@@ -225,6 +225,13 @@ def unknown_labels(unknown: Sequence[str], known: Sequence[str]) -> str:
         f"result.parentHint.artifactLabels must reference artifacts defined above: {_listed(unknown)} "
         f"is not among them ({choice})"
     )
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    """Those that occur more than once, each once."""
+    if len(set(names)) == len(names):
+        return []
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _refuse(problems: list[str]) -> None:

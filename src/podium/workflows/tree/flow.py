@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from podium.agents.ask import Run
 from podium.engine.branch import Failed, Ok

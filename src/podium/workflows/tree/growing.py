@@ -114,7 +114,8 @@ async def finished(
     """A node's result: artifacts, hint, result, completed, in this order."""
     run = tree.run
     await notes.keep()
-    kept = [await _kept(tree, node, answer, one, name) for one, name in _named(answer)]
+    primary = answer.primary
+    kept = [await _kept(tree, node, one, name, one is primary) for one, name in _named(answer)]
     ids = {one.label: one.artifact_id for one in kept}
     hinted = {**child_labels(children), **ids}
     hint = answer.result.parent_hint
@@ -131,7 +132,6 @@ async def finished(
             based_on_artifact_ids=[one.artifact_id for child in children for one in child.artifacts],
         )
     )
-    primary = answer.primary
     envelope = answer.result.model_dump(mode="json", by_alias=True, exclude_none=True)
     envelope |= {
         "artifactIds": list(ids.values()),
@@ -146,7 +146,7 @@ async def finished(
     return Returned(node.id, step_id, node.title, "completed", outcome, envelope, tuple(kept))
 
 
-async def _kept(tree: Tree, node: Node, answer: Answer, one: Artifact, name: str) -> Kept:
+async def _kept(tree: Tree, node: Node, one: Artifact, name: str, primary: bool) -> Kept:
     if one.type == "document":
         text, kind = (one.document_markdown or ""), "text/markdown"
     else:
@@ -159,7 +159,6 @@ async def _kept(tree: Tree, node: Node, answer: Answer, one: Artifact, name: str
             label=one.label,
         )
     )  # fmt: skip
-    primary = one is answer.primary
     if node.is_root and primary:
         tree.root_document = text
     return Kept(file.id, one.type, one.label, one.title or one.label, snippet(text), document_id, primary)

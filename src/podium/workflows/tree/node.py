@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from podium.workflows.tree.contracts import Band, Plan, Step
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """An artifact that a node left behind, as its parent sees it."""
 
     artifact_id: str
@@ -33,8 +33,7 @@ class Kept:
         }
 
 
-@dataclass(frozen=True)
-class Returned:
+class Returned(msgspec.Struct, frozen=True):
     """What became of a node: completed with an outcome, failed, or blocked by a budget."""
 
     node_id: str
@@ -42,7 +41,7 @@ class Returned:
     title: str
     status: str
     outcome: str = ""
-    envelope: dict[str, Any] = field(default_factory=dict[str, Any])
+    envelope: dict[str, Any] = {}
     artifacts: tuple[Kept, ...] = ()
     error: str = ""
 
@@ -58,8 +57,7 @@ class Returned:
         return {**told, "outcome": self.outcome, "result": self.envelope}
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """One task, and where it stands in the tree."""
 
     id: str
@@ -92,14 +90,13 @@ class Node:
         }
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One plan of a node and what its steps returned: what a new plan starts from."""
 
     version: int
     plan: Plan
-    returned: dict[str, Returned] = field(default_factory=dict[str, Returned])
+    returned: dict[str, Returned] = {}
     """By step id."""
-    runs: dict[str, int] = field(default_factory=dict[str, int])
+    runs: dict[str, int] = {}
     """How often each step has been given to a node, over all plans."""
     replan_reason: str = ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from podium.errors import ModelFailedError, StepTimeoutError
 from podium.workflows.tree.contracts import (
@@ -170,8 +172,10 @@ def may_replan(replans_so_far: int, limits: Limits) -> bool:
 
 def missing_document(node: Node, answer: Answer) -> str:
     """The root ends with a document that stands for the whole."""
+    if not node.is_root:
+        return ""
     primary = answer.primary
-    if not node.is_root or (primary is not None and primary.type == "document"):
+    if primary is not None and primary.type == "document":
         return ""
     return (
         "the root must produce a synthesis document as its primary artifact: add an artifact of type "
