@@ -42,11 +42,8 @@ class Calling:
         self._place: Place | None = None
         """Where the last reply belongs in the cache."""
         self._models = models
-        self._names = list(names)
-        self._timeout = agent.timeout
-        self._retry = Retry(
-            agent.attempts, first_wait_s=models.settings.retry_wait, most_wait_s=LONGEST_WAIT_S
-        )
+        self._names = names
+        self._agent = agent
         self.model = self._open()
         """The model that answers now."""
 
@@ -112,10 +109,15 @@ class Calling:
         return model
 
     def _next(self, name: str, error: str) -> None:
-        del self._names[0]
+        self._names = self._names[1:]
         self._effect.emit(ModelFellBack(from_model=name, to_model=self._names[0], error=error))
 
     # ── how often ──
+
+    @property
+    def _retry(self) -> Retry:
+        first = self._models.settings.retry_wait
+        return Retry(self._agent.attempts, first_wait_s=first, most_wait_s=LONGEST_WAIT_S)
 
     async def _patiently(self, call: Call, deltas: Deltas) -> Reply:
         guard = _guard_of(self.model)
@@ -164,7 +166,7 @@ class Calling:
         self, attempt: Attempt, call: Call, worst: Charge, on_delta: OnDelta | None, nth: int
     ) -> Reply:
         """One call on the wire: timed and settled, whatever comes of it."""
-        limit = asyncio.timeout(self._timeout)
+        limit = asyncio.timeout(self._agent.timeout)
         wire = Wire(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
@@ -174,7 +176,7 @@ class Calling:
         except Exception as error:
             hosted = _guard_of(self.model) is not None
             if limit.expired() and not hosted:
-                raise wire.timed_out(self._timeout) from error
+                raise wire.timed_out(self._agent.timeout) from error
             fault = self._late() if limit.expired() else error
             if not isinstance(fault, ModelFault) or not hosted:
                 raise wire.failed(error) from error
@@ -185,7 +187,7 @@ class Calling:
         return reply
 
     def _late(self) -> ModelFault:
-        said = f"no answer within {self._timeout:g} s"
+        said = f"no answer within {self._agent.timeout:g} s"
         return ModelFault("timeout", said, retry=True, billed=True, down=True)
 
     def _wait(self, fault: ModelFault, nth: int) -> float:

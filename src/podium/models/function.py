@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -74,11 +74,12 @@ class FunctionModel:
         return ModelFailedError(call.path, kind, f"{kind}: {error}" if str(error) else kind, model=self.name)
 
     def _encoded(self, answer: Any, call: Call) -> str:
+        if isinstance(answer, (dict, msgspec.Struct)):
+            return encode(cast("object", answer)).decode()
         dump = getattr(answer, "model_dump_json", None)
         if callable(dump):  # a pydantic model; its schema names fields by their aliases
             return str(dump(by_alias=True))
-        data = dataclasses.is_dataclass(answer) and not isinstance(answer, type)
-        if data or isinstance(answer, (dict, msgspec.Struct)):
+        if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
             return encode(answer).decode()
         kind = type(answer).__name__
         raise ModelFailedError(

@@ -26,8 +26,11 @@ EVENTS = Bulk(
     "WITH b (id, epoch, time_us, path, type, data) AS (VALUES {values}) "
     "SELECT b.id, b.time_us, b.path, b.type, b.data "
     "FROM b CROSS JOIN run ON run.number = b.id >> 32 AND run.epoch = b.epoch",
+    binary=(5,),
+    filler=0,
 )
-"""Rows of leases that are still good; `CROSS JOIN` keeps SQLite from turning the loops round."""
+"""Rows of leases that are still good; `CROSS JOIN` keeps SQLite from turning the loops round. No run has the
+number 0."""
 
 _UPDATES = Bulk(
     13,
@@ -56,7 +59,9 @@ _CEILINGS = Bulk(
 _BLOBS = Bulk(
     2,
     "INSERT OR IGNORE INTO blob (digest, data) "
-    "WITH b (digest, data) AS (VALUES {values}) SELECT digest, data FROM b WHERE digest IS NOT NULL",
+    "WITH b (digest, data) AS (VALUES {values}) SELECT digest, data FROM b WHERE typeof(digest) = 'blob'",
+    binary=(0, 1),
+    filler=0,
 )
 
 _RUNS = Bulk(
