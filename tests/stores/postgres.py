@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -89,6 +90,12 @@ class Server:
             command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
+def look(url: str, sql: str) -> list[tuple[Any, ...]]:
+    """What the database says, on a connection of its own."""
+    with psycopg.connect(url, autocommit=True) as db:
+        return db.execute(sql.encode()).fetchall()
 
 
 @contextmanager

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -18,12 +16,11 @@ from podium.engine.log import Lease, Message, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
 from podium.stores import open_store
 from podium.stores.address import shown
-from podium.stores.batch import Batch, Creation
 from podium.stores.postgres.database import SCHEMA, connect, open_database
 from podium.stores.postgres.patience import Patience
-from podium.stores.postgres.writing import Receipt, insert_rows, was_committed, write
+from podium.stores.postgres.writing import insert_rows
 from tests.stores.children import child
-from tests.stores.postgres import Server, server
+from tests.stores.postgres import Server, look, server
 from tests.stores.samples import (
     CEILINGS,
     KNOWN,
@@ -36,6 +33,7 @@ from tests.stores.samples import (
     driven,
     run_id,
     seqs_of,
+    until,
 )
 
 
@@ -88,7 +86,7 @@ async def test_a_driver_that_lives_keeps_its_run_beyond_its_lease(pg_server: Ser
         with psycopg.connect(url.partition("?")[0], autocommit=True) as db:
             sql = "SELECT name FROM driver WHERE seen > %s + interval '2 seconds'"
             (began,) = db.execute("SELECT clock_timestamp()").fetchone() or ("",)
-            await _until(lambda: db.execute(sql, (began,)).fetchone() is not None)
+            await until(lambda: db.execute(sql, (began,)).fetchone() is not None)
             db.execute("UPDATE driver SET host = 'elsewhere'")  # only its beat tells of it
         with pytest.raises(RunLockedError):
             async with open_store(url) as other:
@@ -120,7 +118,7 @@ async def test_whoever_takes_a_run_over_waits_for_rows_that_are_being_written(pg
     url = pg_server.new_database()
     async with open_store(url) as store, open_store(url) as other:
         lease = await driven(store)
-        ((number,),) = _ask(url, "SELECT number FROM run")
+        ((number,),) = look(url, "SELECT number FROM run")
         db = await connect(url)
         async with db, db.transaction():
             row = a_row(2)
@@ -128,15 +126,10 @@ async def test_whoever_takes_a_run_over_waits_for_rows_that_are_being_written(pg
             assert await insert_rows(db, rows) == 1
             taking = asyncio.create_task(other.acquire(run_id(1), take_over=True))
             waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
-            await _until(lambda: taking.done() or _ask(url, waiting) != [])
+            await until(lambda: taking.done() or look(url, waiting) != [])
             assert not taking.done(), "it did not wait"
         assert (await taking).last_seq == 2
         assert await seqs_of(store) == [1, 2]
-
-
-def _ask(url: str, sql: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(url, autocommit=True) as db:
-        return db.execute(sql.encode()).fetchall()
 
 
 async def test_a_driver_with_nothing_to_write_notices_that_its_run_was_taken_over(pg_server: Server) -> None:
@@ -231,7 +224,7 @@ async def _cut(url: str, statement: str) -> None:
         "WHERE wait_event_type = 'Lock' AND query LIKE %s"
     )
     with psycopg.connect(url, autocommit=True) as db:
-        await _until(lambda: bool(db.execute(sql, (f"%{statement}",)).fetchall()))
+        await until(lambda: bool(db.execute(sql, (f"%{statement}",)).fetchall()))
 
 
 async def test_runs_that_wait_for_each_other_across_processes_are_written_all_the_same(
@@ -267,15 +260,9 @@ async def test_a_message_that_becomes_visible_late_is_delivered(pg_server: Serve
             sql = "INSERT INTO inbox (run, kind, data) SELECT number, 'early', '1' FROM run"
             slow.execute(sql)
             await store.post(run_id(1), "late")
-            await _until(lambda: [message.kind for message in heard] == ["late"])
+            await until(lambda: [message.kind for message in heard] == ["late"])
             slow.commit()
-        await _until(lambda: [message.kind for message in heard] == ["late", "early"])
-
-
-async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110 - what is waited for happens in the database
-            await asyncio.sleep(0.02)
+        await until(lambda: [message.kind for message in heard] == ["late", "early"])
 
 
 async def test_what_a_closed_or_refused_store_had_open_is_gone(pg_server: Server) -> None:
@@ -295,7 +282,7 @@ async def test_what_a_closed_or_refused_store_had_open_is_gone(pg_server: Server
             "SELECT query FROM pg_stat_activity WHERE backend_type = 'client backend' "
             "AND datname = current_database() AND pid <> %s"
         )
-        await _until(lambda: not db.execute(sql, (db.info.backend_pid,)).fetchall())
+        await until(lambda: not db.execute(sql, (db.info.backend_pid,)).fetchall())
         assert db.execute("SELECT count(*) FROM driver").fetchone() == (0,)
 
 
@@ -437,34 +424,3 @@ async def test_two_processes_that_make_the_tables_at_once_both_find_them(pg_serv
         assert (await one.end(), await two.end()) == (0, 0)
     async with open_store(url) as store:
         assert {run.run_id for run in await store.list_runs()} == made
-
-
-async def test_a_transaction_that_a_crash_took_back_is_not_taken_for_another_one_of_its_number() -> None:
-    """PostgreSQL gives the number of a transaction that left no trace to the next one after a crash."""
-    with server() as running:
-        url = running.new_database()
-        async with open_store(url):
-            pass
-        lost = await connect(url)
-        await lost.execute("BEGIN")
-        batch = Batch()
-        batch.creations.append(Creation(asyncio.get_running_loop().create_future(), a_run(), [a_row(1)], []))
-        receipts: list[Receipt] = []
-        await write(lost, batch, "me", receipts.append)
-        running.stop()
-        running.start()
-        await lost.close()
-        db = await connect(url)
-        while True:
-            row = await (
-                await db.execute(
-                    "INSERT INTO saving VALUES (gen_random_uuid()::text, 0, 0, 0, 0) "
-                    "RETURNING pg_current_xact_id()::text"
-                )
-            ).fetchone()
-            if row is not None and int(row[0]) >= int(receipts[0].number):
-                break
-        row = await (await db.execute("SELECT pg_xact_status(%s::xid8)", (receipts[0].number,))).fetchone()
-        assert row == ("committed",), "the number was not given away again: the test shows nothing"
-        assert await was_committed(db, "me", receipts[0]) is False
-        await db.close()

@@ -12,8 +12,10 @@ from msgspec import structs
 from podium.cluster.shared import SharedStore, shared
 from podium.engine.log import RunRow, RunUpdate
 from podium.stores import open_store
-from tests.stores.postgres import Server
-from tests.stores.samples import a_row, a_run, append, commit, run_id
+from podium.stores.postgres.database import connect
+from podium.stores.postgres.places import take_place
+from tests.stores.postgres import Server, look
+from tests.stores.samples import PATIENCE_S, a_row, a_run, append, commit, run_id, until
 
 STOPPED = "worker stopped"
 
@@ -39,6 +41,12 @@ async def other(url: str) -> AsyncGenerator[SharedStore]:
 def ask(url: str, sql: str) -> None:
     with psycopg.connect(url, autocommit=True) as db:
         db.execute(sql.encode())
+
+
+async def until_it_waits(url: str, asked: asyncio.Task[bool]) -> None:
+    """Until whoever asked is kept waiting by a lock."""
+    await until(lambda: asked.done() or look(url, "SELECT 1 FROM pg_locks WHERE NOT granted") != [])
+    assert not asked.done(), "it did not wait"
 
 
 def forget_drivers(url: str) -> None:
@@ -89,6 +97,40 @@ async def test_of_many_who_ask_at_once_for_the_last_place_one_gets_it(
         for one in (store, other):
             for name in "ab":
                 await one.leave_place(f"{turn} {name}")
+
+
+async def test_whoever_asks_for_the_last_place_waits_for_whoever_is_taking_it(
+    url: str, store: SharedStore, other: SharedStore
+) -> None:
+    """The first one is half-way: it has its place, and has not committed. Others of the owner wait for what
+    becomes of it; those of another owner do not."""
+    await store.set_limit("alice", 1)
+    await store.set_limit("bob", 2)
+    assert await other.take_place("b", "bob")
+    ((driver,),) = look(url, "SELECT name FROM driver")
+    async with asyncio.timeout(PATIENCE_S), await connect(url) as db:
+        async with db.transaction():
+            assert await take_place(db, "a", "alice", driver)
+            assert await store.take_place("c", "bob")
+            taking = asyncio.create_task(store.take_place("d", "alice"))
+            await until_it_waits(url, taking)
+        assert not await taking
+
+
+async def test_a_place_that_was_not_taken_after_all_is_for_the_next(
+    url: str, store: SharedStore, other: SharedStore
+) -> None:
+    await store.set_limit("alice", 1)
+    assert await other.take_place("a", "alice")
+    await other.leave_place("a")
+    ((driver,),) = look(url, "SELECT name FROM driver")
+    async with asyncio.timeout(PATIENCE_S), await connect(url) as db:
+        async with db.transaction():
+            assert await take_place(db, "b", "alice", driver)
+            taking = asyncio.create_task(store.take_place("c", "alice"))
+            await until_it_waits(url, taking)
+            raise psycopg.Rollback
+        assert await taking
 
 
 async def test_a_place_is_left_only_by_whoever_has_it_now(store: SharedStore, other: SharedStore) -> None:

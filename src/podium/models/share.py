@@ -78,7 +78,8 @@ class Share:
 
     def take(self, amount: float) -> None:
         self._level -= amount
-        self._goal = 0.0
+        if amount > 0:  # what comes back is first for those who wait here
+            self._goal = 0.0
         if self._level > self._kept:
             self._fill(self._clock())  # it was negative, and so much that others should have it
 

@@ -61,6 +61,25 @@ async def asks(run: podium.Run, request: str) -> str:
 
 
 @podium.workflow
+async def steered(run: podium.Run, request: str) -> str:
+    """A question in one branch, and in another a call that lasts until there is a file of the request."""
+
+    async def wait() -> str:
+        while not os.path.exists(request):  # noqa: ASYNC110, ASYNC240 - another process
+            await asyncio.sleep(0.01)
+        return "open"
+
+    async def ask() -> str:
+        return str(await run.wait_for("Which?"))
+
+    async def call() -> str:
+        return await run.step("call", wait)
+
+    await run.gather({"ask": ask(), "call": call()})
+    return "done"
+
+
+@podium.workflow
 async def a_workflow_whose_name_is_longer_than_a_channel_of_postgresql_may_be(
     run: podium.Run, request: str
 ) -> str:
