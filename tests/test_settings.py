@@ -225,13 +225,14 @@ def test_own_prices_and_the_limits_of_providers(project: Path, tmp_path: Path) -
         '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10\n[providers.openai]\nrequests_per_minute = 60\n'
     )
     (project / "podium.toml").write_text(
-        'retry_wait = "200ms"\n[providers.ollama]\nbase_url = "http://127.0.0.1:9/v1"\noutput = "tool"\n'
+        'retry_wait = "200ms"\npause_grace = "1m"\n'
+        '[providers.ollama]\nbase_url = "http://127.0.0.1:9/v1"\noutput = "tool"\n'
     )
     settings = Settings.load(project, env(tmp_path))
     assert settings.prices["openai:gpt-x"] == OwnPrice(input=2.5, output=10)
     assert settings.providers["openai"].requests_per_minute == 60
     assert settings.providers["ollama"].output == "tool"
-    assert settings.retry_wait == 0.2
+    assert (settings.retry_wait, settings.pause_grace) == (0.2, 60)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.cli.shell import COMMAND, FLOWS, Shell
 def test_a_signal_lets_the_call_finish_pauses_and_prints_how_to_go_on(
     podium: Shell, number: signal.Signals
 ) -> None:
-    driver = podium.start("run", f"{FLOWS}:patient", str(podium.folder))
+    driver = podium.start("run", f"{FLOWS}:patient", str(podium.folder), PODIUM_PAUSE_GRACE="1m")
     assert driver.stdout is not None
     said = ""
     for line in driver.stdout:
@@ -26,6 +26,7 @@ def test_a_signal_lets_the_call_finish_pauses_and_prints_how_to_go_on(
             (podium.folder / "go").touch()
     assert driver.wait(60) == 130
     run_id = podium("runs", "--json").json["runs"][0]["run_id"]
+    assert "calls under way get 60 s to finish" in said
     assert "■ paused" in said
     assert f"podium resume {run_id}" in said
     events = podium("events", run_id, "--json").lines

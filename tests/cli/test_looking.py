@@ -231,6 +231,20 @@ def test_reports_in_every_format(podium: Shell) -> None:
     assert podium("report", run_id, "-o", "out/report.html/x.md", code=2).err
 
 
+def test_a_report_and_a_result_tell_what_was_spent_in_the_same_words(podium: Shell) -> None:
+    made = podium.run("costly", str(podium.folder / "marks"))
+    told = podium("report", made["run_id"], "--format", "json").json
+    assert told["usage"] == made["usage"] == podium("show", made["run_id"], "--json").json["usage"]
+    assert told["usage"]["cost_usd"] == 1.0
+    assert told["steps"][0]["usage"] == {
+        "calls": 1, "input_tokens": 100, "output_tokens": 0, "cost_usd": 0.25, "unpriced_calls": 0,
+    }  # fmt: skip
+    assert told["by_agent"] == {"steps": told["usage"]}
+    assert told["costs"] == [{"agent": "steps", "model": None, "usage": told["usage"]}]
+    assert told["saved"] == dict.fromkeys(told["usage"], 0)
+    assert '"usd"' not in podium("report", made["run_id"], "--format", "json").out
+
+
 def test_hostile_text_never_steers_a_terminal(podium: Shell) -> None:
     said = podium("run", f"{FLOWS}:hostile", "x")
     run_id = podium("runs", "--json").json["runs"][0]["run_id"]

@@ -16,6 +16,7 @@ import podium
 from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.errors import FencedError
+from podium.settings import Settings
 from podium.stores import open_store
 
 ONE_CALL = Charge(calls=1)
@@ -92,6 +93,16 @@ async def test_a_pause_between_the_start_of_a_step_and_its_call_is_no_failure(st
     handles.append(await podium.resume(paused.run_id, workflow=workflow, store=store))
     finished = await handles[1].result()
     assert (finished.status, finished.output, made) == ("completed", "answer", ["call"])
+
+
+async def test_a_call_in_flight_gets_as_long_as_the_setting_says_and_no_longer(store: Store) -> None:
+    step = Forever()
+    settings = Settings(pause_grace=0.2)
+    handle = await podium.start(one_step(step), "go", store=store, settings=settings)
+    await step.begun.wait()
+    async with asyncio.timeout(8):  # without the setting it would be ten seconds
+        paused = await handle.pause()
+    assert (paused.status, step.ended) == ("paused", 1)
 
 
 async def test_a_cancel_is_stronger_than_a_pause_under_way(store: Store) -> None:

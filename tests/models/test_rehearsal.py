@@ -145,6 +145,15 @@ async def test_an_answer_for_every_workflow_comes_second_and_may_decline() -> No
     assert here
 
 
+async def test_a_title_stays_a_title_before_the_label() -> None:
+    @rehearses("headed", "draft")
+    def draft(call: Call) -> str:
+        return "# A title\n\n## A part\n\nSome text."
+
+    assert await text_of(workflow="headed") == "# A title\n\n## A part\n\n[rehearsal] Some text."
+    assert draft
+
+
 async def test_own_text_that_says_it_already_is_not_labelled_twice() -> None:
     @rehearses("labelled", "draft")
     def draft(call: Call) -> str:

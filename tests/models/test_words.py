@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.models.words import keywords, number, pick
+from podium.models.german import is_german
+from podium.models.words import keywords, number, pick, slug, without_codes
 
 
 def test_common_words_say_nothing() -> None:
@@ -42,7 +44,58 @@ def test_words_of_every_script_are_words() -> None:
 def test_there_is_always_a_word(prompt: str) -> None:
     found = keywords(prompt)
     assert 1 <= len(found) <= 12
-    assert all(0 < len(word) <= 24 for word in found)
+    assert all(0 < len(word) <= 40 for word in found)
+
+
+@pytest.mark.parametrize(
+    ("request_", "found"),
+    [
+        ("Plane ein Wochenende in Köln für drei Freunde", ["Wochenende", "Köln", "Freunde"]),
+        ("Planen Sie bitte eine Hochzeit in Füssen", ["Hochzeit", "Füssen"]),
+        ("Schreibt einen Aufsatz über Straßen", ["Aufsatz", "Straßen"]),
+        ("Wie war das Wetter im Krieg?", ["Wetter", "Krieg"]),
+        (
+            "Erkläre Geschwindigkeitsbegrenzungen auf der Autobahn",
+            ["Geschwindigkeitsbegrenzungen", "Autobahn"],
+        ),
+    ],
+)
+def test_small_words_and_orders_of_a_german_request_say_nothing(request_: str, found: list[str]) -> None:
+    assert keywords(request_) == found
+
+
+def test_english_words_that_german_has_too_keep_their_meaning() -> None:
+    request = "A man with a hat goes to war, plants a tree and will die"
+    assert not is_german(request)
+    assert keywords(request) == ["man", "hat", "goes", "war", "plants", "tree", "die"]
+
+
+@pytest.mark.parametrize(
+    "steered",
+    [
+        "\x1b[31mPlan\x1b[0m a trip", "[1;31mPlan[0m a trip", "\x1b]0;title\x07Plan a trip",
+        "\x9b31mPlan a trip", "\x1b]8;;http://evil.example\x1b\\Plan\x1b]8;;\x1b\\ a trip",
+    ],
+)  # fmt: skip
+def test_codes_for_a_terminal_are_no_words(steered: str) -> None:
+    assert without_codes(steered) == "Plan a trip"
+    assert keywords(steered) == ["Plan", "trip"]
+
+
+def test_brackets_that_are_no_codes_stay() -> None:
+    assert without_codes("a wall [5m] tall, see [1] and x[3]") == "a wall [5m] tall, see [1] and x[3]"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Köln & Düsseldorf", "koeln-duesseldorf"), ("Größe", "groesse"), ("A\u0308rger", "aerger"),
+        ("naïve Façade", "naive-facade"), ("draußen im Gebirge übernachten", "draussen-im-gebirge"),
+        ("Donaudampfschifffahrtsgesellschaft", "donaudampfschifffahrtsge"), ("日本", ""),
+    ],
+)  # fmt: skip
+def test_a_short_name_has_umlauts_spelt_out_and_whole_words(text: str, name: str) -> None:
+    assert slug(text, 24) == name
 
 
 def test_choices_depend_on_the_seed_alone() -> None:

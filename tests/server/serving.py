@@ -43,9 +43,11 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, **options: Any) -> Generator[Served]:
+def served(folder: Path, *, pause_grace: str | None = None, **options: Any) -> Generator[Served]:
     """A server for as long as a block lasts; it is stopped in order."""
-    settings = Settings.load(cwd=folder, env={}, store=str(folder / "podium.sqlite"), model="rehearsal")
+    settings = Settings.load(
+        cwd=folder, env={}, store=str(folder / "podium.sqlite"), model="rehearsal", pause_grace=pause_grace
+    )
     started: list[Started] = []
     servers: list[tuple[asyncio.AbstractEventLoop, PodiumServer]] = []
     known = threading.Event()

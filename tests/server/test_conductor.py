@@ -25,7 +25,7 @@ class House:
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store
         self.folder = folder
-        self.settings = Settings.load(cwd=folder, env={}, model="rehearsal")
+        self.settings = Settings.load(cwd=folder, env={}, model="rehearsal", pause_grace="500ms")
 
     def conductor(self, max_runs: int = 10) -> Conductor:
         return Conductor(self.store, self.settings, max_runs=max_runs)

@@ -60,6 +60,7 @@ def test_a_report_is_told_in_each_format(client: httpx2.Client) -> None:
     assert client.get(f"/api/runs/{run_id}/report", params={"format": "md"}).text.startswith("#")
     told = client.get(f"/api/runs/{run_id}/report", params={"format": "json"}).json()
     assert (told["run_id"], told["status"]) == (run_id, "completed")
+    assert told["usage"] == client.get(f"/api/runs/{run_id}").json()["usage"]
     assert client.get(f"/api/runs/{run_id}/report", params={"format": "pdf"}).status_code == 422
 
 

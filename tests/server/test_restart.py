@@ -24,8 +24,8 @@ class Processes:
         self.folder = folder
         self.shell = Shell(folder)
 
-    def serve(self, *words: str) -> tuple[subprocess.Popen[bytes], httpx2.Client]:
-        process = self.shell.start("serve", "--port", "0", "--json", *words, PODIUM_MODEL="rehearsal")
+    def serve(self, *words: str, **env: str) -> tuple[subprocess.Popen[bytes], httpx2.Client]:
+        process = self.shell.start("serve", "--port", "0", "--json", *words, PODIUM_MODEL="rehearsal", **env)
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, process.stderr.read().decode() if process.stderr else ""
@@ -63,7 +63,7 @@ def test_runs_go_on_after_the_server_was_killed(processes: Processes, tmp_path: 
 def test_a_stop_pauses_durably_and_a_waiting_run_is_answered_by_the_next_server(
     processes: Processes, tmp_path: Path
 ) -> None:
-    process, client = processes.serve()
+    process, client = processes.serve(PODIUM_PAUSE_GRACE="500ms")  # it would wait for ever
     with client:
         going = started(client, flow("waits"), str(tmp_path / "0"))
         asking = started(client, flow("asks"), "the sea")

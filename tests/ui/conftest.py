@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Generator[Served]:
-    with served(tmp_path) as found:
+    with served(tmp_path, pause_grace="500ms") as found:
         yield found
 
 

@@ -145,11 +145,12 @@ class RunHandle:
         return await self.result()
 
     async def pause(self, *, at_once: bool = False) -> RunResult:
-        """Stop it so that it can be resumed. Calls in flight get 10 s to be recorded, unless `at_once`."""
+        """Stop it so that it can be resumed. Calls in flight get as long as the setting `pause_grace` says to
+        be recorded, unless `at_once`."""
         self._driver.pause(at_once=at_once)
         return await self.result()
 
     def request_pause(self, reason: str = "paused", *, grace_s: float | None = None) -> None:
         """Like `pause`, without waiting: for signal handlers. Calls in flight get `grace_s` seconds to be
-        recorded (`None`: 10); a second request is immediate."""
+        recorded (`None`: as the setting says); a second request is immediate."""
         self._driver.pause(reason, grace_s=grace_s)

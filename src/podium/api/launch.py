@@ -56,6 +56,7 @@ async def start(
             make_run=ctx.make_run(new.models),
             redact=ctx.redact,
             concurrency=new.created.config["concurrency"],
+            pause_grace_s=ctx.settings.pause_grace,
             created=_as_logged(ctx, new.created),
         )
         return _under_way(ctx, driver, lease, new.models)
@@ -150,7 +151,7 @@ async def fork(
         lease = await ctx.store.create_driven(*first_of(ctx, new))
         driver = Driver(
             ctx.store, lease.run_id, new.workflow, make_run=ctx.make_run(new.models), redact=ctx.redact,
-            concurrency=new.created.config.get("concurrency", 0),
+            concurrency=new.created.config.get("concurrency", 0), pause_grace_s=ctx.settings.pause_grace,
         )  # fmt: skip
         return _under_way(ctx, driver, lease, new.models)
     except BaseException:
@@ -201,6 +202,7 @@ async def _resumed(
     driver = Driver(
         ctx.store, run_id, found, make_run=ctx.make_run(models), redact=ctx.redact, budget=budget,
         config={**changes, **told}, concurrency=config.get("concurrency", 0),
+        pause_grace_s=ctx.settings.pause_grace,
     )  # fmt: skip
     return driver, models
 

@@ -146,7 +146,7 @@ def hint_of(trial: Trial) -> str:
 
 def trial_data(trial: Trial) -> dict[str, Any]:
     """For programs."""
-    last, used = trial.last, trial.usage
+    last = trial.last
     return {
         "ok": trial.ok,
         "asked": trial.asked,
@@ -157,13 +157,7 @@ def trial_data(trial: Trial) -> dict[str, Any]:
         "attempts": len(trial.attempts),
         "repairs": trial.repairs,
         "fell_back_from": [one.from_model for one in trial.fell_back],
-        "usage": {
-            "calls": used.calls,
-            "input_tokens": used.input_tokens,
-            "output_tokens": used.output_tokens,
-            "cost_usd": round(used.usd, 9),
-            "unpriced_calls": used.unpriced_calls,
-        },
+        "usage": trial.usage.to_dict(),
         "reply": msgspec.json.decode(encode(trial.result.output)),
         "error": None if trial.ok else sentence(problem_of(trial)),
         "hint": None if trial.ok else hint_of(trial),

@@ -18,7 +18,19 @@ from podium.engine.events import Charge, RunWaiting
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
 from podium.report.presentation import Presentation
-from podium.report.words import amount, brief, clock, count, model_name, money, one_line, pretty, safe, size
+from podium.report.words import (
+    amount,
+    brief,
+    clock,
+    count,
+    model_name,
+    money,
+    one_line,
+    pretty,
+    safe,
+    size,
+    unescaped,
+)
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
 SHOWN_LINES = 24
@@ -140,7 +152,7 @@ def print_pairs(console: Console, made: list[tuple[str, str]], steps: list[tuple
 
 def print_result(console: Console, output: Any, shown_by: Presentation, whole: str) -> None:
     """What there is to read when it is short, its beginning otherwise; then what it came to in figures."""
-    text = "" if output is None else _readable(output, shown_by)
+    text = "" if output is None else _readable(output, shown_by, plain=True)
     if text:
         _print_text(console, text, whole)
     if summary := shown_by.summary():
@@ -158,16 +170,20 @@ def _print_text(console: Console, text: str, whole: str) -> None:
         say_line(console, (f"… {count(len(lines) - len(shown), 'more line')}: {whole}", "dim"))
 
 
-def _readable(output: Any, shown: Presentation) -> str:
-    """The part of an output that a person reads: what the workflow delivers, else all of it."""
+def _readable(output: Any, shown: Presentation, *, plain: bool) -> str:
+    """The part of an output that a person reads: what the workflow delivers, else all of it. What a workflow
+    of ours has made of it is Markdown; a terminal shows it `plain`."""
     text = shown.deliverable(output)
-    return pretty(output) if text is None else text
+    if text is None:
+        return pretty(output)
+    return unescaped(text) if plain and text is not output else text
 
 
 def print_output(output: Any, shown: Presentation) -> None:
     """The output and nothing else; bytes as they are unless a terminal would read them."""
-    text = _readable(output, shown)
-    print_raw((safe(text) if results().isatty() else text).encode("utf-8", "replace"))
+    watched = results().isatty()
+    text = _readable(output, shown, plain=watched)
+    print_raw((safe(text) if watched else text).encode("utf-8", "replace"))
 
 
 def spending(usage: Charge) -> list[str]:

@@ -45,12 +45,4 @@ def _row(cost: Cost) -> tuple[str, ...]:
 
 def cost_data(cost: Cost) -> dict[str, Any]:
     """One entry of `show --json`."""
-    return {
-        "agent": cost.agent,
-        "model": cost.model or None,
-        "calls": cost.usage.calls,
-        "input_tokens": cost.usage.input_tokens,
-        "output_tokens": cost.usage.output_tokens,
-        "cost_usd": round(cost.usage.usd, 9),
-        "unpriced_calls": cost.usage.unpriced_calls,
-    }
+    return {"agent": cost.agent, "model": cost.model or None, **cost.usage.to_dict()}

@@ -18,13 +18,11 @@ from podium.cli.opening import Commands
 from podium.cli.questions import ask_person
 from podium.cli.terminal import err, interactive, out, print_json
 from podium.engine.log import Store
-from podium.engine.orders import PAUSE_GRACE_S
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
 from podium.errors import PodiumError, StoreAwayError
 from podium.settings import Settings
 
-PAUSING = f"Pausing: calls under way get {PAUSE_GRACE_S:g} s to finish. Ctrl-C again stops at once."
 HARD_EXIT_S = 2.0
 """How long the second Ctrl-C waits for an orderly end before the process is simply left."""
 
@@ -86,7 +84,7 @@ class Foreground:
         view.start()
         listening = asyncio.create_task(view.listen(self._handle.deltas()))
         try:
-            with _pausing(self._handle, view):
+            with _pausing(self._handle, view, self.settings.pause_grace):
                 async for event in self._handle.events(after):
                     view.show(event)
                 return await self._handle.result()
@@ -141,7 +139,7 @@ class Foreground:
 
 
 @contextmanager
-def _pausing(handle: RunHandle, view: View) -> Generator[None]:
+def _pausing(handle: RunHandle, view: View, grace_s: float) -> Generator[None]:
     """First Ctrl-C or SIGTERM: pause durably. Second: at once. A process that still hangs is left."""
     loop = asyncio.get_running_loop()
     presses = 0
@@ -150,7 +148,8 @@ def _pausing(handle: RunHandle, view: View) -> Generator[None]:
         nonlocal presses
         presses += 1
         if presses == 1:
-            view.note(PAUSING)
+            told = f"Pausing: calls under way get {grace_s:g} s to finish. Ctrl-C again stops at once."
+            view.note(told)
         handle.request_pause("interrupted")
         if presses == 2:
             loop.call_later(HARD_EXIT_S, _leave, view)

@@ -55,6 +55,16 @@ class Charge(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             self.unpriced_calls + other.unpriced_calls,
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """The one shape in which programs are told what was spent: of a run, a step, an agent or a trial."""
+        return {
+            "calls": self.calls,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cost_usd": round(self.usd, 9),
+            "unpriced_calls": self.unpriced_calls,
+        }
+
 
 NOTHING = Charge()
 

@@ -11,13 +11,13 @@ from podium.errors import RunCancelledError, RunInterrupted, RunPausedError
 CANCEL_GRACE_S = 0.5
 """How long a call in flight may still bring its reply after a cancel."""
 PAUSE_GRACE_S = 10.0
-"""How long calls in flight may take to be recorded when a run is paused."""
+"""How long calls in flight may take to be recorded when a run is paused, unless somebody says otherwise."""
 
 
 class Orders:
     """What a driver was told from outside. The last word has a cancel; a second pause means: at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause_grace_s: float = PAUSE_GRACE_S) -> None:
         self.wake = asyncio.Event()
         """There is something for the driver to look at."""
         self.hurry = asyncio.Event()
@@ -25,7 +25,7 @@ class Orders:
         self.given: RunInterrupted | None = None
         self.core: Core | None = None
         """The stretch that is under way: from an order on, nothing in it starts."""
-        self._pause_grace_s = PAUSE_GRACE_S
+        self._pause_grace_s = pause_grace_s
 
     @property
     def grace_s(self) -> float:

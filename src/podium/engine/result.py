@@ -58,14 +58,7 @@ class RunResult(msgspec.Struct, kw_only=True):
             "error": self.error or None,
             "model": self.model,
             "rehearsal": self.rehearsal,
-            "usage": {
-                "calls": self.usage.calls,
-                "input_tokens": self.usage.input_tokens,
-                "output_tokens": self.usage.output_tokens,
-                "cost_usd": round(self.usage.usd, 9),
-                "unpriced_calls": self.usage.unpriced_calls,
-                **self._told_saving(),
-            },
+            "usage": {**self.usage.to_dict(), **self._told_saving()},
             "duration_s": round(self.duration_s, 3),
             "artifacts": [
                 {"id": made.id, "name": made.name, "media_type": made.media_type, "bytes": made.bytes}

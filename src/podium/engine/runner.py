@@ -23,7 +23,7 @@ from podium.engine.history import cancelled_elsewhere, check_resumable, history_
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Lease, Message, Store, this_process
 from podium.engine.memo import MAX_RECOVERIES, Memo
-from podium.engine.orders import Orders
+from podium.engine.orders import PAUSE_GRACE_S, Orders
 from podium.engine.result import RunResult
 from podium.engine.run import Run
 from podium.engine.stopping import end_all, stop
@@ -61,6 +61,7 @@ class Driver:
         budget: Budget | None = None,
         config: Mapping[str, Any] | None = None,
         concurrency: int = 0,
+        pause_grace_s: float = PAUSE_GRACE_S,
         created: RunCreated | None = None,
     ) -> None:
         self.run_id = run_id
@@ -73,7 +74,7 @@ class Driver:
         self._concurrency = concurrency
         self.nap_s: float | None = None
         """A run that sleeps for longer ends its stretch; `None`: it keeps its driver."""
-        self._orders = Orders()
+        self._orders = Orders(pause_grace_s)
         self._viewers: set[Callable[[tuple[str, int, int, str]], None]] = set()
         self._fresh = created is not None
         """The run was created a moment ago by this process: there is no log to read."""

@@ -14,12 +14,14 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import msgspec
+
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
 from podium.models.sample import sample
 from podium.models.values import LABEL, Words
-from podium.models.words import keywords, pick
+from podium.models.words import keywords, pick, without_codes
 
 Answer = Callable[[Call], Any]
 """A text, a dictionary, or `None` to leave the call to the general answer."""
@@ -27,6 +29,8 @@ F = TypeVar("F", bound=Answer)
 
 _ANSWERS: dict[tuple[str, str], Answer] = {}
 _PIECE = re.compile(r"\S+\s*|\s+")
+_HEADINGS = re.compile(r"\A(?:#+ [^\n]*\n+)*")
+"""What a text begins with, if it has titles: they stay titles."""
 
 
 def rehearses(workflow: str, task: str) -> Callable[[F], F]:
@@ -47,12 +51,13 @@ class Rehearsal:
     price: Price = FREE
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
+        call = msgspec.structs.replace(call, prompt=without_codes(call.prompt))
         answer = _own_answer(call)
         if answer is None:
             answer = rehearse(call)
         text = answer if isinstance(answer, str) else encode(answer).decode()
         if call.schema is None and LABEL not in text:
-            text = f"{LABEL} {text}"
+            text = _HEADINGS.sub(lambda found: f"{found[0]}{LABEL} ", text, count=1)
         if on_delta is not None:
             for piece in _PIECE.findall(text):
                 on_delta(piece)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podium.models.pattern import matching
-from podium.models.words import number
+from podium.models.words import number, slug
 
 LABEL = "[rehearsal]"
 """What made-up text begins with."""
@@ -164,7 +164,7 @@ def _matching(pattern: str, words: Words, place: Place, fewest: int, most: int) 
 
 
 def _ascii_word(words: Words, place: Place) -> str:
-    plain = (re.sub(r"[^a-z0-9]", "", word.lower()) for word in words.some(4, place))
+    plain = (slug(word, 40).replace("-", "") for word in words.some(4, place))
     return next((word for word in plain if word), "rehearsal")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
+
+from podium.models.german import SMALL, is_german
 
 T = TypeVar("T")
 
@@ -19,7 +22,14 @@ _SUBJECT = re.compile(
 """Where a prompt says what it is about: a heading or a label such as `Request:`."""
 _NEXT_HEADING = re.compile(r"^[ \t]*(?:#|\*\*)", re.MULTILINE)
 _LOOKED_AT = 20_000
-_LONGEST_WORD = 24
+_LONGEST_WORD = 40
+_STEERING = re.compile(
+    r"\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?", re.MULTILINE
+)
+"""What steers a terminal."""
+_BEHEADED = re.compile(r"\[\d{1,3}(?:;\d{1,3})*m(?!\])")
+"""The same where the sign that begins it has been taken out already: `[31m`."""
+_SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "œ": "oe"})
 
 _COMMON_TEXT = """
     a about above after again all also although always an and another any answer are around as ask asked at
@@ -45,12 +55,33 @@ def keywords(prompt: str, limit: int = 12) -> list[str]:
     A section that names itself the request or the topic counts before everything around it, because
     templates hold many words of their own.
     """
-    text = prompt[:_LOOKED_AT]
+    text = without_codes(prompt[:_LOOKED_AT])
     section = _subject(text)
     found = _telling(section)
     if len(found) < 3:
         found += [word for word in _telling(text) if word.lower() not in {w.lower() for w in found}]
     return found[:limit] or ["request", "answer"]
+
+
+def without_codes(text: str) -> str:
+    """A text without what steers a terminal: letters of such codes are no words."""
+    if "\x1b" in text or "\x9b" in text:
+        text = _STEERING.sub("", text)
+    return _BEHEADED.sub("", text)
+
+
+def slug(text: str, most: int) -> str:
+    """A text as a short name of small letters, digits and hyphens, umlauts spelt out: as many whole words as
+    there is room for; empty if it has none of these letters."""
+    spelt = unicodedata.normalize("NFC", text.lower()).translate(_SPELT_OUT)
+    plain = unicodedata.normalize("NFKD", spelt)
+    words = re.findall(r"[a-z0-9]+", "".join(one for one in plain if not unicodedata.combining(one)))
+    found = ""
+    for word in words:
+        if found and len(found) + 1 + len(word) > most:
+            break
+        found = f"{found}-{word}" if found else word[:most]
+    return found
 
 
 def pick(options: Sequence[T], *seed: object) -> T:
@@ -76,7 +107,8 @@ def _subject(text: str) -> str:
 def _telling(text: str) -> list[str]:
     """The words of a text without the common ones; those that occur most, in order of appearance."""
     words = [word[:_LONGEST_WORD] for word in _WORD.findall(text)]
-    telling = [word for word in words if len(word) > 2 and word.lower() not in _COMMON]
+    small = _COMMON | SMALL if is_german(text) else _COMMON
+    telling = [word for word in words if len(word) > 2 and word.lower() not in small]
     counts = Counter(word.lower() for word in telling)
     chosen = {word for word, _ in counts.most_common(24)}
     return list({word.lower(): word for word in reversed(telling) if word.lower() in chosen}.values())[::-1]

@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from podium.report.costs import Cost, price_word
 from podium.report.facts import Facts, StepFacts
 from podium.report.presentation import Section
-from podium.report.words import amount, count, duration, money, one_line, pretty, safe, size, without_title
+from podium.report.words import (
+    MARKUP,
+    amount,
+    count,
+    duration,
+    money,
+    one_line,
+    pretty,
+    safe,
+    size,
+    without_title,
+)
 
 MOST_ROWS = 200
 """Rows of a table; nobody reads more in Markdown, and the JSON report holds all."""
@@ -110,4 +121,4 @@ def _costs(costs: list[Cost]) -> str:
 
 def cell(text: str, width: int) -> str:
     """One line in which nothing is markup."""
-    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", one_line(text, width))
+    return re.sub(f"({MARKUP})", r"\\\1", one_line(text, width))

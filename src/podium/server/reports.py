@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import msgspec
-
 from podium.api.outcome import ALIVE
-from podium.engine.codec import decode, encode
+from podium.engine.codec import decode
 from podium.engine.log import Row, RunRow
+from podium.report.data import to_json
 from podium.report.facts import facts_of
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
@@ -28,9 +27,7 @@ def rendered(row: RunRow, rows: Sequence[Row], blob: bytes | None, chosen: Forma
     facts = facts_of(events, output=output, status=row.status, shown=shown)
     sections = shown.sections(alive=row.status in ALIVE)
     if chosen == "json":
-        told = msgspec.structs.asdict(facts) | {"stop_reason": facts.stop_reason or None}
-        told["sections"] = {one.name: one.data for one in sections}
-        return msgspec.json.format(encode(told), indent=2) + b"\n"
+        return to_json(facts, sections)
     if chosen == "md":
         return to_markdown(facts, sections).encode("utf-8", "replace")
     return to_html(facts, sections).encode("utf-8", "replace")

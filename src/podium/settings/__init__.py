@@ -74,6 +74,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """MCP servers, by the name that stands before the dot in the names of their tools."""
     retry_wait: float = 1.0
     """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
+    pause_grace: float = 10.0
+    """Seconds that calls in flight get to be recorded when a run is paused; written like `time_limit`."""
     otel: bool | OtelOptions | None = None
     """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
     brain: BrainOptions = BrainOptions()

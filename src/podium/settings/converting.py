@@ -18,7 +18,7 @@ from podium.settings.sandbox import read_sandbox
 from podium.settings.servers import EXAMPLE, read_servers
 from podium.settings.words import nearest, parse_duration, parse_size
 
-_DURATIONS = ("time_limit", "retry_wait")
+_DURATIONS = ("time_limit", "retry_wait", "pause_grace")
 _SIZES = ("cache_size",)
 
 _EXPECTED = {
@@ -38,6 +38,7 @@ _EXPECTED = {
     "and `prompt_cache`",
     "mcp": "a table of servers, each with a `command` or a `url`",
     "retry_wait": "a duration such as 500ms or 2s",
+    "pause_grace": "a duration such as 500ms or 30s",
     "otel": "true, false, or a table with `endpoint` and `content`",
     "brain": "a table with `embedding`",
     "news": "a table with `feeds`, a list of http(s) addresses, and `search`, one with {query} in it",

@@ -16,9 +16,9 @@ from podium.workflows.build.flow import prepare
 from tests.workflows.build.team import git, repository
 
 MODEL = """
-from tests.workflows.build.team import Team
+from tests.workflows.build.team import Team, planned, step
 
-team = Team()
+team = Team({"plan": planned("write the answer down", step("look_at it *again*", 1))})
 
 
 async def answer(call):
@@ -46,6 +46,10 @@ def test_run_show_and_take_the_result(tmp_path: Path) -> None:
     branch = made["output"]["branch"]
     shown = podium(tmp_path, "show", "last").stdout
     assert "✓ 1. write the answer down" in shown
+    assert "- ✓ look_at it *again*\n" in shown, "a terminal needs no backslashes"
+    assert r"look\_at it \*again\*" in podium(tmp_path, "show", "last", "--output").stdout, (
+        "a file is Markdown"
+    )
     assert "2 files changed" in shown
     base = git(folder, "rev-parse", "HEAD")[:12]
     assert f"git diff {base}..{branch}" in shown

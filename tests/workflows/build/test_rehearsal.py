@@ -10,7 +10,7 @@ import podium
 from podium.engine.log import Store
 from podium.workflows.build.policy.answers import hard_coded_answers
 from podium.workflows.build.repertoire import PIECES, Piece, find_piece
-from tests.workflows.build.team import git, repository
+from tests.workflows.build.team import CHECK, GOAL, WORKFLOW, Team, git, go_on, repository
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,29 @@ async def test_a_known_goal_is_built_tested_and_committed(store: Store, tmp_path
     assert [number for number in range(20) if is_prime(number)] == [2, 3, 5, 7, 11, 13, 17, 19]
 
 
-async def test_an_unknown_goal_fails_with_the_reason(store: Store, tmp_path: Path) -> None:
-    made = await podium.run("build", "Rewrite the parser in Rust", model="rehearsal", store=store)
+async def test_an_unknown_goal_is_refused_once_with_what_can_be_done_instead(
+    store: Store, tmp_path: Path
+) -> None:
+    folder = repository(tmp_path / "project")
+    options = {"workspace": str(folder)}
+    made = await podium.run(
+        "build", "Rewrite the parser in Rust", model="rehearsal", store=store, options=options
+    )
     assert made.status == "failed"
-    assert "a rehearsal cannot judge or do this; it only knows `add`" in made.error
-    assert made.output["commits"] == []
+    assert made.error.startswith("A rehearsal can only build small functions that it knows by heart")
+    assert all(piece.name in made.error for piece in PIECES)
+    assert "--model" in made.hint
+    assert (made.usage.calls, made.warnings, made.output["commits"]) == (0, [], [])
+    assert git(folder, "branch", "--format=%(refname:short)") == "main"
+    told = "".join(row.data.decode() for row in await store.read(made.run_id))
+    assert told.count("by heart") == 1
+
+
+async def test_what_cannot_be_rehearsed_goes_on_with_a_model(store: Store, tmp_path: Path) -> None:
+    options = {"workspace": str(repository(tmp_path / "project")), "test_command": CHECK}
+    made = await podium.run(WORKFLOW, GOAL, model="rehearsal", store=store, options=options)
+    assert made.status == "failed"
+    ended = await go_on(store, made.run_id, Team())
+    assert (ended.status, len(ended.output["commits"])) == ("completed", 2)
+    replayed = await podium.replay(made.run_id, workflow=WORKFLOW, store=store)
+    assert replayed.output == ended.output

@@ -74,3 +74,11 @@ async def test_a_very_large_minimum_is_met_as_far_as_one_ask_goes(store: Store) 
     found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options={"min_ideas": 50})
     assert len(found.output["ideas"]) == 40
     assert found.status == "completed"
+
+
+async def test_a_german_topic_is_told_without_its_question(store: Store) -> None:
+    topic = "Wie kann eine kleine Bücherei Jugendliche zurückgewinnen?"
+    found = await podium.run("council", topic, model="rehearsal", store=store)
+    titles = " ".join(one["title"] for one in found.output["ideas"])
+    assert "Wie kann" not in titles
+    assert "Bücherei" in titles

@@ -134,6 +134,12 @@ def test_what_is_written_like_a_product_is_nobodys_name() -> None:
     assert names_in(FILM, "Migrate our billing from MySQL to PostgreSQL without McAllister") == ["McAllister"]
 
 
+def test_nouns_of_a_german_request_are_nobodys_name() -> None:
+    wish = "Schreibe eine Szene, in der sich zwei Rivalen in einem Nachtzug treffen"
+    assert names_in(FILM, wish) == []
+    assert names_in(FILM, f"{wish}, mit Aladdin", ["Aladdin"]) == ["Aladdin"], "the project knows him"
+
+
 def test_a_team_without_a_place_for_names_ignores_them() -> None:
     assert route_by_keywords(TEAMS["software"], "please ask Yasmin").warnings
 

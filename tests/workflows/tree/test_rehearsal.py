@@ -14,6 +14,7 @@ REQUESTS = [
     "Plan a weekend in Lisbon for three friends",
     "Write a guide to composting on a balcony",
     "How do tides work?",
+    "Plane ein Wochenende in Köln für drei Freunde, die gerne draußen übernachten",
 ]
 
 
@@ -48,6 +49,10 @@ async def test_different_requests_are_answered_differently(store: Store) -> None
         ("Compare Postgres, MySQL and SQLite for a small shop", ["Postgres", "MySQL", "SQLite"]),
         ("Tea or coffee", ["coffee"]),
         ("How do tides work?", []),
+        ("Plan trips to Lisbon, Porto and Faro", ["Lisbon", "Porto", "Faro"]),
+        ("Vergleiche Postgres, MySQL und SQLite für ein kleines Team", ["Postgres", "MySQL", "SQLite"]),
+        ("Vergleicht das Auto, die Bahn oder das Fahrrad", ["das Auto", "die Bahn", "das Fahrrad"]),
+        ("Plane ein Fest für Freunde, die gerne draußen feiern", []),
     ],
 )
 def test_what_a_request_lists_becomes_its_steps(text: str, items: list[str]) -> None:
@@ -75,3 +80,32 @@ async def test_a_rehearsal_with_a_folder_uses_a_tool(
     rows = await store.read(found.run_id, types=("tree.tool_call_result",))
     assert rows
     assert all(b'"ok":true' in row.data and b"prices.txt" in row.data for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "title"),
+    [
+        ("Plane ein Fest in Köln", "Settle what ein Fest in Köln has to achieve"),
+        ("Plant ein Fest in Köln", "Settle what ein Fest in Köln has to achieve"),
+        ("Planen Sie bitte ein Fest in Köln", "Settle what ein Fest in Köln has to achieve"),
+        ("Bitte bereite mir ein Fest in Köln vor", "Settle what ein Fest in Köln has to achieve"),
+        ("Wie verändern Batterien das Stromnetz?", "Read up on wie verändern Batterien das Stromnetz"),
+    ],
+)
+async def test_what_a_german_request_is_about_is_told_without_its_verb(
+    store: Store, request_text: str, title: str
+) -> None:
+    found = await podium.run("tree", request_text, model="rehearsal", store=store)
+    assert title in [row["title"] for row in found.output["nodes"]]
+
+
+async def test_umlauts_are_spelt_out_in_the_names_of_steps(store: Store) -> None:
+    found = await podium.run("tree", "Vergleiche Köln, Gießen und Düren", model="rehearsal", store=store)
+    names = [row["nodeId"] for row in found.output["nodes"]]
+    assert {"root/1-koeln", "root/2-giessen", "root/3-dueren"} <= set(names)
+
+
+async def test_codes_for_a_terminal_become_no_words_of_a_tree(store: Store) -> None:
+    found = await podium.run("tree", "Plan a \x1b[31mred\x1b[0m party", model="rehearsal", store=store)
+    assert "31m" not in str([row["title"] for row in found.output["nodes"]][1:])
+    assert "mred" not in found.output["document"]

@@ -31,6 +31,9 @@ model = "rehearsal"
 # How many model calls of one run may be under way at once.
 # concurrency = 8
 
+# How long calls in flight get to be recorded when a run is paused, or the server stops.
+# pause_grace = "10s"
+
 # Serve identical calls from a cache across runs.
 # cache = false
 # cache_size = "500MB"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import msgspec
 from cyclopts import Parameter
 
 from podium.api.outcome import ALIVE, result_of, watched
@@ -13,8 +12,8 @@ from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
 from podium.cli.terminal import out, print_json, print_raw, say
 from podium.cli.writing import write_file
-from podium.engine.codec import encode
 from podium.errors import UsageError
+from podium.report.data import to_json
 from podium.report.facts import Facts, facts_of
 from podium.report.presentation import Section
 from podium.report.words import safe
@@ -75,9 +74,7 @@ def _format(given: Format | None, output: Path | None, json: bool) -> Format:
 
 def _rendered(facts: Facts, sections: list[Section], chosen: Format, answer: Section | None) -> bytes:
     if chosen == "json":
-        told = msgspec.structs.asdict(facts) | {"stop_reason": facts.stop_reason or None}
-        told["sections"] = {one.name: one.data for one in sections}
-        return msgspec.json.format(encode(told), indent=2) + b"\n"
+        return to_json(facts, sections)
     if chosen == "md":
         from podium.report.markdown import to_markdown  # noqa: PLC0415 - each format is loaded when it is used
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from msgspec import to_builtins
 
 from podium.api.outcome import ALIVE, result_of, step_data, watched
 from podium.cli.card import (
@@ -132,7 +131,7 @@ def _as_data(row: RunRow, result: RunResult, state: RunState, costs: list[Cost])
         "options": state.options,
         "config": state.config,
         "budget": state.budget.to_dict(),
-        "forfeited": to_builtins(state.forfeited),
+        "forfeited": state.forfeited.to_dict(),
         "hint": result.hint or None,
         "questions": [
             {"path": path, "question": asked.question, "choices": asked.choices, "details": asked.details}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 from msgspec import Meta
 
@@ -15,6 +15,7 @@ from podium.agents.ask import Run
 from podium.engine.budget import Budget
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError, WorkspaceError
+from podium.models.rehearsal import Rehearsal
 from podium.tools.sandbox.mounts import refuse_what_is_too_wide
 from podium.tools.workspace.origin import find_origin
 from podium.workflows.build import events, rehearsal
@@ -23,12 +24,14 @@ from podium.workflows.build.committing import commit_unfinished
 from podium.workflows.build.executing import execute
 from podium.workflows.build.goal import verify_goal
 from podium.workflows.build.ground import Ground, Started
+from podium.workflows.build.messages import PLANNER
 from podium.workflows.build.planning import PlanNotApprovedError, Purpose, approved_plan
 from podium.workflows.build.policy.planning import MAX_ITERATIONS, MAX_REVISIONS, may_iterate
 from podium.workflows.build.policy.recovery import FIRST_WAIT_S
 from podium.workflows.build.policy.time import DEFAULT_LIMIT_S, FINISHING_S, SHUTDOWN_SHARE
 from podium.workflows.build.report import files_changed
 from podium.workflows.build.result import hand_over, output_of
+from podium.workflows.build.roles import AGENTS
 from podium.workflows.build.site import open_site
 from podium.workflows.build.state import ExecutionPlan
 from podium.workflows.build.working import AbortedError, Build, Choices
@@ -103,6 +106,8 @@ async def _ended(build: Build) -> Outcome | Partial:
 
 
 async def _orchestrate(build: Build) -> Outcome | Partial:
+    if _is_rehearsed(build) and not rehearsal.knows(build.goal):
+        await _refuse_to_rehearse(build)
     base = await _start(build)
     missing: list[str] = []
     for iteration in count(1):
@@ -119,6 +124,17 @@ async def _orchestrate(build: Build) -> Outcome | Partial:
         if not may_iterate(iteration, build.choices.max_iterations):
             break
     return await _fall_short(build, missing)
+
+
+def _is_rehearsed(build: Build) -> bool:
+    return build.run.models.name_for(AGENTS[PLANNER], build.run.config) == Rehearsal.name
+
+
+async def _refuse_to_rehearse(build: Build) -> NoReturn:
+    """Say once what a rehearsal can do, before anything is touched. With another model the run can go on."""
+    async with build.run.branch("failed", key=Rehearsal.name):
+        await build.phase("failed", "a rehearsal does not know how")
+    raise GaveUpError(rehearsal.CANNOT, hint=rehearsal.INSTEAD, output=output_of(build, None))
 
 
 async def _start(build: Build) -> str:

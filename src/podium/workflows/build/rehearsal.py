@@ -1,7 +1,8 @@
 """What the rehearsal model answers for a build: small functions, really written, really tested.
 
 It knows a handful of functions by heart. The first version of each has a mistake that its tests find, so that
-the fix cycle can be seen. A goal that is none of them is refused, honestly: the plan does not pass its gate.
+the fix cycle can be seen. A goal that is none of them is refused before anything is touched: once, and with
+what can be done instead.
 """
 
 from __future__ import annotations
@@ -14,7 +15,20 @@ from podium.models.rehearsal import rehearses
 from podium.models.values import LABEL
 from podium.workflows.build.repertoire import Piece, find_piece, known
 
+CANNOT = (
+    f"A rehearsal can only build small functions that it knows by heart, and this is none of them: {known()}."
+)
+INSTEAD = (
+    "To see a whole build, ask for one of them: “Write a function that adds two numbers in calc.py with "
+    "tests”. For your own goal choose a model with --model, also when you resume this run; `podium models` "
+    "lists them."
+)
 _SECTION = r"^# {title}[^\n]*\n(.*?)(?=^# |\Z)"
+
+
+def knows(goal: str) -> bool:
+    """Whether it is one of the functions."""
+    return find_piece(goal) is not None
 
 
 @rehearses("build", "plan")

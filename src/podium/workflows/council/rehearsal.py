@@ -22,7 +22,11 @@ _NEEDED = re.compile(r"Bring at least (\d+) ideas")
 _LEADING = re.compile(
     r"^(?:how (?:can|could|do|should|might|would) (?:we|i|you|our|my|a|an|the)\s+|how to |"
     r"what (?:is|are|would be|should) |"
-    r"which |ideas? (?:for|to) |ways? to |find |suggest |think of |we (?:want|need) to |should we )+",
+    r"which |ideas? (?:for|to) |ways? to |find |suggest |think of |we (?:want|need) to |should we |"
+    r"wie (?:kann|können|könnte|könnten|soll|sollen|sollte|sollten|schaff\w*) "
+    r"(?:wir|ich|man|es|eine?|einem|einen|der|die|das|unsere?|meine?)\s+|"
+    r"was (?:ist|sind|wäre|wären|kann|können) |welche[rsmn]? |ideen? (?:für|um|zu) |bitte |"
+    r"(?:finde|findet|finden sie|sucht?|suche|nenne|nennt|überlegt?|überlege) )+",
     re.IGNORECASE,
 )
 

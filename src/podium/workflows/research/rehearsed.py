@@ -24,7 +24,7 @@ _FIGURE = re.compile(
     r"(\d+(?:[.,]\d+)*)\s?(mg|ml|kg|°C|per cent|percent|hours?|minutes?|seconds?|years?|bar|grams?)\b"
 )
 """A number with what it counts."""
-_BREAK = re.compile(r"\n\s*\n|\n(?=[-*#|>])|\[…\]|(?<=[^.!?:;,\n])(?<!\w{30})\n(?=[A-Z][^\n]{80})")
+_BREAK = re.compile(r"\n\s*\n|\n(?=[-*#|>])|\[…\]|(?<=[^.!?:;,\n])(?<!\w{30})\n(?=[A-ZÀ-ÖØ-Þ][^\n]{80})")
 """Where a paragraph ends; a line without a full stop before a long one is a heading."""
 LEAST, MOST = 40, 320
 """Characters of a sentence that can be quoted."""
@@ -55,7 +55,7 @@ def passages_in(prompt: str) -> list[Passage]:
 def _sentences(text: str) -> list[str]:
     plain = re.sub(r"(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)", "", text)
     paragraphs = (" ".join(one.split()) for one in _BREAK.split(plain))
-    found = (one for flat in paragraphs for one in re.split(r"(?<=[.!?])\s+(?=[A-Z“\"])", flat))
+    found = (one for flat in paragraphs for one in re.split(r"(?<=[.!?])\s+(?=[A-ZÀ-ÖØ-Þ“„\"])", flat))
     return [one for one in found if _tells_something(one)]
 
 

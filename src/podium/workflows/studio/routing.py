@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from podium.errors import UsageError
+from podium.models.german import is_german
 from podium.settings import nearest
 from podium.workflows.studio.matching import stem, stems_of, words_of
 from podium.workflows.studio.policy import mode_of, primary_and_supporting
@@ -163,6 +164,8 @@ def names_in(team: TeamSpec, request: str, known: Collection[str] = ()) -> list[
     low = f" {' '.join(words_of(request)).lower()} "
     found = {name: None for name in known if f" {' '.join(words_of(name)).lower()} " in low}
     keywords = {part for one in team.departments.values() for word in one.keywords for part in stems_of(word)}
+    if is_german(request):  # every noun has a capital: none of them tells a name
+        return list(found)
     for sentence in _SENTENCE.split(request):
         found |= dict.fromkeys(word for word in _capitalised(sentence) if stem(word) not in keywords)
     return list(found)

@@ -9,16 +9,27 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from podium.models.german import is_german, orders
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses
 from podium.models.values import LABEL
-from podium.models.words import keywords
+from podium.models.words import keywords, slug
 
 _TASK = re.compile(r"^# Task\s+(.+?)\s*(?=^Why: |^It is done|^No criteria)", re.DOTALL | re.MULTILINE)
 _DEPTH = re.compile(r"Depth in the tree: (\d+) of at most (\d+)")
 _CAPS = re.compile(r"at most (\d+) bands, (\d+) steps per band")
 _CHILD = re.compile(r"^## (\S+): (.+?) \((completed|failed|blocked)[^)]*\)$", re.MULTILINE)
-_ITEMS = re.compile(r"\s*(?:,\s*(?:and|or)\s+|,|;|\band\b|\bor\b|\bversus\b|\bvs\.?)\s+", re.IGNORECASE)
+_ITEMS = re.compile(
+    r"\s*(?:,\s*(?:and|or|und|oder)\s+|,|;|\b(?:and|or|versus|vs\.?|und|oder|sowie)\b)\s+", re.IGNORECASE
+)
+_LINK = (
+    r"(?:for|in|with|to|on|by|from|as|of|about|für|im|mit|zu|zum|zur|auf|von|vom|aus|bei|nach|als|über|um)\s+"
+)
+"""What leads from one thing to another; an item ends before it, or begins behind it."""
+_CLAUSE = re.compile(
+    r"(?:die|der|das|den|dem|dass|weil|wenn|wo|damit|ob|um|in (?:der|dem|denen))\s.*\s[a-zäöüß]+"
+)
+"""Part of a German sentence behind a comma: it does not end in a noun."""
 
 ASPECTS = {
     ("plan", "organise", "organize", "prepare", "schedule", "launch"): ("goals", "options", "costs", "risks"),
@@ -26,6 +37,19 @@ ASPECTS = {
     ("compare", "choose", "evaluate", "review", "decide"): ("criteria", "candidates", "evidence", "risks"),
     ("fix", "improve", "migrate", "build", "design", "refactor"): ("today", "needs", "approach", "checks"),
 }
+_ORDERED = dict(
+    zip(
+        (
+            orders("plan organisier bereit bereitet veranstalt"),
+            orders("schreib verfass erklär beschreib erläuter dokumentier unterricht"),
+            orders("vergleich wähl bewert beurteil prüf entscheid") | {"entscheidet"},
+            orders("verbesser reparier migrier bau gestalt entwickel entwickl entwerf") | {"entwirf"},
+        ),
+        ASPECTS.values(),
+        strict=True,
+    )
+)
+"""The same verbs in German. They count at the beginning alone: in English a `plant` is something else."""
 _GENERAL = ("background", "options", "evidence", "risks")
 TITLES = {
     "goals": "Settle what {topic} has to achieve", "options": "Collect the options for {topic}",
@@ -152,28 +176,48 @@ def listed_items(task: str) -> list[str]:
     found[0] = (
         " ".join(found[0].split()[-2:]) if len(found[0].split()) > 3 else found[0].split(maxsplit=1)[-1]
     )
-    found[-1] = re.split(r"\s+(?:for|in|with|to|on|by|from|as)\s+", found[-1])[0]
+    found[0] = re.sub(rf"^{_LINK}", "", found[0])
+    found[-1] = re.split(rf"\s+{_LINK}", found[-1])[0]
     fits = all(1 <= len(part.split()) <= 4 for part in found) and len(set(found)) == len(found)
+    fits = fits and not any(_CLAUSE.fullmatch(part) for part in found[1:])
     return found[:4] if fits else []
 
 
 def _aspects(task: str) -> tuple[str, ...]:
+    order = _order(task)
+    if order:
+        return next(aspects for verbs, aspects in _ORDERED.items() if order in verbs)
     words = set(re.findall(r"[a-z]+", task.lower()))
     return next((aspects for verbs, aspects in ASPECTS.items() if words & set(verbs)), _GENERAL)
 
 
+def _order(task: str) -> str:
+    """The verb with which a German request begins."""
+    first = task.lower().removeprefix("bitte ").partition(" ")[0]
+    known = any(first in verbs for verbs in _ORDERED)
+    return first if known and is_german(task) else ""
+
+
 _QUESTION = re.compile(
-    r"^(how|why|when|where|what|who|which)\s+(?:do|does|did|is|are|was|were|can|should)\s+", re.IGNORECASE
+    r"^(how|why|when|where|what|who|which)\s+(?:do|does|did|is|are|was|were|can|should)\s+"
+    r"|^(wie|warum|wieso|weshalb|wann|wo|was|wer|welche[rsmn]?)\s+(?=\w+\s)",
+    re.IGNORECASE,
 )
+_POLITE = re.compile(r"^(?:bitte\s+)?\w+\s+(?:(?:sie|bitte|mir|uns|doch|mal)\s+)*", re.IGNORECASE)
+"""The verb, and what stands between it and what is wanted."""
+_PARTICLE = re.compile(r"\s(?:vor|zusammen|aus|auf|ab|an)$")
+"""The other half of a German verb: “bereite ein Fest vor”."""
 
 
 def _topic(task: str) -> str:
     """What a request is about: without the verb that orders it, a question as a clause."""
     text = task.strip(" .!?")
     verb, _, rest = text.partition(" ")
-    if rest and any(verb.lower() in verbs for verbs in ASPECTS):
+    if rest and _order(task):
+        text = _PARTICLE.sub("", _POLITE.sub("", text))
+    elif rest and any(verb.lower() in verbs for verbs in ASPECTS):
         text = rest
-    text = _QUESTION.sub(lambda found: f"{found[1].lower()} ", text)
+    text = _QUESTION.sub(lambda found: f"{(found[1] or found[2]).lower()} ", text)
     words = text.split()
     return " ".join(words[:9]) + ("…" if len(words) > 9 else "")
 
@@ -290,4 +334,4 @@ def _section(prompt: str, title: str) -> str:
 
 
 def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:24] or "part"
+    return slug(text, 24) or "part"
