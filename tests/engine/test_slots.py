@@ -6,6 +6,8 @@ import asyncio
 
 from podium.engine.slots import Slots
 
+PATIENCE_S = 60.0
+
 
 async def waiting(slots: Slots) -> asyncio.Task[None]:
     turn = slots.take()
@@ -42,7 +44,9 @@ async def test_who_leaves_the_line_holds_up_nobody() -> None:
     first.cancel()
     await asyncio.wait([first])
     slots.give()
-    await second
+    async with asyncio.timeout(PATIENCE_S):
+        await second
+    assert slots.take() is not None, "it is the second one's"
 
 
 async def test_who_is_stopped_when_the_slot_was_just_handed_over_hands_it_on() -> None:

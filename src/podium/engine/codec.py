@@ -20,9 +20,9 @@ Raw = msgspec.Raw
 def encode(value: Any) -> bytes:
     """JSON bytes of a value. Lone surrogates are replaced; what JSON cannot hold is refused."""
     try:
-        return ENCODER.encode(value)
+        return _ENCODER.encode(value)
     except UnicodeEncodeError:
-        return ENCODER.encode(_without_surrogates(value))
+        return _ENCODER.encode(_without_surrogates(value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise NotEncodableError(
             f"A value of type {type(value).__name__} cannot be logged: {error}.",
@@ -128,5 +128,5 @@ def _clean(value: Any) -> Any:
     return value
 
 
-ENCODER = msgspec.json.Encoder(enc_hook=_encode_other)
+_ENCODER = msgspec.json.Encoder(enc_hook=_encode_other)
 _SORTED = msgspec.json.Encoder(enc_hook=_encode_other, order="deterministic")

@@ -82,8 +82,8 @@ class Core:
         concurrency: int = 0,
         replaying: bool = False,
     ) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.turns = turns_of(self.loop)
+        self._loop = asyncio.get_running_loop()
+        self.turns = turns_of(self._loop)
         self.journal = journal
         self.memo = memo
         self.budget = budget
@@ -152,7 +152,7 @@ class Core:
         if self.stop is not None:
             self.check()
         branch = CURRENT.get()
-        if branch.task is not asyncio.current_task(self.loop):
+        if branch.task is not asyncio.current_task(self._loop):
             raise ConcurrentBranchError(branch.path)
         return branch
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from podium.engine.codec import ENCODER, encode
+from podium.engine.codec import encode
 from podium.engine.events import EventData
 from podium.engine.log import Lease, RunUpdate, Store
 from podium.engine.redact import Redact
@@ -27,11 +27,7 @@ class Journal:
 
     def append(self, path: str, data: EventData) -> int:
         """Queue an event; it becomes durable with the next commit."""
-        try:
-            raw = ENCODER.encode(data)
-        except Exception:  # noqa: BLE001 - the longer way knows what to do about it
-            raw = encode(data)
-        return self.append_raw(path, data.type, self.redact(raw))
+        return self.append_raw(path, data.type, self.redact(encode(data)))
 
     def append_raw(self, path: str, event_type: str, data: bytes) -> int:
         """The same for data that is encoded and redacted already."""

@@ -258,11 +258,8 @@ class Run:
             check_namespace(data)
         if core.memo.emitted or core.replaying:
             tell(core, data)
-            return
-        branch = CURRENT.get()
-        if core.stop is not None or branch.task is not asyncio.current_task(core.loop):
-            core.enter()  # which says why not
-        core.journal.append(branch.path, data)
+        else:
+            core.journal.append(core.enter().path, data)
 
     def warn(self, message: str) -> None:
         """Tell something that a reader of the result should know."""
