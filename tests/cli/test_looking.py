@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 
 from tests.cli.shell import FLOWS, Shell
@@ -206,6 +207,15 @@ def test_artifacts_are_listed_printed_and_saved(podium: Shell) -> None:
     assert (podium.folder / "made" / "text.md").read_text() == "# rain\n"
     assert (podium.folder / "one.md").read_text() == "# rain\n"
     assert "Did you mean text.md?" in podium("artifacts", run_id, "text.mb", code=2).err
+
+
+def test_many_artifacts_of_one_name_are_counted(podium: Shell) -> None:
+    """A list of equal names tells nobody anything; `artifacts` says where each was made."""
+    said = podium("run", f"{FLOWS}:notes", "rain").out
+    card = said[said.index("✓ completed") :]
+    assert "notes.md" not in card
+    assert "artifact  all.md  " in card
+    assert re.search(r"\n +6 more artifacts: podium artifacts \w+\n", card)
 
 
 def test_an_artifacts_name_cannot_leave_the_folder(podium: Shell) -> None:

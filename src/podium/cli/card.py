@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from rich.console import Console
@@ -129,12 +130,16 @@ def made_of(result: RunResult, shown: Presentation, commands: Commands) -> list[
     """What was made, the most important first; the others are counted where there are many."""
     leading = shown.leading(result.output)
     made = sorted(result.artifacts, key=lambda item: item.id not in leading)
-    listed = made[:SHOWN_ARTIFACTS]
+    listed = made
     if len(made) > FEW_ARTIFACTS and made[0].id in leading:
-        listed = [item for item in listed if item.id in leading]
+        listed = [item for item in made if item.id in leading]
+    elif len(made) > FEW_ARTIFACTS:  # nobody could tell those of one name apart
+        names = Counter(item.name for item in made)
+        listed = [item for item in made if names[item.name] == 1]
+    listed = listed[:SHOWN_ARTIFACTS]
     told = [("artifact", f"{one_line(item.name)}  {size(item.bytes)}") for item in listed]
     if len(listed) < len(made):
-        rest = count(len(made) - len(listed), "more artifact")
+        rest = count(len(made) - len(listed), "more artifact" if listed else "artifact")
         told.append(("", f"{rest}: {commands('artifacts', result.run_id)}"))
     return told
 

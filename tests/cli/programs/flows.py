@@ -157,3 +157,14 @@ async def never_answer(call: podium.Call) -> str:
 async def reply(call: object) -> str:
     """A model of one's own."""
     return "from python"
+
+
+@podium.workflow
+async def notes(run: podium.Run, request: str) -> None:
+    """Every branch leaves a file of the same name, and the run one of its own."""
+
+    async def part(number: int) -> None:
+        await run.artifact("notes.md", f"{number}: {request}\n", "text/markdown")
+
+    await run.gather({number: part(number) for number in range(6)})
+    await run.artifact("all.md", request, "text/markdown")
