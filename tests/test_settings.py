@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.errors import SettingsError
+from podium.errors import SettingsError, UsageError
 from podium.settings import (
     McpServer,
     OwnPrice,
@@ -18,6 +18,7 @@ from podium.settings import (
     store_url,
     variable,
 )
+from podium.settings.places import at_home, named
 
 
 @pytest.fixture
@@ -373,3 +374,29 @@ def test_wrong_news_settings_are_refused(tmp_path: Path, table: str) -> None:
     (tmp_path / "podium.toml").write_text(f"[news]\n{table}\n")
     with pytest.raises(SettingsError, match=r"`news` in .* must be a table with `feeds`"):
         Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull})
+
+
+def test_a_home_is_put_in_and_an_unknown_one_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert at_home("~/notes") == Path("/home/ann/notes")
+    assert at_home(Path("~nobody-of-that-name/notes")) == Path("~nobody-of-that-name/notes")
+    assert named("~nobody-of-that-name/notes") == Path("~nobody-of-that-name/notes")
+    with pytest.raises(SettingsError, match="there is no user nobody-of-that-name"):
+        store_url("~nobody-of-that-name/a.sqlite", Path("/base"))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("x" * 300, "File name too long"), ("a\0b", "null byte"), ("loop/file", "symbolic links")],
+)
+def test_a_path_of_which_nothing_can_be_told_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    with pytest.raises(UsageError, match=why) as refused:
+        named(name)
+    assert len(str(refused.value)) < 200
+    assert named("missing/file") == Path("missing/file")
+    Path("file").touch()
+    assert named("file/below") == Path("file/below"), "it is not there, and that is all there is to tell"

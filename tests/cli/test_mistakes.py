@@ -71,6 +71,41 @@ MISTAKES = [
 ]
 
 
+LONG = "x" * 300
+PLACES = [
+    ("run", "tree", "x", "--files", "{}"),
+    ("run", "tree", "x", "--model", "python:{}.py:reply"),
+    ("run", "build", "x", "--workspace", "{}"),
+    ("run", "studio", "x", "--team", "{}.yaml"),
+    ("run", "research", "x", "--corpus", "{}"),
+    ("run", "research", "x", "--brief", "{}.toml"),
+    ("run", "{}.py:flow", "x"),
+    ("team", "check", "{}.yaml"),
+    ("corpus", "add", "{}"),
+    ("migrate", "--store", "{}/podium.sqlite"),
+    ("runs", "--store", "{}/podium.sqlite"),
+    ("serve", "--workspaces", "{}"),
+]
+"""Wherever a file or a folder is named."""
+
+
+@pytest.mark.parametrize("words", PLACES, ids=lambda words: " ".join(words))
+@pytest.mark.parametrize("name", ["~nobody-of-that-name", LONG, "loop"], ids=["home", "long", "loop"])
+def test_a_place_that_cannot_be_is_told_in_a_sentence(
+    podium: Shell, words: tuple[str, ...], name: str
+) -> None:
+    for suffix in ("", ".py", ".yaml", ".toml"):
+        (podium.folder / f"loop{suffix}").symlink_to(f"loop{suffix}")
+    said = podium(*(word.format(name) for word in words), code=2)
+    first, *rest = said.err.splitlines()
+    assert first.startswith("Error: ")
+    assert name[:20] in first
+    assert len(first) < 300
+    assert len(rest) <= 1
+    assert "bug" not in said.err
+    assert sorted(path.name for path in podium.folder.glob("~*")) == []
+
+
 @pytest.mark.parametrize(("words", "sentence", "hint"), MISTAKES, ids=lambda part: str(part)[-40:])
 def test_a_mistake_is_told_in_a_sentence_with_a_hint(
     podium: Shell, words: list[str], sentence: str, hint: str

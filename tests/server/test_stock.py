@@ -69,6 +69,9 @@ def test_a_folder_is_indexed_searched_and_forgotten(client: httpx2.Client, tmp_p
     nowhere = client.post("/api/corpora", json={"folder": str(tmp_path / "nothing")})
     assert (nowhere.status_code, nowhere.json()["error"] != "") == (422, True)
     assert client.post("/api/corpora", json={"folder": "a\0b"}).status_code == 422
+    assert client.delete("/api/corpora/~nobody-of-that-name").status_code == 404
+    for odd in ("~nobody-of-that-name", "x" * 300):
+        assert client.post("/api/corpora", json={"folder": odd}).status_code == 422
     assert client.delete("/api/corpora/air").status_code == 404
     assert client.delete("/api/corpora/sea").json() == {"removed": "sea", "folder": str(folder)}
     assert client.get("/api/corpora").json() == {"corpora": []}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from podium.engine.events import NOTHING
@@ -18,6 +17,7 @@ from podium.errors import EmbeddingError, ModelUnavailableError
 from podium.models.catalogue import access_to
 from podium.models.model import FREE, Embedded, Price
 from podium.settings import Settings
+from podium.settings.places import named
 
 HOSTED = ("openai", "ollama", "openai-compatible")
 """Providers with an address for embeddings that Podium speaks to."""
@@ -81,7 +81,7 @@ def open_embedder(settings: Settings) -> Embedder | None:
 
 def _open_function(name: str) -> FunctionEmbedder:
     file, _, function = name.removeprefix("python:").rpartition(":")
-    path = Path(file).expanduser().resolve()
+    path = named(file).resolve()
     if not file.endswith(".py") or not path.is_file():
         raise ModelUnavailableError(
             f"There is no file for the embeddings of {name}.", hint="Write it as python:FILE.py:function."

@@ -11,6 +11,7 @@ from typing import Any
 from podium.engine.log import RunRow, Store
 from podium.errors import StoreError, UnknownRunError, UsageError
 from podium.settings import Settings
+from podium.settings.places import named
 from podium.stores import open_store
 from podium.stores.address import shown
 
@@ -37,7 +38,7 @@ async def opened(
 def _check_there(url: str) -> None:
     """A misspelt path is told, not turned into an empty database."""
     path = Path(url.removeprefix("sqlite:///"))
-    if url.startswith("sqlite:///") and not path.exists():
+    if url.startswith("sqlite:///") and not named(path).exists():
         raise UsageError(f"There is no store {path}.", hint="Check --store; `podium run` makes a new one.")
 
 

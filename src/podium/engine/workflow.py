@@ -17,6 +17,7 @@ from podium.engine.budget import Budget
 from podium.engine.codec import convert
 from podium.engine.loading import load_module
 from podium.errors import UsageError, WorkflowLoadError
+from podium.settings.places import named
 
 _LIMIT = re.compile(r"Expected `\w+` (>=|<=) (\S+)")
 
@@ -262,7 +263,7 @@ def _from_module(module: ModuleType, file: Path, name: str) -> Workflow:
 
 
 def _import_file(file: Path) -> ModuleType:
-    if not file.is_file():
+    if not named(file).is_file():
         raise WorkflowLoadError(
             f"There is no file {file}.", hint="Give the path of a Python file: FILE.py:name."
         )

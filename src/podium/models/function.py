@@ -21,6 +21,7 @@ from podium.engine.events import Charge
 from podium.engine.loading import load_module
 from podium.errors import ModelFailedError, ModelUnavailableError
 from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
+from podium.settings.places import named
 
 ModelFunction = Callable[[Call], Awaitable[Any]]
 
@@ -99,7 +100,7 @@ def load_function(name: str) -> FunctionModel:
         raise ModelUnavailableError(
             f"The model {name} names no function in a file.", hint=f"{_FORM} {_AGAIN}"
         )
-    path = Path(file).expanduser().resolve()
+    path = named(file).resolve()
     if not path.is_file():
         raise ModelUnavailableError(f"There is no file {path} for the model {name}.", hint=_FORM)
     module = _import(path, name)

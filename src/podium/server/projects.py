@@ -10,6 +10,7 @@ from pathlib import Path
 
 from podium.errors import PodiumError
 from podium.server.problems import RefusedError
+from podium.settings.places import named
 from podium.tools.workspace.origin import find_origin
 
 USER = "{user}"
@@ -18,7 +19,7 @@ USER = "{user}"
 
 def projects_of(root: str, user: str) -> Path:
     """The folder whose projects a user may name. A user's name holds neither dots nor slashes."""
-    return Path(root.replace(USER, user)).expanduser().resolve()
+    return named(root.replace(USER, user)).resolve()
 
 
 def project_folder(root: str, user: str, name: str) -> str:

@@ -31,6 +31,7 @@ from podium.server.room import Room
 from podium.server.sessions import session_secret
 from podium.server.users import Users
 from podium.settings import Settings
+from podium.settings.places import named
 from podium.stores import is_postgres, open_store
 
 BACKLOG = 2048
@@ -108,7 +109,7 @@ def check(serving: Serving) -> None:
             f"{serving.host} can be reached from other machines, so users are needed.",
             hint="Make some with `podium users add NAME`, then serve with --users users.toml.",
         )
-    place = Path(serving.workspaces.partition(USER)[0] or ".").expanduser()
+    place = named(serving.workspaces.partition(USER)[0] or ".")
     if serving.workspaces and not place.is_dir():
         raise UsageError(
             f"There is no folder {place}.", hint="Name the folder of projects with --workspaces."

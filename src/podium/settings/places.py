@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import platformdirs
 
-from podium.errors import SettingsError
+from podium.errors import SettingsError, UsageError
 
 FILE_NAME = "podium.toml"
+_SHOWN = 80
+"""Characters of a path that is told, from both its ends: what is too long to be one would fill the screen."""
+
+
+def at_home(path: str | Path) -> Path:
+    """A path in which `~` stands for the home of whoever wrote it, and `~name` for that of somebody else. If
+    nobody is known by the name it stays as it is, as in a shell."""
+    return Path(os.path.expanduser(path))
+
+
+def named(path: str | Path) -> Path:
+    """A file or folder that a person names, which need not be there. Raises `UsageError` if there is no
+    telling: such a name is too long, leads round in a circle, or through a folder that is closed to us."""
+    found = at_home(path)
+    try:
+        found.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return found
+    except (OSError, ValueError) as error:
+        told = str(path)
+        if len(told) > _SHOWN:
+            told = f"{told[: _SHOWN // 2]}…{told[-_SHOWN // 2 :]}"
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{told} cannot be looked at: {why}.", hint="Give another path.") from error
+    return found
 
 
 def settings_files(cwd: Path, env: Mapping[str, str]) -> list[Path]:
@@ -46,8 +72,18 @@ def store_url(value: str, base: Path) -> str:
     """A store's URL with an absolute path; relative ones count from `base`."""
     if "://" in value and not value.startswith("sqlite:///"):
         return value
-    path = Path(value.removeprefix("sqlite:///")).expanduser()
+    path = store_path(value.removeprefix("sqlite:///"))
     return f"sqlite:///{path if path.is_absolute() else (base / path).absolute()}"
+
+
+def store_path(name: str | Path) -> Path:
+    """The file of a store. It would be made, so the home of a user who is not there is refused."""
+    path = at_home(name)
+    if path.parts and path.parts[0].startswith("~"):
+        raise SettingsError(
+            f"The store {name}: there is no user {path.parts[0][1:]}.", hint="Give its whole path."
+        )
+    return path
 
 
 def _upward(cwd: Path) -> Iterator[Path]:

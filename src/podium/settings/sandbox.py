@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from podium.settings.places import at_home
 from podium.settings.words import parse_duration, parse_size
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -65,6 +66,6 @@ def read_sandbox(value: Any, base: Path) -> SandboxOptions:
         elif key in table:
             raise ValueError(f"{key} must be more than 0")
     options = msgspec.convert(table, SandboxOptions)
-    place = str(base / Path(options.bubblewrap).expanduser()) if options.bubblewrap else ""
-    readable = [str(base / Path(folder).expanduser()) for folder in options.readable]
+    place = str(base / at_home(options.bubblewrap)) if options.bubblewrap else ""
+    readable = [str(base / at_home(folder)) for folder in options.readable]
     return msgspec.structs.replace(options, bubblewrap=place, readable=readable)

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from podium.errors import SettingsError
+from podium.settings.places import at_home
 from podium.settings.words import SECRET_HEADERS, SECRET_NAMES, VARIABLE, nearest, parse_duration
 
 EXAMPLE = '[mcp.files]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-filesystem", "."]'
@@ -81,5 +82,5 @@ def _read_server(name: str, given: Any, source: str, base: Path) -> McpServer:
     return msgspec.structs.replace(
         server,
         command=str((base / server.command).absolute()) if "/" in server.command else server.command,
-        cwd=str((base / Path(server.cwd).expanduser()).absolute()) if server.cwd else "",
+        cwd=str((base / at_home(server.cwd)).absolute()) if server.cwd else "",
     )

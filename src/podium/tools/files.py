@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from podium.errors import UsageError
+from podium.settings.places import named
 from podium.tools.arguments import Arguments, read_arguments, spec_of
 from podium.tools.aside import aside
 from podium.tools.folder import Folder
@@ -154,7 +155,7 @@ def _told(found: list[Found], limit: int, skipped: str) -> str:
 
 def readable_folder(given: str) -> str:
     """The full path of a folder that a user names, as a later process finds it too."""
-    folder = Path(given).expanduser().absolute()
+    folder = named(given).absolute()
     if not folder.is_dir():
         raise UsageError(f"There is no folder {given} to read.", hint="Give --files a folder.")
     return str(folder)

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from podium.settings.places import named
 from podium.tools.descent import NO_LINKS, descended, open_root
 from podium.tools.tool import ToolError
 
@@ -51,7 +52,7 @@ class Folder:
     """The folder that the user named; the link that they may have named it by is followed, once."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root.expanduser().resolve()
+        self.root = named(root).resolve()
 
     def read(self, path: str) -> bytes:
         """A regular file, whole, or a `ToolError` in one sentence."""

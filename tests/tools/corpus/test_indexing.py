@@ -139,6 +139,8 @@ async def test_a_corpus_is_found_by_name_or_folder_and_can_be_removed(tmp_path: 
         find_corpus("sea", settings)
     with pytest.raises(ToolError, match=r"no corpus 'see'\. Did you mean 'sea'"):
         find_corpus("see", settings)
+    with pytest.raises(ToolError, match="no corpus '~nobody-of-that-name'"):
+        find_corpus("~nobody-of-that-name", settings)
     remove_corpus(find_corpus(str(one), settings))
     assert [left.folder for left in list_corpora(settings)] == [two]
     assert (one / "a.md").exists()

@@ -19,6 +19,7 @@ from podium.engine.state import RunState
 from podium.errors import UsageError
 from podium.report.words import one_line, safe, size
 from podium.settings import nearest
+from podium.settings.places import named
 
 Wanted = Annotated[str | None, Parameter(help="The name or id of one; without it, all are listed.")]
 Output = Annotated[
@@ -88,7 +89,7 @@ async def _print(store: Store, artifact: ArtifactCreated) -> None:
 
 def _save(contents: list[tuple[str, bytes]], target: Path, *, one: bool) -> None:
     """One into a file or folder, many into a folder; equal names get a number."""
-    into_folder = not one or target.is_dir()
+    into_folder = not one or named(target).is_dir()
     try:
         if into_folder:
             target.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from podium.cli.card import say_line
 from podium.cli.flags import AsJson
 from podium.cli.terminal import out, print_json
 from podium.errors import UsageError
+from podium.settings.places import named
 
 SETTINGS = """\
 # Settings of this project. Stronger ones: flags, then PODIUM_* variables (PODIUM_MODEL, PODIUM_MAX_USD, ...).
@@ -115,6 +116,7 @@ def init(
     json: AsJson = False,
 ) -> int:
     """Write podium.toml and an example workflow into this folder."""
+    folder = named(folder)
     existing = [name for name in FILES if (folder / name).exists()]
     if existing and not force:
         verb = "exists" if len(existing) == 1 else "exist"

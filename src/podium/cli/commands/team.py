@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -14,6 +13,7 @@ from podium.cli.table import print_table
 from podium.cli.terminal import out, print_json, say
 from podium.errors import UsageError
 from podium.report.words import count
+from podium.settings.places import named
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.policy import ADAPT_WITHIN, LEAST_EVIDENCE, threshold_of
 from podium.workflows.studio.team import AgentSpec, DepartmentSpec, TeamSpec, agent_id
@@ -125,7 +125,7 @@ def _check(name: str, *, as_json: bool) -> int:
 
 
 def _init(name: str, of: str, *, as_json: bool) -> int:
-    target = Path(name)
+    target = named(name)
     if target.exists():
         raise UsageError(f"{target} is there already.", hint="Name another file: podium team init FILE.")
     text = find_team(of).read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from podium.errors import StoreError, UsageError
+from podium.settings.places import named, store_path
 from podium.stores.sqlite.failures import PATIENCE_S, explain, is_busy
 
 SCHEMA = Path(__file__).parent.parent / "schema"
@@ -23,7 +24,7 @@ a file that does not grow takes half as long: chains of steps gain a fifth, larg
 
 def prepare(name: str | Path) -> Path:
     """See that a database can be at `name`; its folder is made if need be."""
-    path = Path(name).expanduser().resolve()  # one store has one name, so that all find the same locks
+    path = named(store_path(name)).resolve()  # one store has one name, so that all find the same locks
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise UsageError(f"Podium needs SQLite 3.33 or newer; this Python has {sqlite3.sqlite_version}.")
     try:
@@ -116,7 +117,7 @@ def migrate(db: sqlite3.Connection, path: Path, schema: Path = SCHEMA) -> None:
 
 def schema_version(path: Path) -> int:
     """The schema of a store; 0 where there is none."""
-    if not path.exists():
+    if not named(path).exists():
         return 0
     try:
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)

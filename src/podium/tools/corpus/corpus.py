@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from podium.settings import Settings
+from podium.settings.places import named
 from podium.tools.aside import aside
 from podium.tools.corpus import index
 from podium.tools.corpus.indexing import Changes, Progress, update
@@ -94,7 +95,7 @@ def path_of(url: str) -> str:
 def _open(
     folder: Path, settings: Settings, name: str, at: str, stop: threading.Event, progress: Progress | None
 ) -> Corpus:
-    root = folder.expanduser().resolve()
+    root = named(folder).resolve()
     file = index_of(root, settings)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

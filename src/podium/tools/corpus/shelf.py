@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import msgspec
 
 from podium.settings import Settings, default_store, nearest
+from podium.settings.places import at_home, named
 from podium.tools.corpus import index
 from podium.tools.tool import ToolError
 
@@ -37,8 +39,13 @@ def shelf_of(settings: Settings) -> Path:
 
 def index_of(folder: Path, settings: Settings) -> Path:
     """The index of a folder, which need not exist; one folder has one, however it is written."""
-    key = hashlib.sha256(str(folder.expanduser().resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    key = hashlib.sha256(str(_real(folder)).encode("utf-8", "surrogateescape")).hexdigest()
     return shelf_of(settings) / f"{key[:20]}.sqlite"
+
+
+def _real(folder: str | Path) -> Path:
+    """Where a folder is, whether it is there or not; a link that leads round in a circle is no trouble."""
+    return Path(os.path.realpath(at_home(folder)))
 
 
 def list_corpora(settings: Settings) -> list[Shelved]:
@@ -53,7 +60,7 @@ def find_corpus(reference: str, settings: Settings) -> Shelved:
     named = [one for one in known if one.name == reference]
     if len(named) == 1:
         return named[0]
-    folder = Path(reference).expanduser().resolve()
+    folder = _real(reference)
     for one in known:
         if one.folder == folder:
             return one
@@ -69,7 +76,7 @@ def check_name(name: str, folder: str, settings: Settings) -> None:
     odd = len(name) > LONGEST_NAME or not name.isprintable() or "/" in name or name != name.strip()
     if odd or name in (".", ".."):
         raise ToolError("A name is one short line without /, and not only dots.")
-    root = Path(folder).expanduser().resolve()
+    root = named(folder).resolve()
     for other in list_corpora(settings):
         if name and other.name == name and other.folder != root:
             raise ToolError(f"{name!r} is the name of {other.folder}.")

@@ -65,7 +65,7 @@ def folder_mounts(
 def _mounts(paths: Iterable[Path], *, writable: bool) -> list[Mount]:
     found: list[Mount] = []
     for path in paths:
-        target, source = os.path.abspath(path.expanduser()), os.path.realpath(path.expanduser())
+        target, source = os.path.abspath(os.path.expanduser(path)), os.path.realpath(os.path.expanduser(path))
         refuse_what_is_too_wide(source)
         places = dict.fromkeys((target, source))
         found += [Mount(source, place, writable) for place in places]
@@ -95,7 +95,7 @@ def _too_wide(path: str) -> str:
 
 def anchored(path: Path) -> Path:
     """The same place wherever one stands: the programs that start and watch a sandbox stand elsewhere."""
-    return Path(os.path.abspath(path.expanduser()))
+    return Path(os.path.abspath(os.path.expanduser(path)))
 
 
 def place_inside(folder: Path, cwd: str) -> str:
@@ -109,7 +109,7 @@ def place_inside(folder: Path, cwd: str) -> str:
 
 def search_path(readable: Sequence[Path]) -> str:
     """PATH inside: what this process has, as far as it can be seen inside, then the system's folders."""
-    seen = [*SYSTEM, *(os.path.abspath(path.expanduser()) for path in readable)]
+    seen = [*SYSTEM, *(os.path.abspath(os.path.expanduser(path)) for path in readable)]
     own = [os.path.join(sys.prefix, "bin")]
     mine = [part for part in os.environ.get("PATH", "").split(":") if part.startswith("/")]
     usual = ["/usr/local/bin", "/usr/bin", "/bin"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from podium.errors import UsageError, WorkspaceError
+from podium.settings.places import named
 
 MAX_REF_FILE = 10_000_000
 MAX_ALTERNATES = 16
@@ -52,7 +53,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 def find_origin(folder: Path) -> Origin:
     """The folder and its repository, or a `UsageError` when it cannot be worked on."""
-    start = folder.expanduser().resolve()
+    start = named(folder).resolve()
     if not start.is_dir():
         raise UsageError(f"There is no folder {folder} to work on.", hint="Give --workspace a folder.")
     if _is_git_dir(start):

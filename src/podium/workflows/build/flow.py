@@ -16,6 +16,7 @@ from podium.engine.budget import Budget
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError, WorkspaceError
 from podium.models.rehearsal import Rehearsal
+from podium.settings.places import named
 from podium.tools.sandbox.mounts import refuse_what_is_too_wide
 from podium.tools.workspace.origin import find_origin
 from podium.workflows.build import events, rehearsal
@@ -239,7 +240,7 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
         raise UsageError("The test command is empty.", hint="Without --test-command it is looked for.")
     if not options.get("workspace"):
         return options
-    return {**options, "workspace": str(_workable(Path(options["workspace"]).expanduser()))}
+    return {**options, "workspace": str(_workable(named(options["workspace"])))}
 
 
 def _workable(folder: Path) -> Path:

@@ -13,6 +13,7 @@ import yaml
 
 from podium.errors import UsageError
 from podium.settings import nearest, parse_duration
+from podium.settings.places import at_home, named
 from podium.workflows.research.contracts import Brief, ContentType, Depth, SourceKind, Style
 from podium.workflows.research.policy import CHEAPEST, CHEAPEST_COST, CHEAPEST_TIME
 
@@ -95,12 +96,15 @@ def _from_file(options: Mapping[str, Any], problems: Problems) -> dict[str, Any]
     name = options.get("brief")
     if not name:
         return {}
-    path = Path(str(name)).expanduser()
     try:
+        path = named(str(name))
         text = path.read_bytes()[: MAX_BYTES + 1]
         if len(text) > MAX_BYTES:
             raise ValueError(f"it is larger than {MAX_BYTES // 1000} kB")
         data = _parsed(path.suffix.lower(), text.decode("utf-8"))
+    except UsageError as error:
+        problems.append(str(error).removesuffix("."))
+        return {}
     except OSError as error:
         problems.append(f"{name} cannot be read ({error.strerror})")
         return {}
@@ -113,8 +117,19 @@ def _from_file(options: Mapping[str, Any], problems: Problems) -> dict[str, Any]
     found = {str(key).replace("-", "_"): value for key, value in cast("dict[Any, Any]", data).items()}
     corpus = found.get("corpus")
     if isinstance(corpus, str) and corpus:  # a path in a file is meant from where the file lies
-        found["corpus"] = str(path.absolute().parent / Path(corpus).expanduser())
+        found["corpus"] = str(path.absolute().parent / at_home(corpus))
     return found
+
+
+def _folder(corpus: str | Path, problems: Problems) -> str:
+    try:
+        folder = named(corpus).absolute()
+    except UsageError as error:
+        problems.append(f"corpus: {str(error).removesuffix('.')}")
+        return str(corpus)
+    if not folder.is_dir():
+        problems.append(f"corpus: there is no folder {corpus}")
+    return str(folder)
 
 
 def _parsed(suffix: str, text: str) -> Any:
@@ -233,10 +248,7 @@ def _places(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
         problems.append(f"corpus must be a folder, not {corpus!r}")
         corpus = ""
     if corpus:
-        folder = Path(corpus).expanduser().absolute()
-        if not folder.is_dir():
-            problems.append(f"corpus: there is no folder {corpus}")
-        corpus = str(folder)
+        corpus = _folder(corpus, problems)
     if online is not None and not isinstance(online, bool):
         problems.append(f"online must be true or false, not {online!r}")
         online = None

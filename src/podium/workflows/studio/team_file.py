@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from podium.errors import UsageError
 from podium.settings import nearest
+from podium.settings.places import named
 from podium.workflows.studio.team import TeamSpec, problems_of
 
 FOLDER = Path(__file__).parent / "teams"
@@ -78,7 +79,7 @@ def find_team(name: str = "") -> Path:
     wanted = DEFAULT if name in ("", "default") else name
     if wanted in SHIPPED:
         return SHIPPED[wanted]
-    path = Path(wanted).expanduser()
+    path = named(wanted)
     if path.is_file():
         return path.absolute()
     meant = nearest(wanted, list(SHIPPED))
