@@ -376,9 +376,9 @@ def test_wrong_news_settings_are_refused(tmp_path: Path, table: str) -> None:
         Settings.load(tmp_path, {"PODIUM_CONFIG": os.devnull})
 
 
-def test_a_home_is_put_in_and_an_unknown_one_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ann")
-    assert at_home("~/notes") == Path("/home/ann/notes")
+def test_a_home_is_put_in_and_an_unknown_one_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert at_home("~/notes") == tmp_path / "notes"
     assert at_home(Path("~nobody-of-that-name/notes")) == Path("~nobody-of-that-name/notes")
     assert named("~nobody-of-that-name/notes") == Path("~nobody-of-that-name/notes")
     with pytest.raises(SettingsError, match="there is no user nobody-of-that-name"):
@@ -400,3 +400,9 @@ def test_a_path_of_which_nothing_can_be_told_is_refused(
     assert named("missing/file") == Path("missing/file")
     Path("file").touch()
     assert named("file/below") == Path("file/below"), "it is not there, and that is all there is to tell"
+
+
+def test_a_file_with_the_mark_that_some_editors_write_is_read(project: Path, tmp_path: Path) -> None:
+    (project / "podium.toml").write_bytes(b'\xef\xbb\xbfmodel = "rehearsal"\r\nmax_calls = 3\r\n')
+    settings = Settings.load(project, env(tmp_path))
+    assert (settings.model, settings.max_calls) == ("rehearsal", 3)

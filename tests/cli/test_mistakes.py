@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import FLOWS, Shell
+from tests.cli.shell import COMMAND, FLOWS, PATIENCE_S, Said, Shell
 
 CHAIN = f"{FLOWS}:chain"
 
@@ -221,3 +222,40 @@ def test_an_unexpected_error_is_called_a_bug_and_shows_its_traceback_only_on_dem
 def test_a_file_that_leaves_while_it_is_imported_is_told_as_such(podium: Shell) -> None:
     (podium.folder / "leaving.py").write_text("import sys\nsys.exit(0)\n")
     assert "leaving.py" in podium("run", "leaving.py:flow", "x", code=2).err
+
+
+def in_shell(podium: Shell, script: str, *words: str) -> Said:
+    """Run a line of shell in which `podium` is `"$@"`."""
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *COMMAND, *words], stdin=subprocess.DEVNULL, capture_output=True,
+        cwd=podium.folder, env=podium.env, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    return Said(done)
+
+
+def test_a_standard_input_that_is_closed_is_an_empty_one(podium: Shell) -> None:
+    """As it is for what a daemon starts: it had ended in an error, with the run left behind."""
+    said = in_shell(podium, 'exec "$@" <&-', "run", CHAIN, "x", "--json")
+    assert (said.code, said.json["status"], said.err) == (0, "completed", "")
+    said = in_shell(podium, 'exec "$@" <&-', "run", CHAIN, "-")
+    assert said.code == 2
+    assert "Standard input is empty" in said.err
+
+
+def test_a_folder_that_is_gone_is_told(podium: Shell) -> None:
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    for words in (["runs"], ["run", CHAIN, "x"]):
+        said = in_shell(podium, script, *words)
+        assert (said.code, said.out) == (2, "")
+        assert said.err.splitlines() == [
+            "Error: The folder that you are in is gone.", "Hint: Go to another one: cd ~"
+        ]  # fmt: skip
+
+
+def test_the_mark_that_some_editors_write_is_no_part_of_a_request(podium: Shell) -> None:
+    (podium.folder / "request.txt").write_text("Plan a trip", encoding="utf-8-sig")
+    words = ["run", CHAIN, "--json"]
+    from_file = podium(*words, "@~/request.txt", HOME=str(podium.folder)).json
+    from_pipe = podium(*words, "-", stdin="\ufeffPlan a trip").json
+    typed = podium(*words, "Plan a trip").json
+    assert from_file["output"] == from_pipe["output"] == typed["output"]

@@ -12,6 +12,7 @@ import podium
 from podium.engine.log import Store
 from podium.engine.workflow import Estimate, Prepared, load_workflow
 from podium.errors import UsageError, WorkflowLoadError
+from podium.stores import open_store
 
 TWO = """
 import podium
@@ -144,6 +145,9 @@ def test_a_plain_function_marked_as_a_workflow_is_one_clear_sentence(tmp_path: P
         ({"options": [1]}, "The options are not a mapping"),
         ({"request": None}, "The request is empty"),
         ({"approve": "plan"}, "has no gate plan"),
+        ({"concurrency": -1}, "The concurrency must be a whole number from 0"),
+        ({"concurrency": "many"}, "The concurrency must be a whole number from 0"),
+        ({"concurrency": 2.5}, "The concurrency must be a whole number from 0"),
     ],
 )
 async def test_a_program_that_starts_a_run_wrongly_is_told_so(
@@ -156,6 +160,19 @@ async def test_a_program_that_starts_a_run_wrongly_is_told_so(
     with pytest.raises(UsageError, match=said):
         await podium.run(podium.Workflow(plain, "plain"), given.pop("request"), store=store, **given)
     assert await store.list_runs() == []
+
+
+async def test_a_store_may_be_a_path_and_nothing_that_is_none(tmp_path: Path) -> None:
+    async def plain(run: podium.Run, request: str) -> str:
+        return request
+
+    workflow = podium.Workflow(plain, "plain")
+    result = await podium.run(workflow, "go", store=tmp_path / "here.sqlite")
+    async with open_store(tmp_path / "here.sqlite") as store:
+        assert (await store.get(result.run_id)).status == "completed"
+    wrong: Any = 42
+    with pytest.raises(UsageError, match="neither a path, nor a URL, nor a store"):
+        await podium.run(workflow, "go", store=wrong)
 
 
 # ── what a workflow may settle before it starts ──

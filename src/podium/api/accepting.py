@@ -59,7 +59,7 @@ def check_start(
     workflow: str | Workflow,
     request: Any,
     budget: Any,
-    concurrency: int | None,
+    concurrency: Any,
     approve: Sequence[str],
     options: Mapping[str, Any] | None,
 ) -> Checked:
@@ -67,8 +67,8 @@ def check_start(
     found = find_workflow(workflow) if isinstance(workflow, str) else workflow
     gates = found.check_gates([approve] if isinstance(approve, str) else approve)
     _check_types(found, request, budget, options)
-    if concurrency is not None and concurrency < 0:
-        raise UsageError("The concurrency must be 0 (no limit) or more.")
+    if concurrency is not None and not (isinstance(concurrency, int) and concurrency >= 0):
+        raise UsageError("The concurrency must be a whole number from 0 (no limit) on.")
     prepared = found.prepare(request, with_ceilings(found, options or {}, budget or Budget()))
     return Checked(found, prepared.request, prepared.options, gates)
 

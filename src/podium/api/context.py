@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 from podium.agents.ask import Run
@@ -96,17 +97,22 @@ def _redactor(settings: Settings) -> Redact:
     return known[1]
 
 
-async def open_context(store: Store | str | None, settings: Settings | None) -> Context:
+async def open_context(store: Store | str | Path | None, settings: Settings | None) -> Context:
     """A store that is handed in stays its owner's; one that is named is opened here and closed with
     the handle."""
     chosen = settings or Settings.load()
-    if store is None or isinstance(store, str):
+    if store is None or isinstance(store, str | Path):
         return Context(chosen, await open_store(store or chosen.store), owns_store=True)
+    if not hasattr(store, "create_driven"):
+        raise UsageError(
+            "The store is neither a path, nor a URL, nor a store that is open.",
+            hint='Write it as store="podium.sqlite".',
+        )
     return Context(chosen, store, owns_store=False)
 
 
 @asynccontextmanager
-async def context(store: Store | str | None, settings: Settings | None) -> AsyncGenerator[Context]:
+async def context(store: Store | str | Path | None, settings: Settings | None) -> AsyncGenerator[Context]:
     """The same, for as long as a block lasts."""
     opened = await open_context(store, settings)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 from podium.api.context import context
@@ -29,7 +30,7 @@ async def cancel(
     run_id: str,
     *,
     reason: str = "",
-    store: Store | str | None = None,
+    store: Store | str | Path | None = None,
     wait: float = 2.5,
     settings: Settings | None = None,
 ) -> RunRow:
@@ -89,7 +90,7 @@ async def answer(
     *,
     question: str | None = None,
     by: str = "",
-    store: Store | str | None = None,
+    store: Store | str | Path | None = None,
     settings: Settings | None = None,
 ) -> str:
     """Answer a run's question. It goes into the run's inbox, durably; whoever drives the run takes it
@@ -112,7 +113,7 @@ async def answer(
 
 
 async def raise_budget(
-    run_id: str, budget: Budget, *, store: Store | str | None = None, settings: Settings | None = None
+    run_id: str, budget: Budget, *, store: Store | str | Path | None = None, settings: Settings | None = None
 ) -> Budget:
     """Give a run that is under way more to spend, whoever drives it; returns what is raised. Only money,
     tokens and calls that have a ceiling can be: the time of a run is fixed while it is driven."""
@@ -156,7 +157,7 @@ async def replay(
     run_id: str,
     *,
     workflow: Workflow | None = None,
-    store: Store | str | None = None,
+    store: Store | str | Path | None = None,
     settings: Settings | None = None,
 ) -> RunResult:
     """Walk a finished run again from its log alone: no model, no tool, no network."""

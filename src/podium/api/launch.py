@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,7 +33,7 @@ async def start(
     *,
     model: ModelChoice | None = None,
     model_for: Mapping[str, str] | None = None,
-    store: Store | str | None = None,
+    store: Store | str | Path | None = None,
     budget: Budget | None = None,
     concurrency: int | None = None,
     cache: bool | None = None,
@@ -71,7 +72,7 @@ async def run(
     *,
     model: ModelChoice | None = None,
     model_for: Mapping[str, str] | None = None,
-    store: Store | str | None = None,
+    store: Store | str | Path | None = None,
     budget: Budget | None = None,
     concurrency: int | None = None,
     cache: bool | None = None,
@@ -104,7 +105,7 @@ async def resume(
     run_id: str,
     *,
     workflow: Workflow | None = None,
-    store: Store | str | None = None,
+    store: Store | str | Path | None = None,
     budget: Budget | None = None,
     model: ModelChoice | None = None,
     model_for: Mapping[str, str] | None = None,
@@ -141,7 +142,7 @@ async def fork(
     model: ModelChoice | None = None,
     workflow: Workflow | None = None,
     budget: Budget | None = None,
-    store: Store | str | None = None,
+    store: Store | str | Path | None = None,
     settings: Settings | None = None,
 ) -> RunHandle:
     """Copy a run up to the step `at`, optionally with another reply, prompt or model there, and run on."""

@@ -94,7 +94,9 @@ def _dispatch(tokens: list[str]) -> int:
 
 def _forgive_streams() -> None:
     """A terminal that cannot show a character shows a question mark, and a stream that was closed takes
-    whatever is written: neither is worth a traceback."""
+    whatever is written, or is empty: none of it is worth a traceback."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - it lives as long as the process
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from podium.errors import UsageError
+from podium.settings.places import at_home
 
 STDIN = "@-"
 """How `-` is written inside: the parser would take a bare hyphen for an option."""
@@ -14,9 +15,9 @@ STDIN = "@-"
 def read_request(given: str, what: str = "request", hint: str = "Say what the run should do.") -> str:
     """The text of a request or an answer (`what`); empty or unreadable ones are refused."""
     if given == STDIN:
-        text, source = sys.stdin.buffer.read().decode("utf-8", "replace"), "Standard input"
+        text, source = sys.stdin.buffer.read().decode("utf-8-sig", "replace"), "Standard input"
     elif given.startswith("@") and len(given) > 1:
-        text, source = _read_file(Path(given[1:])), given[1:]
+        text, source = _read_file(at_home(given[1:])), given[1:]
     else:
         text, source = given, f"The {what}"
     if not text.strip():
@@ -26,7 +27,7 @@ def read_request(given: str, what: str = "request", hint: str = "Say what the ru
 
 def _read_file(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except OSError as error:
         raise UsageError(
             f"{path} cannot be read: {error.strerror}.",

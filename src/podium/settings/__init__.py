@@ -24,7 +24,14 @@ from podium.settings.options import (
     OwnPrice,
     ProviderOptions,
 )
-from podium.settings.places import FILE_NAME, default_store, settings_files, store_url, user_file
+from podium.settings.places import (
+    FILE_NAME,
+    current_folder,
+    default_store,
+    settings_files,
+    store_url,
+    user_file,
+)
 from podium.settings.sandbox import SandboxOptions
 from podium.settings.servers import McpServer
 from podium.settings.variables import OTHER_VARIABLES, PROVIDER_KEYS, debug_wanted, provider_keys, variable
@@ -94,7 +101,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         cls, cwd: Path | str | None = None, env: Mapping[str, str] | None = None, **flags: Any
     ) -> Settings:
         """Merge all sources; a flag that is `None` was not given."""
-        here, environ = Path(cwd or Path.cwd()), os.environ if env is None else env
+        here, environ = Path(cwd) if cwd else current_folder(), os.environ if env is None else env
         values: dict[str, Any] = {}
         sources: dict[str, str] = {}
         files = settings_files(here, environ)

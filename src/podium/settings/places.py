@@ -15,6 +15,14 @@ _SHOWN = 80
 """Characters of a path that is told, from both its ends: what is too long to be one would fill the screen."""
 
 
+def current_folder() -> Path:
+    """Where this process stands; somebody may have removed it meanwhile."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise SettingsError("The folder that you are in is gone.", hint="Go to another one: cd ~") from error
+
+
 def at_home(path: str | Path) -> Path:
     """A path in which `~` stands for the home of whoever wrote it, and `~name` for that of somebody else. If
     nobody is known by the name it stays as it is, as in a shell."""

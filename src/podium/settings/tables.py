@@ -12,8 +12,7 @@ from podium.errors import SettingsError
 def read_toml(file: Path, *, unreadable: str) -> dict[str, Any]:
     """What a file says; `unreadable` is the hint for one that cannot be read at all."""
     try:
-        with file.open("rb") as handle:
-            return tomllib.load(handle)
+        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))  # some editors write a mark before it
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} is not valid TOML: {error}.", hint="Correct that line.") from error
     except OSError as error:

@@ -7,6 +7,7 @@ store = await open_store(url)          # and later: await store.close()
 from __future__ import annotations
 
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 from podium.engine.log import Store
@@ -19,9 +20,9 @@ __all__ = ["open_store"]
 HINT = "Name it as `sqlite:///PATH`, as a plain path, or as `postgresql://HOST/DATABASE`."
 
 
-def open_store(url: str) -> Opening:
+def open_store(url: str | Path) -> Opening:
     """The store that `url` names; use it with `async with`, or await it and close it yourself."""
-    return Opening(url)
+    return Opening(str(url))
 
 
 class Opening:

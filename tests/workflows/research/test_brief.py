@@ -239,3 +239,12 @@ def test_an_estimate_shows_what_the_strategy_would_do() -> None:
 def test_an_estimate_refuses_what_a_run_would_refuse() -> None:
     with pytest.raises(BriefError):
         WORKFLOW.estimate("AI trends", {"length": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("b.toml", "length = 1500\n"), ("b.json", '{"length": 1500}'), ("b.yaml", "length: 1500\n")],
+)
+def test_a_file_with_the_mark_that_some_editors_write_is_read(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    assert read_brief("x", {"brief": str(tmp_path / name)})[0].length == 1500

@@ -101,7 +101,7 @@ def _from_file(options: Mapping[str, Any], problems: Problems) -> dict[str, Any]
         text = path.read_bytes()[: MAX_BYTES + 1]
         if len(text) > MAX_BYTES:
             raise ValueError(f"it is larger than {MAX_BYTES // 1000} kB")
-        data = _parsed(path.suffix.lower(), text.decode("utf-8"))
+        data = _parsed(path.suffix.lower(), text.decode("utf-8-sig"))
     except UsageError as error:
         problems.append(str(error).removesuffix("."))
         return {}
