@@ -259,3 +259,15 @@ def test_the_mark_that_some_editors_write_is_no_part_of_a_request(podium: Shell)
     from_pipe = podium(*words, "-", stdin="\ufeffPlan a trip").json
     typed = podium(*words, "Plan a trip").json
     assert from_file["output"] == from_pipe["output"] == typed["output"]
+
+
+def test_home_is_one_place_whatever_is_done_there(podium: Shell) -> None:
+    """Looked for in one place and used in another, it was not found, or written to a folder called ~."""
+    (podium.folder / "own.py").write_text(FLOWS.read_text("utf-8"), "utf-8")
+    (podium.folder / "out").mkdir()
+    home = str(podium.folder)
+    made = podium("run", "~/own.py:chain", "x", "--json", HOME=home).json
+    assert made["status"] == "completed"
+    podium("artifacts", "last", "-o", "~/out", HOME=home)
+    assert list((podium.folder / "out").iterdir())
+    assert not (podium.folder / "~").exists()

@@ -247,7 +247,8 @@ def load_workflow(ref: str, known: Sequence[str] = ()) -> Workflow:
         raise WorkflowLoadError(
             f"There is no workflow {ref}.", hint=f"{hint}{names}Your own: `podium run FILE.py:name`."
         )
-    return _from_module(_import_file(Path(file)), Path(file), name)
+    path = named(file)
+    return _from_module(_import_file(path), path, name)
 
 
 def _from_module(module: ModuleType, file: Path, name: str) -> Workflow:
@@ -263,7 +264,7 @@ def _from_module(module: ModuleType, file: Path, name: str) -> Workflow:
 
 
 def _import_file(file: Path) -> ModuleType:
-    if not named(file).is_file():
+    if not file.is_file():
         raise WorkflowLoadError(
             f"There is no file {file}.", hint="Give the path of a Python file: FILE.py:name."
         )

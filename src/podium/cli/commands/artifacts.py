@@ -89,7 +89,8 @@ async def _print(store: Store, artifact: ArtifactCreated) -> None:
 
 def _save(contents: list[tuple[str, bytes]], target: Path, *, one: bool) -> None:
     """One into a file or folder, many into a folder; equal names get a number."""
-    into_folder = not one or named(target).is_dir()
+    target = named(target)
+    into_folder = not one or target.is_dir()
     try:
         if into_folder:
             target.mkdir(parents=True, exist_ok=True)

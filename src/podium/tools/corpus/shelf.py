@@ -57,14 +57,14 @@ def list_corpora(settings: Settings) -> list[Shelved]:
 def find_corpus(reference: str, settings: Settings) -> Shelved:
     """The one of a name, or of a folder; blocking."""
     known = list_corpora(settings)
-    named = [one for one in known if one.name == reference]
-    if len(named) == 1:
-        return named[0]
+    called = [one for one in known if one.name == reference]
+    if len(called) == 1:
+        return called[0]
     folder = _real(reference)
     for one in known:
         if one.folder == folder:
             return one
-    if named:
+    if called:
         raise ToolError(f"Several corpora are called {reference!r}: name one by its folder.")
     meant = nearest(reference, [one.name for one in known])
     also = f" Did you mean {meant!r}?" if meant else ""
