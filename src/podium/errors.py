@@ -181,21 +181,27 @@ class BudgetExhaustedError(PodiumError):
         """How much of what is left only the closing steps may spend."""
 
 
+def budget_name(kind: str, scope: str) -> str:
+    """Name a budget at the beginning of a sentence."""
+    where = "the run's owner" if scope == OWNER else f"branch {scope}" if scope else "the run"
+    return f"The { ({'usd': 'money', 'seconds': 'time'}.get(kind, kind)) } budget of {where}"
+
+
+def budget_amount(kind: str, number: float) -> str:
+    """Write an amount of a budget with its unit."""
+    if kind == "usd":
+        return f"${number:,.2f}" if number == 0 or number >= 0.1 else f"${number:.4f}"
+    return f"{number:g} s" if kind == "seconds" else f"{number:,.0f}"
+
+
 def _told(kind: str, scope: str, limit: float, spent: float, needed: float, kept: float) -> str:
     """What is left and why it does not do, so that nobody has to subtract."""
-    where = "the run's owner" if scope == OWNER else f"branch {scope}" if scope else "the run"
-    name = {"usd": "money", "seconds": "time"}.get(kind, kind)
-
-    def shown(number: float) -> str:
-        if kind == "usd":
-            return f"${number:,.2f}" if number == 0 or number >= 0.1 else f"${number:.4f}"
-        return f"{number:g} s" if kind == "seconds" else f"{number:,.0f}"
-
-    told = f"The {name} budget of {where} is used up: {shown(spent)} of {shown(limit)} spent"
+    told = f"{budget_name(kind, scope)} is used up: {budget_amount(kind, spent)} of "
+    told += f"{budget_amount(kind, limit)} spent"
     if kept:
-        told += f", {shown(kept)} kept back for the end"
+        told += f", {budget_amount(kind, kept)} kept back for the end"
     if needed and kind in ("usd", "tokens"):
-        told += f"; the next call may take {shown(needed)}"
+        told += f"; the next call may take {budget_amount(kind, needed)}"
     return f"{told}."
 
 

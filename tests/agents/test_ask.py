@@ -213,12 +213,14 @@ async def test_the_log_tells_attempts_and_repairs(store: Store) -> None:
     assert [event.type for event in at_step] == [
         "step.started",
         "model.asked",
+        "budget.reserved",
         "model.attempted",
         "model.repaired",
+        "budget.reserved",
         "model.attempted",
         "step.completed",
     ]
-    asked, first, repaired, second = (event.data for event in at_step[1:5])
+    asked, first, repaired, second = (at_step[number].data for number in (1, 3, 4, 6))
     assert isinstance(asked, ModelAsked)
     assert (asked.system, asked.prompt) == (NORA.system, "Grade it.")
     assert isinstance(first, ModelAttempted)
@@ -355,7 +357,7 @@ class Priced:
         self.usage = usage
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
-        return Reply("ok", self.usage, "priced-2024", "length")
+        return Reply("ok", self.usage, "priced-2024", "content_filter")
 
     def worst_case(self, call: Call) -> podium.Charge:
         return worst_case(call, self.price)
@@ -367,7 +369,11 @@ async def test_what_the_model_reports_is_settled(store: Store) -> None:
     assert result.usage.usd == pytest.approx(600 / 1e6)
     assert (result.usage.input_tokens, result.usage.output_tokens) == (100, 50)
     [attempted] = await data_of(store, result.run_id, ModelAttempted)
-    assert (attempted.model, attempted.finish, attempted.estimated) == ("priced-2024", "length", False)
+    assert (attempted.model, attempted.finish, attempted.estimated) == (
+        "priced-2024",
+        "content_filter",
+        False,
+    )
 
 
 async def test_a_model_that_reports_nothing_costs_its_worst_case(store: Store) -> None:

@@ -123,7 +123,7 @@ async def test_what_was_spent_before_there_was_a_limit_counts(store: Store, tmp_
 async def purse_of(store: Store, tmp_path: Path) -> tuple[Purse, Ledger, Scope]:
     lease = await store.acquire(await accepted(store, spending(2, tmp_path / "calls")))
     root = Scope("", podium.Budget())
-    ledger = Ledger(root, lambda path, leased: None)
+    ledger = Ledger()
     purse = Purse(limits_of(store), lease, 0, changed=ledger.pump, broke=print)
     return purse, ledger, root
 

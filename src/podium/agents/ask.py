@@ -1,7 +1,8 @@
 """`run.ask`: one step in which an agent is asked and its answer checked.
 
-Repairs lie inside the step, each a question of its own (`calling` gets it answered). What the log keeps of a
-question is one `model.asked` with the prompt as it went out; a reply is kept once, as the step's result.
+Repairs lie inside the step: `exchange` decides which call comes next, `calling` gets it answered. The log
+keeps the prompt once, in `model.asked`, and each reply once: as the step's result, or in `model.repaired` or
+`model.continued`.
 """
 
 from __future__ import annotations
@@ -10,32 +11,24 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar, overload
 
-import msgspec
-
 from podium.agents.agent import Agent
 from podium.agents.calling import Calling
+from podium.agents.exchange import AGAIN, Check, Exchange
 from podium.agents.models import Models
 from podium.agents.prompts import Template
 from podium.agents.question import Question
 from podium.agents.taking import Taking
 from podium.agents.wire import redacted
 from podium.engine.core import Core
-from podium.engine.effect import BLOB_BYTES, Effect, Prepared
+from podium.engine.effect import BLOB_BYTES, Effect
 from podium.engine.run import Run as EngineRun
-from podium.errors import InvalidReplyError
-from podium.models.events import ModelAsked, ModelRepaired
+from podium.errors import ModelFailedError
+from podium.models.events import ModelAsked
 from podium.models.model import Call, Model, OnDelta, Reply
-from podium.models.repair import MAX_REPAIRS, Found, Mismatch, find, repair_prompt
+from podium.models.repair import Found, find
 from podium.settings import Settings
 
 T = TypeVar("T")
-
-Check = Callable[[Any], str]
-"""Looks at an answer that fits its type: what is still wrong with it, or nothing."""
-
-_RAW_IN_EVENT = 8_000
-_RAW_IN_ERROR = 1_000_000
-"""Longer replies are cut where they are only shown."""
 
 
 class Run(EngineRun):
@@ -154,32 +147,38 @@ class _Asking:
 
     async def __call__(self, effect: Effect) -> Any:
         edited: Mapping[str, str] = self._run.config.get("overrides", {}).get(effect.path, {})
-        calling = Calling(effect, self._run.models, self._names(edited), self._question.agent, self._taking)
+        progress, agent = effect.progress(), self._question.agent
+        calling = Calling(effect, self._run.models, self._names(edited), agent, self._taking, progress)
         prompt = redacted(effect, edited.get("prompt") or self._question.render())
-        call = self._call(effect, prompt)
-        effect.emit_clean(_asked(effect, call, calling.model))
+        exchange = Exchange(effect, self._call(effect, prompt), self._question.returns, self._check)
+        effect.emit_clean(_asked(effect, exchange.call, calling.model))
+        if progress:
+            await exchange.restore(progress)
         while True:
-            reply = await calling.answer(call, partial(self._deltas, effect, call), self._fits)
-            if (turn := effect.core.turns.take(urgent=True)) is not None:
-                await turn
-            found = self._found(reply)
-            if not isinstance(found, Mismatch):
+            reply = await self._answer(effect, calling, exchange)
+            calling.log_call()
+            answer = exchange.take(reply, calling.model.name)
+            if answer is not AGAIN:
                 calling.keep(reply)
-                return found
-            if call.attempt > MAX_REPAIRS:
-                raise _invalid(call, calling.model, reply.text, found.error)
-            raw = reply.text[:_RAW_IN_EVENT]
-            effect.emit(ModelRepaired(attempt=call.attempt, error=found.error, raw=raw))
-            sent_back = redacted(effect, repair_prompt(prompt, reply.text, found.error))
-            call = msgspec.structs.replace(call, prompt=sent_back, attempt=call.attempt + 1)
+                return answer
 
-    def _found(self, reply: Reply) -> Any:
-        """The answer in a reply, or what is wrong with it."""
-        returns = self._question.returns
-        if returns is str:
-            return reply.text
-        found = find(reply.text, returns, whole=reply.finish != "length", check=self._check)
-        return found if isinstance(found, Mismatch) else Prepared(found.data, found.value)
+    async def _answer(self, effect: Effect, calling: Calling, exchange: Exchange) -> Reply:
+        """Return the reply to the next call, when it is this ask's turn to look at it."""
+        while True:
+            call = exchange.call
+            try:
+                reply = await calling.answer(call, partial(self._deltas, effect, call), self._fits)
+            except ModelFailedError as error:
+                if error.details.get("fault") != "rejected" or not exchange.lower_limit():
+                    raise
+                continue
+            try:
+                if (turn := effect.core.turns.take(urgent=True)) is not None:
+                    await turn
+            except BaseException:
+                calling.log_call()  # what was paid for is counted, also when nobody waits any more
+                raise
+            return reply
 
     def _fits(self, text: str) -> bool:
         """Whether a cached text is an answer: the type's own checks may have changed since it was kept."""
@@ -226,14 +225,3 @@ def _asked(effect: Effect, call: Call, model: Model) -> ModelAsked:
     if len(data) <= BLOB_BYTES:
         return ModelAsked(system=call.system, prompt=call.prompt, model=model.name)
     return ModelAsked(system=call.system, blob=effect.core.journal.put_blob(data), model=model.name)
-
-
-def _invalid(call: Call, model: Model, raw: str, error: str) -> InvalidReplyError:
-    return InvalidReplyError(
-        call.path,
-        "InvalidReplyError",
-        f"the reply did not fit after {MAX_REPAIRS} repairs: {error}",
-        raw=raw[:_RAW_IN_ERROR],
-        model=model.name,
-        attempts=call.attempt,
-    )

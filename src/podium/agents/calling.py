@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from podium.agents.agent import Agent
@@ -15,10 +15,10 @@ from podium.agents.models import Models
 from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
 from podium.engine.effect import Attempt, Effect
-from podium.engine.events import Charge
+from podium.engine.events import Charge, EventData
 from podium.engine.retry import Retry
 from podium.errors import ModelFailedError, ModelUnavailableError, StepTimeoutError, StoreError
-from podium.models.events import ModelFellBack
+from podium.models.events import ModelAttempted, ModelFellBack
 from podium.models.faults import ModelFault
 from podium.models.guard import Guard, Pace
 from podium.models.model import Call, Model, OnDelta, Reply, estimate
@@ -34,7 +34,13 @@ class Calling:
     """The calls of one ask. It stays with the model that it has turned to."""
 
     def __init__(
-        self, effect: Effect, models: Models, names: list[str], agent: Agent, taking: Taking | None = None
+        self,
+        effect: Effect,
+        models: Models,
+        names: list[str],
+        agent: Agent,
+        taking: Taking | None = None,
+        progress: Sequence[EventData] = (),
     ) -> None:
         self._effect = effect
         self._taking = taking
@@ -44,8 +50,28 @@ class Calling:
         self._models = models
         self._names = names
         self._agent = agent
+        self._unlogged: ModelAttempted | None = None
+        """The call whose reply was returned last; see `log_call`."""
+        self._failed_before: ModelAttempted | None = None
+        """The last failed attempt of an earlier life of the run, which the next one counts on from."""
+        self._restore(progress)
         self.model = self._open()
         """The model that answers now."""
+
+    def _restore(self, progress: Sequence[EventData]) -> None:
+        """Continue after the attempts of an earlier life of the run."""
+        for event in progress:
+            if isinstance(event, ModelFellBack) and event.to_model in self._names:
+                self._names = self._names[self._names.index(event.to_model) :]
+                self._failed_before = None
+            elif isinstance(event, ModelAttempted):
+                self._failed_before = None if event.ok else event
+
+    def log_call(self) -> None:
+        """Log the call whose reply was returned last, together with what the caller logs next."""
+        event, self._unlogged = self._unlogged, None
+        if event is not None and not self._effect.core.journal.closed:
+            self._effect.emit(event)
 
     async def answer(self, call: Call, deltas: Deltas, fits: Fits) -> Reply:
         """The reply of the first model that gives one, or that has given one to another run and it `fits`.
@@ -74,6 +100,7 @@ class Calling:
     def _accepted(self, call: Call, reply: Reply) -> Reply:
         """A model that does not want to answer will not want to when it is asked again."""
         if reply.finish == "refusal":
+            self.log_call()
             said = redacted(self._effect, f"{self.model.name}: {reply.text}")
             raise ModelFailedError(
                 call.path, "RefusalError", said, model=self.model.name, attempt=call.attempt
@@ -123,7 +150,7 @@ class Calling:
         guard = _guard_of(self.model)
         if guard is None:
             return await self._once(call, deltas, 1, None)
-        nth, trial = 1, False
+        nth, trial = self._next_attempt(call), False
         try:
             while True:
                 try:
@@ -143,10 +170,22 @@ class Calling:
             if trial:
                 guard.breaker.left()
 
+    def _next_attempt(self, call: Call) -> int:
+        """Return the number of the next attempt at this model; raise when an earlier life of the run has
+        used up all of them."""
+        before, self._failed_before = self._failed_before, None
+        if before is None or before.model != self.model.name or before.attempt != call.attempt:
+            return 1
+        if before.nth < self._retry.attempts and before.retry_in_s:
+            return before.nth + 1
+        raise ModelFailedError(
+            call.path, "ProviderError", before.error, model=self.model.name, attempt=call.attempt
+        )
+
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
         """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
         when it is our turn, because another call may have been refused meanwhile."""
-        effect, worst = self._effect, self.model.worst_case(call)
+        effect, worst = self._effect, self._models.worst_case(self.model, call)
         tokens = 0 if pace is None else estimate(call, "").input_tokens + call.max_tokens
         while True:
             if pace is not None and (wait := pace.held()) > 0:
@@ -155,6 +194,7 @@ class Calling:
             async with effect.attempt(worst) as attempt:
                 wait = 0.0 if pace is None else pace.take(tokens)
                 if wait <= 0:
+                    await attempt.begin()
                     reply = await self._call(attempt, call, worst, deltas(), nth)
                     if pace is not None and reply.usage is not None:
                         pace.correct(reply.usage.input_tokens + reply.usage.output_tokens - tokens)
@@ -183,7 +223,9 @@ class Calling:
             fault.wait_s = self._wait(fault, nth)
             wire.faulted(fault, fault.wait_s)
             raise fault from error
-        wire.answered(reply)
+        self._unlogged = answered = wire.answered(reply)
+        if answered.charge.tokens > worst.tokens or answered.charge.usd > worst.usd:
+            self._models.note_overrun(self.model, call, answered.charge)
         return reply
 
     def _late(self) -> ModelFault:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from podium.agents.agent import Agent
+from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.errors import ModelUnavailableError
-from podium.models.model import Model
+from podium.models.model import Call, Model
 from podium.models.profiles import is_profile, models_of
 from podium.models.registry import DEFAULT, open_model
 from podium.models.replay import ReplayModel
@@ -38,6 +42,8 @@ class Models:
         self._env = env
         self._opened = dict(opened or {})
         """Models by name; those that were handed in as objects are here from the start."""
+        self._factors: dict[str, float] = {}
+        """By how much models have passed the worst case of a call."""
         self._ours: list[Model] = []
         """Models that were opened here and have to be closed here."""
 
@@ -87,6 +93,27 @@ class Models:
             if isinstance(model, ReplayModel):
                 await model.prepare()
         return models
+
+    def worst_case(self, model: Model, call: Call) -> Charge:
+        """The most that a call can cost; more for a model that has used more than that before in this run."""
+        worst, factor = model.worst_case(call), self._factors.get(model.name)
+        if factor is None:
+            return worst
+        return replace(
+            worst,
+            usd=worst.usd * factor,
+            input_tokens=math.ceil(worst.input_tokens * factor),
+            output_tokens=math.ceil(worst.output_tokens * factor),
+        )
+
+    def note_overrun(self, model: Model, call: Call, actual: Charge) -> None:
+        """Remember by how much a model has passed the worst case of a call."""
+        worst = model.worst_case(call)
+        factor = actual.tokens / worst.tokens if worst.tokens else 1.0
+        if worst.usd:
+            factor = max(factor, actual.usd / worst.usd)
+        if factor > self._factors.get(model.name, 1.0):
+            self._factors[model.name] = factor
 
     async def close(self) -> None:
         """Give back the connections of all models that were opened here; they can be opened again."""

@@ -29,11 +29,14 @@ class Wire:
         self._nth = nth
         self._began = time.perf_counter()
 
-    def answered(self, reply: Reply) -> None:
+    def answered(self, reply: Reply) -> ModelAttempted:
+        """Settle a call that was answered. The caller logs the returned event together with what it makes of
+        the reply, so that a crash leaves either both or neither."""
         used = reply.usage
         spent = self._worst if used is None else charge(self._model.price, used, reply.calls)
-        self._settle(
+        return self._settle(
             spent,
+            log=False,
             ok=True,
             estimated=used is None,
             model=reply.model or self._model.name,
@@ -74,18 +77,18 @@ class Wire:
             self._call.path, "TimeoutError", said, model=self._model.name, attempt=self._call.attempt
         )
 
-    def _settle(self, spent: Charge, *, model: str = "", **told: Any) -> None:
-        self._attempt.settle(
-            ModelAttempted(
-                attempt=self._call.attempt,
-                model=model or self._model.name,
-                nth=self._nth,
-                latency_ms=round((time.perf_counter() - self._began) * 1000, 1),
-                rehearsal=self._model.rehearsal,
-                charge=spent,
-                **told,
-            )
+    def _settle(self, spent: Charge, *, model: str = "", log: bool = True, **told: Any) -> ModelAttempted:
+        event = ModelAttempted(
+            attempt=self._call.attempt,
+            model=model or self._model.name,
+            nth=self._nth,
+            latency_ms=round((time.perf_counter() - self._began) * 1000, 1),
+            rehearsal=self._model.rehearsal,
+            charge=spent,
+            **told,
         )
+        self._attempt.settle(event, log=log)
+        return event
 
 
 def redacted(effect: Effect, text: str) -> str:

@@ -45,6 +45,8 @@ async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:
     if row.status not in ALIVE:
         for step in state.in_flight:
             step.status = "interrupted"  # nobody is at work on it: its process died, or was told to stop
+        state.usage += state.lost
+        state.reserved.clear()
     output: Any = state.output
     if state.output_blob:
         output = decode(await store.get_blob(state.output_blob))
@@ -83,4 +85,5 @@ def step_data(step: StepState) -> dict[str, Any]:
         "error": step.error or None,
         "inherited": step.inherited,
         "edited": step.edited,
+        "cut": step.cut,
     }

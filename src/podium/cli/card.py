@@ -31,6 +31,7 @@ from podium.report.words import (
     safe,
     size,
     unescaped,
+    unknown_calls,
 )
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
@@ -197,6 +198,7 @@ def spending(usage: Charge) -> list[str]:
     parts.append(count(usage.calls, "call"))
     parts += [count(usage.tokens, "token")] if usage.tokens else []
     parts += [f"{count(usage.unpriced_calls, 'call')} of unknown price"] if usage.unpriced_calls else []
+    parts += [unknown_calls(usage)] if usage.unknown_calls else []
     return parts
 
 

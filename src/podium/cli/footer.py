@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from podium.cli.cells import one_row, shorten, shorten_path, tail
 from podium.cli.layout import NARROW, meter
 from podium.engine.state import RunState
-from podium.report.words import amount, clock, count, money, one_line
+from podium.report.words import amount, clock, count, money, one_line, unknown_calls
 
 ROOM_FOR_WORDS = 16
 """Fewer cells are not worth words of a reply."""
@@ -58,7 +58,7 @@ def _spend(state: RunState, width: int) -> str:
         bar = meter(usage.usd, budget.usd, 6 if width < NARROW else 10)
         spent = f"{money(usage.usd)} of {money(budget.usd)} {bar}"
     calls = count(usage.calls, "call")
-    if budget.calls is not None:  # what a crash cut off counts as made
+    if budget.calls is not None:
         calls = f"{usage.calls + state.forfeited.calls} of {budget.calls} calls"
     parts = [spent, calls, f"{len(state.in_flight)} in flight"]
     if budget.tokens is not None:
@@ -67,6 +67,8 @@ def _spend(state: RunState, width: int) -> str:
         parts.append(count(usage.tokens, "token"))
     if usage.unpriced_calls:
         parts.append(count(usage.unpriced_calls, "unpriced call"))
+    if usage.unknown_calls:
+        parts.append(unknown_calls(usage))
     if state.saved.calls:
         parts.append(f"{amount(state.saved.calls)} from the cache")
     while len(parts) > 1 and len("  ".join(parts)) + 2 > width:

@@ -65,7 +65,7 @@ def folded(nodes: list[Node]) -> list[Node]:
 def _alike(one: Node, other: Node) -> bool:
     """Two finished steps that differ in their number or key alone."""
     steps = (one.step, other.step)
-    if not all(step and step.status == "completed" and not step.edited for step in steps):
+    if not all(step and step.status == "completed" and not step.edited and not step.cut for step in steps):
         return False
     return one.depth == other.depth and _bare(one.name) == _bare(other.name)
 
@@ -124,5 +124,6 @@ def _told(step: StepState) -> str:
         f"retried {step.retries}×" if step.retries else "",
         "inherited" if step.inherited else "",
         "edited" if step.edited else "",
+        "cut off" if step.cut else "",
     ]
     return "  ".join(part for part in parts if part)

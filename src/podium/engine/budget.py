@@ -10,19 +10,16 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from podium.engine.events import NOTHING, BudgetLeased, Charge
-from podium.errors import BudgetExhaustedError, UsageError
+from podium.engine.events import NOTHING, Charge
+from podium.errors import BudgetExhaustedError, UsageError, budget_amount, budget_name
 
 KINDS = ("usd", "tokens", "calls")
 """What can be reserved, in the order in which amounts are kept."""
 NANO = 1_000_000_000
-_WINDOW = 16
-"""So many calls are looked back at before a lease is lowered: waves of calls come again."""
 
 Amount = tuple[int, int, int]
 """Nano-dollars, tokens, calls: integers, so that ten times a tenth is one."""
@@ -82,10 +79,6 @@ def amount_of(charge: Charge) -> Amount:
     return (round(charge.usd * NANO), charge.input_tokens + charge.output_tokens, charge.calls)
 
 
-def _charge_of(amount: Amount) -> Charge:
-    return Charge(usd=amount[0] / NANO, input_tokens=amount[1], calls=amount[2])
-
-
 def _shown(kind: int, value: int) -> float:
     return value / NANO if kind == 0 else value
 
@@ -100,9 +93,7 @@ def _reserve(closing: float, limit: int | None) -> int:
 class Scope:
     """One ceiling and what counts against it."""
 
-    __slots__ = (
-        "calling", "calls", "closing", "lease", "limit", "path", "peak", "reserved", "spent", "withheld",
-    )  # fmt: skip
+    __slots__ = ("closing", "limit", "path", "reserved", "spent", "withheld")
 
     def __init__(self, path: str, budget: Budget, closing: float = 0.0) -> None:
         self.path = path
@@ -112,14 +103,6 @@ class Scope:
         """The closing reserve: only steps inside `run.closing()` draw on it."""
         self.spent = [0, 0, 0]
         self.reserved = [0, 0, 0]
-        self.calling = [0, 0, 0]
-        """What calls may cost that were made and that the log does not tell of yet. Whoever has reserved
-        and still waits for a slot is not among them: no crash can cost that money."""
-        self.lease = [0, 0, 0]
-        """How much of `calling` the log already knows of."""
-        self.calls = 0
-        self.peak = [0, 0, 0]
-        """The most that `calling` was during so many calls."""
 
     def raise_to(self, budget: Budget, closing: float) -> None:
         """New totals of what has a ceiling already."""
@@ -143,6 +126,30 @@ class Scope:
             if amount[kind] > room:
                 return kind
         return -1
+
+    @property
+    def overrun(self) -> int:
+        """Which kind's ceiling was passed (its index), or -1."""
+        for kind in (0, 1, 2):
+            limit = self.limit[kind]
+            if limit is not None and self.spent[kind] > limit:
+                return kind
+        return -1
+
+    def amount_spent(self, kind: str) -> float:
+        """What was spent of a kind, in the unit that people use."""
+        index = KINDS.index(kind)
+        return _shown(index, self.spent[index])
+
+    def passed(self) -> str:
+        """Say that the ceiling was passed, and by how much."""
+        kind = max(self.overrun, 0)
+        where = budget_name(KINDS[kind], self.path)
+        limit = _shown(kind, self.limit[kind] or 0)
+        return (
+            f"{where} was passed: {budget_amount(KINDS[kind], self.amount_spent(KINDS[kind]))} "
+            f"of {budget_amount(KINDS[kind], limit)} spent"
+        )
 
     def lacking(self, amount: Amount) -> None:
         """Somebody waits because this does not fit now."""
@@ -175,11 +182,9 @@ class Reservation:
 class Ledger:
     """All reservations of one run: who may call now, who waits, who cannot be paid for any more."""
 
-    def __init__(self, root: Scope, log_lease: Callable[[str, BudgetLeased], None]) -> None:
-        self.root = root
+    def __init__(self) -> None:
         self.spent = NOTHING
         """Everything spent in the run, also what no ceiling counts."""
-        self._log_lease = log_lease
         self._waiting: deque[Reservation] = deque()
 
     def reserve(self, scopes: tuple[Scope, ...], worst: Charge, closing: bool) -> Reservation:
@@ -195,21 +200,16 @@ class Ledger:
             self._take(wanted)
         return wanted
 
-    def call(self, reservation: Reservation) -> bool:
-        """The call is about to be made. Tells whether the log must be committed before it, because it
-        does not know of this much in flight yet."""
+    def recheck(self, reservation: Reservation) -> None:
+        """Raise if the reservation no longer fits, because another call cost more than its worst case
+        while this one waited for a slot."""
         for scope in reservation.scopes:
             for kind in (0, 1, 2):
-                scope.calling[kind] += reservation.amount[kind]
-        return self._extend_leases(reservation)
-
-    @staticmethod
-    def told(reservations: list[Reservation]) -> None:
-        """What these calls came to is durable, so no lease has to cover them any more."""
-        for reservation in reservations:
-            for scope in reservation.scopes:
-                for kind in (0, 1, 2):
-                    scope.calling[kind] -= reservation.amount[kind]
+                limit = scope.limit[kind]
+                if limit is None or not reservation.amount[kind]:
+                    continue
+                if scope.spent[kind] + scope.reserved[kind] > limit:
+                    raise scope.exhausted(kind, reservation.amount, reservation.closing)
 
     def settle(self, reservation: Reservation, actual: Charge) -> bool:
         """Replace the reservation by what was spent. True if it was more than was reserved."""
@@ -300,47 +300,3 @@ class Ledger:
         for scope in wanted.scopes:
             for kind in (0, 1, 2):
                 scope.reserved[kind] += wanted.amount[kind]
-
-    # ── leases: durable before the call, without a commit for every call ──
-
-    def _extend_leases(self, wanted: Reservation) -> bool:
-        """Raise a scope's lease by doubling when it is too small (to be committed before the call);
-        lower it when it has become much too large (no hurry)."""
-        grown = False
-        for scope in wanted.scopes:
-            if not scope.limited:
-                continue
-            lease = scope.lease
-            calling = scope.calling
-            scope.calls += 1
-            scope.peak = [max(scope.peak[k], calling[k]) for k in (0, 1, 2)]
-            if any(scope.limit[k] is not None and calling[k] > lease[k] for k in (0, 1, 2)):
-                scope.lease = [self._doubled(scope, kind) for kind in (0, 1, 2)]
-                grown = True
-            elif scope.calls >= _WINDOW:
-                peak, scope.peak, scope.calls = scope.peak, list(calling), 0
-                if not any(lease[k] > 4 * peak[k] for k in (0, 1, 2)):
-                    continue
-                scope.lease = [min(lease[k], 2 * peak[k]) for k in (0, 1, 2)]
-            else:
-                continue
-            self._log_lease(
-                scope.path, BudgetLeased(lease=_charge_of((scope.lease[0], scope.lease[1], scope.lease[2])))
-            )
-        return grown
-
-    @staticmethod
-    def _doubled(scope: Scope, kind: int) -> int:
-        limit, calling, lease = scope.limit[kind], scope.calling[kind], scope.lease[kind]
-        if limit is None:
-            return 0
-        if calling <= lease:
-            return lease
-        return max(calling, min(2 * lease, limit - scope.spent[kind]))
-
-    def release_leases(self, scopes: list[Scope]) -> None:
-        """A clean stop: nothing is in flight any more."""
-        for scope in scopes:
-            if any(scope.lease):
-                scope.lease = [0, 0, 0]
-                self._log_lease(scope.path, BudgetLeased(lease=NOTHING))

@@ -17,10 +17,10 @@ from podium.engine.events import (
     NOTHING,
     ArtifactCreated,
     BudgetExhausted,
-    BudgetLeased,
     BudgetRaised,
     EventData,
     RunWaiting,
+    RunWarned,
     StepCompleted,
 )
 from podium.engine.journal import Journal
@@ -91,8 +91,7 @@ class Core:
         """Nothing may run: every step must be in the log."""
         self.clock = Clock(memo.driven_s)
         self.root_scope = Scope("", budget, closing)
-        self.scopes: list[Scope] = [self.root_scope]
-        self.ledger = Ledger(self.root_scope, self._log_lease)
+        self.ledger = Ledger()
         self.purse: Purse | None = None
         """What the run draws from its owner's account; `None`: nothing limits the owner."""
         self._restore_spending()
@@ -104,7 +103,6 @@ class Core:
         """The run's own ceiling stopped something: the run can only end as partial."""
         self.stop: RunInterrupted | None = None
         """Set when nothing may start any more."""
-        self.lease_commit: asyncio.Future[None] | None = None
         self.questions: dict[str, Asking] = {}
         """Who waits for a person, by path."""
         self.asked: dict[str, RunWaiting] = {}
@@ -125,7 +123,14 @@ class Core:
         """Something in the run was answered by a model that makes its answers up."""
         self.saved = memo.saved
         """What the run did not have to spend, because a cache held the answer."""
+        self.overruns = memo.overruns
+        """Calls that cost more than their worst case."""
+        self.passed: dict[str, Scope] = {}
+        """Ceilings that such calls have passed, by path."""
         self.warnings: list[str] = []
+        """What the workflow warns of."""
+        self.notes: list[str] = list(memo.notes)
+        """What the engine warns of; the log of an earlier life counts."""
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()
         self._told_spending = time.monotonic()
@@ -205,8 +210,7 @@ class Core:
     # ── budgets ──
 
     async def open_purse(self, limits: Limits) -> None:
-        """Where the run's owner has a limit for all runs together, this one draws on it. Such a run has a
-        ceiling of its own too: its log tells after a crash what calls in flight may have cost."""
+        """Where the run's owner has a limit for all runs together, this one draws on it."""
         lease, spent = self.journal.lease, self.root_scope.spent[0]
         purse = Purse(limits, lease, spent, changed=self.ledger.pump, broke=self.broke)
         limit = await purse.open()
@@ -266,6 +270,14 @@ class Core:
         self.journal.commit()
         self.ledger.pump()  # those who waited may fit now
 
+    def note(self, message: str) -> None:
+        """Warn of something that the workflow does not know; once."""
+        message = self.clean(message)
+        if message not in self.notes:
+            self.notes.append(message)
+            if not self.replaying and not self.journal.closed:
+                self.emit("", RunWarned(message=message, engine=True))
+
     def note_rehearsal(self) -> None:
         """From now on every list and result says that this run is a rehearsal."""
         if not self.rehearsed:
@@ -284,22 +296,19 @@ class Core:
         spent = self.memo.spent_below(path)
         if spent != NOTHING:
             self.ledger.spend_before((scope,), spent)
-        self.scopes.append(scope)
         return scope
-
-    def close_scope(self, scope: Scope) -> None:
-        self.scopes.remove(scope)
-        if not self.journal.closed:
-            self.ledger.release_leases([scope])
 
     def _restore_spending(self) -> None:
         for _, charge in self.memo.charges:
             self.ledger.spend((self.root_scope,), charge)
         self.ledger.spend_before((self.root_scope,), self.memo.forfeited.get("", NOTHING))
 
-    def _log_lease(self, path: str, lease: BudgetLeased) -> None:
-        if not self.replaying:
-            self.emit(path, lease)
+    def overran(self, scopes: tuple[Scope, ...]) -> None:
+        """A call cost more than its worst case: note which ceilings are passed now."""
+        self.overruns += 1
+        for scope in scopes:
+            if scope.overrun >= 0 and scope.path not in self.passed:
+                self.passed[scope.path] = scope
 
     # ── who is busy: an idle run is one that only waits for people ──
 

@@ -18,6 +18,7 @@ from podium.engine.core import Core
 from podium.engine.events import (
     NOTHING,
     BudgetOverrun,
+    BudgetReserved,
     BudgetSettled,
     Charge,
     ChargedData,
@@ -62,7 +63,8 @@ class Effect:
 
     __slots__ = (
         "_expired", "_fingerprint", "_read", "_timer",
-        "branch", "calling", "calls", "charge", "core", "holds_slot", "path", "run", "task", "waiter",
+        "branch", "calling", "charge", "core", "cut", "holds_slot", "made_calls", "path", "run", "task",
+        "waiter",
     )  # fmt: skip
 
     def __init__(self, run: Run, core: Core, branch: Branch, path: str, fingerprint: str, read: Read) -> None:
@@ -73,11 +75,12 @@ class Effect:
         """The step's key."""
         self.calling = True
         """It may be in the middle of something that is paid for; false while it only waits its turn."""
-        self.calls: list[Reservation] = []
-        """Every call that it made: leases cover them until the step's outcome is durable."""
         self.holds_slot = False
         """A call has ended and what came of it is not durable yet: a crash would make it again, so it still
         counts as one of those that may be under way."""
+        self.made_calls = 0
+        self.cut = False
+        """Its result ends where a reply was cut off."""
         self.charge = NOTHING
         """Spent by this step and not yet told by an event of its own."""
         self.task: asyncio.Task[None] | None = None
@@ -97,8 +100,13 @@ class Effect:
         """The same for an event all of whose text was redacted already."""
         self.core.journal.append_raw(self.path, data.type, encode(data))
 
+    def progress(self) -> list[EventData]:
+        """What earlier lives of the run have paid for in this step, in order; it can be asked once."""
+        return self.core.memo.progress_of(self.path, self._fingerprint)
+
     def attempt(self, worst: Charge) -> Attempt:
-        """Around one call: `async with effect.attempt(worst) as attempt: …; attempt.settle(event)`."""
+        """Around one call: `async with effect.attempt(worst) as attempt: await attempt.begin(); …;
+        attempt.settle(event)`."""
         return Attempt(self, worst)
 
     async def backoff(self, seconds: float) -> None:
@@ -178,8 +186,8 @@ class Effect:
     def _completed(self, raw: bytes) -> StepCompleted:
         if len(raw) > BLOB_BYTES:
             blob = self.core.journal.put_blob(raw)
-            return StepCompleted(fingerprint=self._fingerprint, blob=blob, charge=self.charge)
-        return StepCompleted(fingerprint=self._fingerprint, result=Raw(raw), charge=self.charge)
+            return StepCompleted(fingerprint=self._fingerprint, blob=blob, charge=self.charge, cut=self.cut)
+        return StepCompleted(fingerprint=self._fingerprint, result=Raw(raw), charge=self.charge, cut=self.cut)
 
     def _record_failure(self, error: BaseException) -> None:
         kind, name, said, details = "error", type(error).__name__, str(error), dict[str, Any]()
@@ -237,13 +245,15 @@ class Attempt:
     """One call: reserve its worst case, take a slot, call, settle. The slot is given back when the step's
     outcome is durable, so that a crash repeats no more calls than may be under way at once."""
 
-    __slots__ = ("_effect", "_held", "_reservation", "_worst")
+    __slots__ = ("_effect", "_held", "_logged", "_reservation", "_worst")
 
     def __init__(self, effect: Effect, worst: Charge) -> None:
         self._effect = effect
         self._worst = worst
         self._reservation: Reservation | None = None
         self._held = False
+        self._logged = False
+        """The log knows of the call, so it must be told what came of it."""
 
     async def __aenter__(self) -> Self:
         effect, core = self._effect, self._effect.core
@@ -262,14 +272,11 @@ class Attempt:
                     await core.slots.taken(turn)
                 self._held = True
             core.check()
-            effect.calls.append(reservation)
-            if ledger.call(reservation):
-                core.lease_commit = core.journal.commit()
-            if core.lease_commit is not None:
-                await self._covered(core, core.lease_commit)
-                core.check()
+            if core.overruns:
+                ledger.recheck(reservation)
         except BudgetExhaustedError as error:
-            core.attempts.discard(self)
+            self._settle(NOTHING)
+            self._release()
             raise core.ran_out(effect.path, error) from None
         except BaseException:
             self._settle(NOTHING)
@@ -279,20 +286,36 @@ class Attempt:
             effect.calling = True
         return self
 
-    @staticmethod
-    async def _covered(core: Core, pending: asyncio.Future[None]) -> None:
-        """The log has to know of the call before it is made."""
-        await asyncio.shield(pending)
-        if core.lease_commit is pending:
-            core.lease_commit = None
+    async def begin(self) -> None:
+        """Log that the call is made now. Under a ceiling this is durable before the call, so that after a
+        crash each call that was under way is counted, and no other. It is also durable before a step's second
+        call, with what came of the first."""
+        effect, core = self._effect, self._effect.core
+        effect.emit(BudgetReserved(reserved=self._worst))
+        self._logged = True
+        effect.made_calls += 1
+        if not effect.branch.scopes and effect.made_calls == 1:
+            core.journal.store.hasten()
+            return
+        try:
+            if (durable := core.journal.commit()) is not None:
+                await asyncio.shield(durable)
+                core.check()
+        except BaseException:
+            self.withdraw()
+            raise
 
-    def settle(self, event: ChargedData) -> None:
-        """Log what the call came to; its `charge` replaces the reservation."""
+    def settle(self, event: ChargedData, *, log: bool = True) -> None:
+        """Log what the call came to; its `charge` replaces the reservation. Without `log` the caller emits
+        the event itself."""
         self._settle(event.charge)
-        self._effect.emit(event)
+        if log:
+            self._effect.emit(event)
 
     def withdraw(self) -> None:
-        """The call is not made after all: nothing is spent and nothing is told."""
+        """The call is not made after all: nothing is spent."""
+        if self._logged and self._reservation is not None and not self._effect.core.journal.closed:
+            self._effect.emit(BudgetSettled())
         self._settle(NOTHING)
 
     def spend(self, charge: Charge) -> None:
@@ -306,6 +329,7 @@ class Attempt:
             return
         core = self._effect.core
         if core.ledger.settle(reservation, charge):
+            core.overran(reservation.scopes)
             self._effect.emit(BudgetOverrun(reserved=self._worst, actual=charge))
         core.tell_spending()
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from podium.engine.budget import KINDS
 from podium.engine.codec import decode, encode
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES
@@ -68,7 +69,6 @@ class Ending(msgspec.Struct):
 
     def write(self, core: Core, result: RunResult) -> None:
         """Append the last events of the stretch."""
-        core.ledger.release_leases(core.scopes)
         data = self._event(core, result)
         if data is not None:
             core.emit("", data)
@@ -116,7 +116,7 @@ def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
         return _ending_of_value(main.result(), core)
     exhausted = _exhaustion_behind(error)
     if exhausted is not None:
-        return Ending("partial", reason=_stop_reason(exhausted), error=exhausted)
+        return Ending("partial", reason=_stop_reason(exhausted), error=_as_spent(exhausted, core))
     if isinstance(error, GaveUpError):
         return _given_up(error)
     if isinstance(error, Exception):
@@ -138,6 +138,17 @@ def ending_of_broken(error: StoreError) -> Ending:
     if isinstance(error, FencedError):
         raise error
     return Ending("paused", reason=_trouble(error), error=error)
+
+
+def overrun_warnings(core: Core) -> list[str]:
+    """Say which ceilings were passed, because calls cost more than their worst case."""
+    if not core.overruns or core.replaying:
+        return []
+    calls = "1 call" if core.overruns == 1 else f"{core.overruns:,} calls"
+    why = f"{calls} used more than the most that was asked for"
+    if not core.passed:
+        return [f"{why[0].upper()}{why[1:]}. No ceiling was passed."] if core.root_scope.limited else []
+    return [f"{scope.passed()}: {why}." for scope in core.passed.values()]
 
 
 def _trouble(error: StoreError) -> str:
@@ -189,10 +200,21 @@ def _ending_of_value(value: Any, core: Core) -> Ending:
     missing = value.missing if isinstance(value, Partial) else []
     if core.exhausted is not None:
         reason = _stop_reason(core.exhausted)
-        return Ending("partial", reason, output, quality, missing, core.exhausted)
+        return Ending("partial", reason, output, quality, missing, _as_spent(core.exhausted, core))
     if isinstance(value, Partial):
         return Ending("partial", value.reason, output, quality, missing)
     return Ending("completed", "", output, quality)
+
+
+def _as_spent(error: BudgetExhaustedError, core: Core) -> BudgetExhaustedError:
+    """The error with what was spent in the end, where that is more than the ceiling."""
+    scope = core.passed.get(error.scope)
+    if scope is None or error.kind not in KINDS:
+        return error
+    spent = scope.amount_spent(error.kind)
+    if spent <= max(error.spent, error.limit):
+        return error
+    return BudgetExhaustedError(error.kind, error.scope, error.limit, spent, error.needed, error.kept)
 
 
 def _stop_reason(error: BudgetExhaustedError) -> str:

@@ -21,6 +21,9 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True):
     """What one event tells. A workflow declares its own by subclassing this with a `type`."""
 
     type: ClassVar[str] = ""
+    progress: ClassVar[bool] = False
+    """Written inside a step, and a resume of an unfinished step continues after it: what was paid for is
+    not paid again."""
 
     inherited: bool | msgspec.UnsetType = msgspec.UNSET
     """Copied from the run that this one was forked from: shown, but neither run nor charged again."""
@@ -41,6 +44,9 @@ class Charge(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     calls: int = 0
     unpriced_calls: int = 0
     """Calls among `calls` whose price is not known."""
+    unknown_calls: int = 0
+    """Calls among `calls` whose outcome is not known: the process died while they were under way. Their
+    worst case is counted as spent."""
 
     @property
     def tokens(self) -> int:
@@ -53,6 +59,7 @@ class Charge(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             self.output_tokens + other.output_tokens,
             self.calls + other.calls,
             self.unpriced_calls + other.unpriced_calls,
+            self.unknown_calls + other.unknown_calls,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,6 +70,7 @@ class Charge(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             "output_tokens": self.output_tokens,
             "cost_usd": round(self.usd, 9),
             "unpriced_calls": self.unpriced_calls,
+            "unknown_calls": self.unknown_calls,
         }
 
 
@@ -129,7 +137,8 @@ class RunResumed(EventData, frozen=True, omit_defaults=True, kw_only=True):
     config: dict[str, Any] = {}
     """Settings of the run that were changed, for example the model."""
     forfeited: dict[str, Charge] = {}
-    """Leases of a driver that died, by scope: they count as spent, because its calls may have been paid."""
+    """Logs of earlier versions: leases of a driver that died, by scope. They count as spent, because its
+    calls may have been paid."""
 
 
 class RunWaiting(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -154,6 +163,8 @@ class RunWarned(EventData, frozen=True, omit_defaults=True, kw_only=True):
 
     type: ClassVar[str] = "run.warned"
     message: str
+    engine: bool = False
+    """Written by the engine, not by the workflow."""
 
 
 class RunEnded(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -228,6 +239,8 @@ class StepStarted(EventData, frozen=True, omit_defaults=True, kw_only=True):
     """`step`, `ask`, `tool`, `sleep`, `now`, …: what sort of effect it is."""
     about: dict[str, Any] = {}
     """For people: the agent, the task, the model."""
+    fingerprint: str = ""
+    """Of its input, for a step whose `progress` events a resume continues from."""
 
 
 class StepCompleted(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
@@ -238,6 +251,8 @@ class StepCompleted(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
     """Set instead of `result` when the result is large: its content hash."""
     edited: bool = False
     """The result was written by a person when the run was forked."""
+    cut: bool = False
+    """The result ends where a model's reply was cut off at its longest: it is not complete."""
 
 
 class StepFailed(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
@@ -277,18 +292,29 @@ class ArtifactCreated(EventData, frozen=True, omit_defaults=True, kw_only=True):
 # ── budgets ──────────────────────────────────────────────────────────────────────────────────────
 
 
+class BudgetReserved(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A call is about to be made. The next event at this path that carries a `charge` settles it. If the
+    process dies before that, the call's outcome is unknown and its worst case counts as spent."""
+
+    type: ClassVar[str] = "budget.reserved"
+    reserved: Charge
+
+
 class BudgetLeased(EventData, frozen=True, omit_defaults=True, kw_only=True):
-    """The most that calls in flight may cost in this scope. Durable before the calls; counts as
-    spent if the process dies."""
+    """Logs of earlier versions: the most that calls in flight could cost in this scope. Counts as spent if
+    the process died."""
 
     type: ClassVar[str] = "budget.leased"
     lease: Charge
 
 
 class BudgetSettled(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
-    """A call ended without telling what it cost (it timed out, or was cut off): its worst case counts."""
+    """A call ended without telling what it cost (it timed out, was cut off or was lost in a crash): its worst
+    case counts. Without a charge: the call was not made after all."""
 
     type: ClassVar[str] = "budget.settled"
+    lost: bool = False
+    """The process died while the call was under way; written by the process that resumed the run."""
 
 
 class BudgetExhausted(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -321,7 +347,8 @@ EngineData = (
     RunCreated | RunStarted | RunResumed | RunWaiting | RunAnswered | RunWarned | RunPaused
     | RunCompleted | RunPartial | RunFailed | RunCancelled | RunForked
     | StepStarted | StepCompleted | StepFailed | StepRetried | StepStale | ArtifactCreated
-    | BudgetLeased | BudgetSettled | BudgetExhausted | BudgetRaised | BudgetOverrun | UnknownData
+    | BudgetReserved | BudgetLeased | BudgetSettled | BudgetExhausted | BudgetRaised | BudgetOverrun
+    | UnknownData
 )  # fmt: skip
 """The engine's own events, for exhaustive matching."""
 

@@ -210,6 +210,10 @@ class Store(Samples, Facts, Protocol):
         next one, or goes 50 ms later."""
         ...
 
+    def hasten(self) -> None:
+        """Make what is queued durable within a few milliseconds, without waiting for it."""
+        ...
+
     def update(self, lease: Lease, update: RunUpdate) -> None:
         """Queue a change of the summary; the same rules."""
         ...

@@ -18,15 +18,20 @@ from podium.engine.events import (
     ArtifactCreated,
     BudgetExhausted,
     BudgetLeased,
+    BudgetOverrun,
+    BudgetReserved,
     Charge,
     ChargedData,
+    EventData,
     RunAnswered,
     RunEnded,
     RunFailed,
     RunWaiting,
+    RunWarned,
     SavedData,
     StepCompleted,
     StepFailed,
+    StepStarted,
 )
 from podium.engine.log import Row
 
@@ -77,9 +82,21 @@ class Memo:
         self.saved = NOTHING
         """What was not spent, because a cache held the answer."""
         self.forfeited: dict[str, Charge] = {}
-        """Leases that died with their process, by scope."""
+        """Logs of earlier versions: leases that died with their process, by scope."""
         self.forfeited_now: dict[str, Charge] = {}
         """Those among them that died with the last driver."""
+        self.lost: list[tuple[str, Charge]] = []
+        """Calls that were under way when the last driver died: where, and their worst case."""
+        self.overruns = 0
+        """Calls that cost more than their worst case."""
+        self.notes: list[str] = []
+        """Warnings of the engine's own."""
+        self._reserved: dict[str, Charge] = {}
+        """Calls that the log does not know the outcome of, by path."""
+        self._progress: dict[str, list[EventData]] = {}
+        """What unfinished steps have paid for already."""
+        self._marks: dict[str, bytes] = {}
+        """The `step.started` of unfinished steps that can be continued."""
         self.recoveries = 0
         self.last_type = ""
         self.driven_s = 0.0
@@ -134,6 +151,21 @@ class Memo:
             self.forfeited[scope] = self.forfeited.get(scope, NOTHING) + lease
         self._leases.clear()
 
+    def count_lost_calls(self) -> None:
+        """Count the calls that were under way when the last driver died: they may have been paid for."""
+        for path, worst in self._reserved.items():
+            charge = msgspec.structs.replace(worst, unknown_calls=worst.calls)
+            self.lost.append((path, charge))
+            self.charges.append((path, charge))
+        self._reserved.clear()
+
+    def progress_of(self, path: str, fingerprint: str) -> list[EventData]:
+        """What an unfinished step with this input has paid for already, in order."""
+        found = self._progress.pop(path, None)
+        if found is None or _STARTED.decode(self._marks.pop(path, b"{}")).fingerprint != fingerprint:
+            return []
+        return found
+
     def _add(self, row: Row) -> None:
         if self._begun and row.type != "run.resumed":
             self._count_time(row.time_us)
@@ -172,7 +204,7 @@ class Memo:
             row.seq, data.fingerprint, bytes(data.result) if small else None, data.blob, data.edited
         )
         self.failed.pop(row.path, None)
-        self._under_way.discard(row.path)
+        self._end_step(row.path)
         if row.path in self._sleeps and not data.edited:
             self._asleep_until_us = max(self._asleep_until_us, int(float(bytes(data.result)) * 1e6))
         if not data.inherited:
@@ -181,12 +213,11 @@ class Memo:
 
     def _add_other(self, row: Row) -> None:
         if row.type == "step.started":
-            self._under_way.add(row.path)
-            if _SLEEP in row.data:
-                self._sleeps.add(row.path)
+            self._add_started(row)
             return
         if row.type == "step.stale":
             self.stale[row.path] = row.seq
+            self._progress.pop(row.path, None)
         if row.type in {"step.stale", "model.asked"}:
             return
         if row.type == "model.attempted" and _REHEARSAL in row.data:
@@ -196,24 +227,49 @@ class Memo:
         if isinstance(data, StepFailed):
             self.failed[row.path] = row.seq, data
             self.done.pop(row.path, None)
-            self._under_way.discard(row.path)
+            self._end_step(row.path)
             self.recoveries = 0
         elif isinstance(data, ArtifactCreated):
             self.artifacts[row.path] = data
+        elif isinstance(data, BudgetReserved):
+            self._reserved[row.path] = data.reserved
+        elif isinstance(data, BudgetOverrun):
+            self.overruns += 1
         elif isinstance(data, BudgetLeased):
             self._leases[row.path] = data.lease
         elif isinstance(data, BudgetExhausted):
             self.exhausted[row.path] = data
             parts = row.path.split("/")
             self._out.update("/".join(parts[:depth]) for depth in range(len(parts)))
+        if data.progress and not data.inherited:
+            self._progress.setdefault(row.path, []).append(data)
         if isinstance(data, ChargedData):
             self._charge(row.path, data)
         elif isinstance(data, SavedData) and not data.inherited:
             self.saved += data.saved
 
+    def _add_started(self, row: Row) -> None:
+        self._under_way.add(row.path)
+        if _SLEEP in row.data:
+            self._sleeps.add(row.path)
+        elif _FINGERPRINT in row.data:
+            if row.path in self._progress:
+                before, now = (_STARTED.decode(data) for data in (self._marks[row.path], row.data))
+                if before.fingerprint != now.fingerprint:
+                    del self._progress[row.path]
+            self._marks[row.path] = row.data
+
+    def _end_step(self, path: str) -> None:
+        self._under_way.discard(path)
+        self._progress.pop(path, None)
+        self._marks.pop(path, None)
+
     def _add_run(self, row: Row) -> None:
         if row.type == "run.warned":
-            self._add_emitted(row)
+            if _ENGINE_WARNING in row.data:
+                self.notes.append(msgspec.json.decode(row.data, type=RunWarned).message)
+            else:
+                self._add_emitted(row)
         elif row.type == "run.waiting":
             self.asked[row.path] = row.seq, msgspec.json.decode(row.data, type=RunWaiting)
         elif row.type == "run.answered":
@@ -239,11 +295,16 @@ class Memo:
             self.recoveries += 1
 
     def _charge(self, path: str, data: ChargedData) -> None:
+        if self._reserved:
+            self._reserved.pop(path, None)
         if data.charge != NOTHING and not data.inherited:
             self.charges.append((path, data.charge))
 
 
 _COMPLETED = msgspec.json.Decoder(StepCompleted)
+_STARTED = msgspec.json.Decoder(StepStarted)
+_FINGERPRINT = b'"fingerprint"'
+_ENGINE_WARNING = b'"engine":true'
 _INHERITED = b'"inherited":true}'
 _SLEEP = b'"kind":"sleep"'
 _REHEARSAL = b'"rehearsal":true'

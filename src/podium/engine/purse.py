@@ -67,11 +67,6 @@ class Purse(Scope):
         """What all runs of the owner may cost; `None`: nobody limits it, and this purse is of no use."""
         return (await self._asked(0, 0)).limit
 
-    @property
-    def limited(self) -> bool:
-        """What is in flight is told to the log by the run's own scope, and to the store by what it lends."""
-        return False
-
     def lacks(self, amount: Amount, closing: bool, *, counting_reserved: bool) -> int:
         if amount[0] == 0:
             return -1

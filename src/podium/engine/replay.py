@@ -71,7 +71,7 @@ async def replay(
         workflow=workflow.name,
         status=ending.status,
         stop_reason=core.clean(ending.reason),
-        warnings=list(core.warnings),
+        warnings=[*core.warnings, *core.notes],
         usage=core.ledger.spent,
         saved=core.saved,
         duration_s=memo.driven_s,

@@ -146,7 +146,8 @@ class Run:
         if kind == "step":
             core.journal.append_raw(path, "step.started", b"{}")
         else:
-            core.journal.append(path, StepStarted(kind=kind, about=about or {}))
+            started = StepStarted(kind=kind, about=about or {}, fingerprint=mark if by_fingerprint else "")
+            core.journal.append(path, started)
         effect = Effect(self, core, branch, path, mark, read)
         effect.start(work, timeout, time_left)
         try:
@@ -160,8 +161,6 @@ class Run:
         finally:
             if effect.holds_slot:
                 effect.give_back()
-        if effect.calls:
-            core.ledger.told(effect.calls)
         if kind == "ask" and (turn := core.turns.take()) is not None:
             await turn
         if type(outcome) is Raised:
@@ -215,8 +214,6 @@ class Run:
             yield self
         finally:
             CURRENT.reset(token)
-            if scope is not None:
-                core.close_scope(scope)
 
     async def _limit(self, child: Branch, budget: Budget) -> None:
         if budget.depth is not None and (

@@ -17,8 +17,8 @@ import msgspec
 from podium.engine.branch import CURRENT
 from podium.engine.budget import Budget
 from podium.engine.core import Answer, Core
-from podium.engine.ending import Ending, ending_asleep, ending_of, ending_of_broken
-from podium.engine.events import BudgetRaised, RunCreated, RunResumed, RunStarted
+from podium.engine.ending import Ending, ending_asleep, ending_of, ending_of_broken, overrun_warnings
+from podium.engine.events import BudgetRaised, BudgetSettled, RunCreated, RunResumed, RunStarted
 from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Lease, Message, Store, this_process
@@ -174,6 +174,7 @@ class Driver:
         self._created, self._config, budget = history_of(rows)
         check_resumable(self.run_id, memo.left)
         memo.prepare_resume()
+        memo.count_lost_calls()
         inbox = await self._store.inbox(self.run_id)
         self._left_over = [message.id for message in inbox if message.kind != "answer"]
         for message in inbox:
@@ -198,6 +199,8 @@ class Driver:
                     forfeited=memo.forfeited_now,
                 ),
             )
+            for path, charge in memo.lost:
+                core.emit(path, BudgetSettled(charge=charge, estimated=True, lost=True))
         self._config |= self._new_config
         core.journal.update(status="running", stop_reason="", rehearsal=core.rehearsed or None)
         if self._new_budget != Budget():
@@ -281,13 +284,15 @@ class Driver:
             ending = ending_of_broken(core.broken)
         for attempt in list(core.attempts):
             attempt.cut_off()
+        for message in overrun_warnings(core):
+            core.note(message)
         ending.reason = core.clean(ending.reason)
         result = RunResult(
             run_id=self.run_id,
             workflow=self.workflow.name,
             status=ending.status,
             stop_reason=ending.reason,
-            warnings=list(core.warnings),
+            warnings=[*core.warnings, *core.notes],
             usage=core.ledger.spent,
             saved=core.saved,
             duration_s=core.clock.now(),

@@ -13,6 +13,7 @@ from podium.engine.events import (
     ArtifactCreated,
     BudgetExhausted,
     BudgetRaised,
+    BudgetReserved,
     Charge,
     ChargedData,
     Event,
@@ -59,6 +60,8 @@ class StepState(msgspec.Struct):
     error: str = ""
     inherited: bool = False
     edited: bool = False
+    cut: bool = False
+    """Its result ends where a model's reply was cut off."""
     result: bytes | None = None
     """JSON, when it is small enough to be in the log itself."""
     blob: str = ""
@@ -89,7 +92,10 @@ class RunState(Fold):
         self.saved = NOTHING
         """What was not spent, because a cache held the answer."""
         self.forfeited = NOTHING
-        """What calls of a process that died may have cost; it counts against the run's budget."""
+        """Logs of earlier versions: what calls of a process that died may have cost."""
+        self.reserved: dict[str, Charge] = {}
+        """Calls under way, by path, with their worst case. Of a run whose process died: calls whose outcome
+        is unknown."""
         self.driven_s = 0.0
         self.steps: dict[str, StepState] = {}
         self.questions: dict[str, RunWaiting] = {}
@@ -110,6 +116,14 @@ class RunState(Fold):
         self._driven_before = 0.0
 
     @property
+    def lost(self) -> Charge:
+        """Of a run that nobody drives any more: its calls of unknown outcome, at their worst case."""
+        total = NOTHING
+        for worst in self.reserved.values():
+            total += msgspec.structs.replace(worst, unknown_calls=worst.calls)
+        return total
+
+    @property
     def in_flight(self) -> list[StepState]:
         """Steps that are under way."""
         return [self.steps[path] for path in self._running]
@@ -127,6 +141,7 @@ class RunState(Fold):
         self.updated = event.time
         data = event.data
         if isinstance(data, ChargedData) and not data.inherited:
+            self.reserved.pop(event.path, None)
             self._charge(event.path, data.charge)
         elif isinstance(data, SavedData) and not data.inherited:
             self._save(event.path, data.saved)
@@ -138,6 +153,8 @@ class RunState(Fold):
             self.artifacts[event.path] = data
         elif isinstance(data, BudgetExhausted) and (not data.scope or self.exhausted is None):
             self.exhausted = data  # a branch's own ceiling says less than the run's
+        elif isinstance(data, BudgetReserved):
+            self.reserved[event.path] = data.reserved
         elif isinstance(data, BudgetRaised):
             self.budget = self.budget.merged(msgspec.convert(data.budget, Budget))
         if self.status in {"running", "waiting"}:
@@ -169,7 +186,7 @@ class RunState(Fold):
         elif isinstance(data, StepCompleted):
             step.status, step.ended = "completed", event.time
             self._running.discard(event.path)
-            step.inherited, step.edited = bool(data.inherited), data.edited
+            step.inherited, step.edited, step.cut = bool(data.inherited), data.edited, data.cut
             step.result, step.blob = (None, data.blob) if data.blob else (bytes(data.result), "")
         elif isinstance(data, StepFailed):
             step.status, step.ended, step.error = "failed", event.time, data.error

@@ -61,6 +61,7 @@ class PlainStep:
         if self._cost is None:
             return await self._call()
         async with effect.attempt(self._cost) as attempt:
+            await attempt.begin()
             try:
                 value = await self._call()
             except Exception:

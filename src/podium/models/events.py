@@ -24,6 +24,7 @@ class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True)
     """One call on the wire, with what it cost."""
 
     type: ClassVar[str] = "model.attempted"
+    progress: ClassVar[bool] = True
     attempt: int
     """`call.attempt`: 1, and one more for each repair."""
     model: str
@@ -52,11 +53,31 @@ class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):
     """A reply did not fit its schema and is sent back with the error."""
 
     type: ClassVar[str] = "model.repaired"
+    progress: ClassVar[bool] = True
     attempt: int
     """The attempt whose reply did not fit."""
     error: str
-    raw: str
-    """The reply; a very long one is cut."""
+    raw: str = ""
+    """The reply."""
+    blob: str = ""
+    """Set instead of `raw` when the reply is long: the content hash of its text."""
+    cut: bool = False
+    """The reply was cut off at its longest."""
+    max_tokens: int = 0
+    """The larger limit of the next attempt, after a reply that was cut off."""
+
+
+class ModelContinued(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A text was cut off at its longest, and the model is asked to continue it."""
+
+    type: ClassVar[str] = "model.continued"
+    progress: ClassVar[bool] = True
+    attempt: int
+    """The attempt whose reply was cut off."""
+    raw: str = ""
+    """The reply."""
+    blob: str = ""
+    """Set instead of `raw` when the reply is long: the content hash of its text."""
 
 
 class ModelCached(SavedData, frozen=True, omit_defaults=True, kw_only=True):
@@ -98,6 +119,7 @@ class ModelFellBack(EventData, frozen=True, omit_defaults=True, kw_only=True):
     """A model gave up and the next one of the profile takes over."""
 
     type: ClassVar[str] = "model.fell_back"
+    progress: ClassVar[bool] = True
     from_model: str
     to_model: str
     error: str

@@ -31,6 +31,9 @@ _MOST_CANDIDATES = 32
 _DEEPEST = 1_000
 _SHOWN_ERRORS = 6
 _SHOWN_REPLY = 8_000
+_LONGEST_SEAM = 2_000
+_SHORTEST_SEAM = 6
+"""Characters that a continuation may repeat of what it continues; fewer may be there by chance."""
 
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 _MARK = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
@@ -154,6 +157,39 @@ def repair_prompt(prompt: str, raw: str, error: str) -> str:
         f"What is wrong with it: {error}\n\n"
         f"Answer again. Reply with JSON that fits the schema and with nothing else."
     )
+
+
+def cut_prompt(prompt: str, limit: int, larger: int) -> str:
+    """The original question, with the reason why it is asked again after a reply that was cut off."""
+    return (
+        f"{prompt}\n\n---\n\n"
+        f"You have answered this before, but your reply was cut off at its limit of {limit:,} tokens before "
+        f"it was complete. The limit is {larger:,} tokens now. Answer again, completely, and no longer than "
+        f"needed."
+    )
+
+
+def continue_prompt(prompt: str, text: str) -> str:
+    """The original question and the beginning of an answer that has to be continued."""
+    return (
+        f"{prompt}\n\n---\n\n"
+        f"You have begun to answer this, but your reply was cut off at its limit. So far you wrote:\n\n{text}"
+        f"\n\n---\n\n"
+        f"Continue where it stops. Begin by repeating its last few words exactly, so that the two parts can "
+        f"be joined. Repeat nothing else, and add no introduction and no comment."
+    )
+
+
+def join(first: str, second: str) -> str:
+    """A text and its continuation, without the words at the seam that the continuation repeats."""
+    if not first:
+        return second
+    begun = second.lstrip()
+    for length in range(min(len(first), len(begun), _LONGEST_SEAM), _SHORTEST_SEAM - 1, -1):
+        if first.endswith(begun[:length]):
+            return first + begun[length:]
+    words = first[-1:].isalnum() and second[:1].isalnum()
+    return f"{first} {second}" if words else first + second
 
 
 def _line(item: dict[str, Any]) -> str:

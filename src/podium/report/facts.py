@@ -34,6 +34,8 @@ class StepFacts(msgspec.Struct, frozen=True):
     error: str
     inherited: bool
     edited: bool
+    cut: bool
+    """Its result ends where a model's reply was cut off."""
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -164,6 +166,7 @@ def _step(step: StepState, began: datetime | None, alive: bool) -> StepFacts:
         error=step.error,
         inherited=step.inherited,
         edited=step.edited,
+        cut=step.cut,
     )
 
 

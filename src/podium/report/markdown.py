@@ -19,6 +19,7 @@ from podium.report.words import (
     pretty,
     safe,
     size,
+    unknown_calls,
     without_title,
 )
 
@@ -61,6 +62,7 @@ def footer(facts: Facts) -> str:
         count(facts.usage.calls, "call"),
         money(facts.usage.usd),
         f"{count(facts.usage.unpriced_calls, 'call')} of unknown price" if facts.usage.unpriced_calls else "",
+        unknown_calls(facts.usage) if facts.usage.unknown_calls else "",
         saved(facts),
         duration(facts.duration_s),
         f"quality {round(facts.quality, 2):g}" if facts.quality is not None else "",

@@ -11,7 +11,9 @@ from podium.engine.events import (
     NOTHING,
     ArtifactCreated,
     BudgetExhausted,
+    BudgetOverrun,
     BudgetRaised,
+    BudgetSettled,
     Event,
     RunAnswered,
     RunCancelled,
@@ -183,7 +185,7 @@ def _step_completed(event: Event, state: RunState) -> Line | None:
         return None
     result = "" if data.blob else _preview(bytes(data.result))
     what = ": ".join(part for part in (str(step.about.get("agent", "")), result) if part)
-    edited = " (edited)" if data.edited else ""
+    edited = " (edited)" if data.edited else " (cut off)" if data.cut else ""
     weight: Weight = "trace" if step.kind == "clock" else "routine"
     return Line((what or "done") + edited, weight, _figures(step), "✓")
 
@@ -219,6 +221,24 @@ def _artifact(event: Event, state: RunState) -> Line | None:
     if not isinstance(data, ArtifactCreated):
         return None
     return Line(f"{one_line(data.name)} ({one_line(data.media_type)})", "result", (size(data.bytes),), "+")
+
+
+@tells("budget.settled")
+def _settled(event: Event, state: RunState) -> Line | None:
+    if not isinstance(event.data, BudgetSettled) or not event.data.lost:
+        return None
+    return Line("outcome of a call unknown: the process died; counted in full", "warning", mark="!")
+
+
+@tells("budget.overrun")
+def _overrun(event: Event, state: RunState) -> Line | None:
+    data = event.data
+    if not isinstance(data, BudgetOverrun):
+        return None
+    used = f"{amount(data.actual.tokens)} tokens instead of at most {amount(data.reserved.tokens)}"
+    if data.actual.usd > data.reserved.usd:
+        used = f"{money(data.actual.usd)} instead of at most {money(data.reserved.usd)}"
+    return Line(f"a call used {used}", "warning", mark="!")
 
 
 @tells("budget.exhausted")
@@ -265,7 +285,13 @@ def _attempted(event: Event, state: RunState) -> Line | None:
 def _repaired(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, ModelRepaired):
         return None
-    return Line(f"reply did not fit, asked again: {one_line(event.data.error)}", "routine", mark="↻")
+    what = "" if event.data.cut else "reply did not fit, "
+    return Line(f"{what}asked again: {one_line(event.data.error)}", "routine", mark="↻")
+
+
+@tells("model.continued")
+def _continued(event: Event, state: RunState) -> Line | None:
+    return Line("reply was cut off, continued", "routine", mark="↻")
 
 
 @tells("model.cached")

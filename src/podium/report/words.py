@@ -41,6 +41,11 @@ def unescaped(text: str) -> str:
     return _CODE_OR_ESCAPED.sub(lambda found: found[3] or found[0], text)
 
 
+def unknown_calls(usage: Charge) -> str:
+    """Say how many calls have an unknown outcome, because a process died."""
+    return f"{count(usage.unknown_calls, 'call')} of unknown outcome"
+
+
 def cut_off_calls(forfeited: Charge) -> str:
     """What a budget counts beyond what was spent: a process died, and its calls may have been billed."""
     return f"cut off and counted as made: up to {count(forfeited.calls, 'call')}" if forfeited.calls else ""

@@ -71,6 +71,7 @@ async def detail_of(store: Store, row: RunRow) -> RunDetail:
         "usage": Usage(
             calls=usage.calls, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens,
             cost_usd=round(usage.usd, 9), unpriced_calls=usage.unpriced_calls,
+            unknown_calls=usage.unknown_calls,
         ),
         "cached_calls": result.saved.calls,
         "saved_usd": round(result.saved.usd, 9),

@@ -18,6 +18,9 @@ from podium.stores.batch import ROW_WIDTH, Batch, Blob, HeldLease, Key, Notes, m
 _SWEEP_S = 0.025
 """Rows that nobody commits go out when a second sweep finds them: 25 to 50 ms after they were queued."""
 
+_SOON_S = 0.002
+"""The same for rows that should be durable soon: 2 to 4 ms."""
+
 _MANY = 384 * ROW_WIDTH
 """So many rows go out at once, in parameters: whoever commits next would have to wait for them."""
 
@@ -73,6 +76,7 @@ class Commits:
         self._flushed = 0
         self._swept = -1
         self._sweep_timer: asyncio.TimerHandle | None = None
+        self._hastened = False
         self._closed = False
 
     # ── queueing; `lease` is always a `HeldLease`, as `acquire` made it ──
@@ -100,6 +104,15 @@ class Commits:
         updates[lease.key] = merge(updates.get(lease.key), update)
         if self._sweep_timer is None:
             self._arm()
+
+    def hasten(self) -> None:
+        """Let what is queued go out within a few milliseconds, unless it rides with a commit before that."""
+        if self._hastened or self._closed:
+            return
+        self._hastened = True
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+        self._arm()
 
     def put_blob(self, data: bytes) -> str:
         """Queue a blob. It shares the fate of the next row that is queued, so queue the row that names it
@@ -196,15 +209,16 @@ class Commits:
 
     def _arm(self) -> None:
         self._swept = self._flushed
-        self._sweep_timer = self._loop.call_later(_SWEEP_S, self._sweep)
+        self._sweep_timer = self._loop.call_later(_SOON_S if self._hastened else _SWEEP_S, self._sweep)
 
     def _sweep(self) -> None:
         self._sweep_timer = None
+        if self._batch and self._swept != self._flushed:
+            self._arm()
+            return
+        self._hastened = False
         if self._batch:
-            if self._swept == self._flushed:
-                self._flush()
-            else:
-                self._arm()
+            self._flush()
 
 
 def _fail(future: asyncio.Future[Any], error: PodiumError) -> None:

@@ -16,9 +16,11 @@ export interface Charge {
   output: number;
   calls: number;
   unpriced: number;
+  /** Calls among them whose outcome is unknown, because the process died. */
+  unknown: number;
 }
 
-export const nothing = (): Charge => ({ usd: 0, input: 0, output: 0, calls: 0, unpriced: 0 });
+export const nothing = (): Charge => ({ usd: 0, input: 0, output: 0, calls: 0, unpriced: 0, unknown: 0 });
 
 export function add(total: Charge, more: Charge): void {
   total.usd += more.usd;
@@ -26,6 +28,7 @@ export function add(total: Charge, more: Charge): void {
   total.output += more.output;
   total.calls += more.calls;
   total.unpriced += more.unpriced;
+  total.unknown += more.unknown;
 }
 
 export function chargeIn(value: unknown): Charge {
@@ -36,6 +39,7 @@ export function chargeIn(value: unknown): Charge {
     output: number(found.output_tokens),
     calls: number(found.calls),
     unpriced: number(found.unpriced_calls),
+    unknown: number(found.unknown_calls),
   };
 }
 

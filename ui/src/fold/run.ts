@@ -55,8 +55,9 @@ export class RunFold {
   readonly warnings: string[] = [];
   readonly usage = nothing();
   readonly saved = nothing();
-  /** The most that calls in flight may cost, by scope; the run's own scope is the empty one. */
-  readonly leases = new Map<string, Charge>();
+  /** Calls under way, by path, with the most that they may cost. When nobody drives the run any more, these are
+   * calls of unknown outcome. */
+  readonly reserved = new Map<string, Charge>();
   workflow = "";
   request = "";
   options: Record<string, unknown> = {};
@@ -100,6 +101,13 @@ export class RunFold {
     this.version += 1;
   }
 
+  /** The most that all calls under way may cost together. */
+  get held(): Charge {
+    const total = nothing();
+    for (const worst of this.reserved.values()) add(total, worst);
+    return total;
+  }
+
   /** Driven time up to a moment: a run that goes on gets older between two events. */
   drivenAt(now: number): number {
     if (this.status !== "running" || this.stretch === null) return this.drivenS;
@@ -116,13 +124,14 @@ export class RunFold {
     const charge = chargedBy(event);
     if (charge) {
       add(this.usage, charge);
+      this.reserved.delete(event.path);
       this.spend(event.path, charge);
     }
     if (event.data.saved !== undefined && event.data.inherited !== true) add(this.saved, chargeIn(event.data.saved));
     if (event.type.startsWith("run.")) this.applyRun(event, at);
     else if (event.type === "artifact.created") this.keep(event);
     else if (event.type === "budget.raised") this.limit(record(event.data.budget));
-    else if (event.type === "budget.leased") this.leases.set(event.path, chargeIn(event.data.lease));
+    else if (event.type === "budget.reserved") this.reserved.set(event.path, chargeIn(event.data.reserved));
     this.detail?.apply(event);
     this.grades.apply(event);
     if (this.status === "running" || this.status === "waiting") {
@@ -211,7 +220,6 @@ export class RunFold {
     this.drivenBefore = this.drivenS;
     this.stretch = at;
     this.steps.interrupt();
-    this.leases.clear();
     if (!resumed) return;
     this.resumes += 1;
     this.config = { ...this.config, ...record(data.config) };
@@ -224,7 +232,6 @@ export class RunFold {
     if (!status) return;
     this.status = status;
     this.stretch = null;
-    this.leases.clear();
     this.steps.interrupt();
     if (typeof data.driven_s === "number") this.drivenS = data.driven_s;
     this.stopReason = text(data.stop_reason) || text(data.reason);

@@ -67,6 +67,7 @@ const BAD: Record<string, (data: Data) => string> = {
   "step.failed": (data) => `Failed: ${flat(data.error)}`,
   "step.retried": (data) => `Retry ${number(data.attempt)}: ${flat(data.error)}`,
   "model.repaired": (data) => `Reply did not fit, sent back: ${flat(data.error)}`,
+  "model.continued": () => "Reply was cut off, continued",
   "model.fell_back": (data) => `${text(data.from_model)} gave up, ${text(data.to_model)} takes over`,
   "budget.exhausted": (data) => `Budget used up: ${text(data.kind)}`,
   "budget.raised": () => "More may be spent",

@@ -202,6 +202,8 @@ class Step(Told):
     error: str | None
     inherited: bool
     edited: bool
+    cut: bool
+    """The result ends where a model's reply was cut off: it is not complete."""
 
 
 class StepPage(Told):

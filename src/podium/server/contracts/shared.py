@@ -46,6 +46,8 @@ class Usage(Told):
     cost_usd: float = 0.0
     unpriced_calls: int = 0
     """Calls whose price is not known."""
+    unknown_calls: int = 0
+    """Calls whose outcome is not known, because the process died: counted at their worst case."""
 
 
 class Budgets(Asked):

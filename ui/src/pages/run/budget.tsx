@@ -5,15 +5,15 @@ import { Agents } from "./overview";
 
 export function BudgetTab({ live }: { live: LiveRun }) {
   const { fold } = live;
-  const lease = fold.leases.get("");
+  const held = fold.held;
   const tokens = fold.usage.input + fold.usage.output;
   const rows = [
-    { name: "Dollars", spent: fold.usage.usd, held: lease?.usd ?? 0, ceiling: fold.budget.usd, show: money },
-    { name: "Calls", spent: fold.usage.calls, held: lease?.calls ?? 0, ceiling: fold.budget.calls, show: count },
+    { name: "Dollars", spent: fold.usage.usd, held: held.usd, ceiling: fold.budget.usd, show: money },
+    { name: "Calls", spent: fold.usage.calls, held: held.calls, ceiling: fold.budget.calls, show: count },
     {
       name: "Tokens",
       spent: tokens,
-      held: (lease?.input ?? 0) + (lease?.output ?? 0),
+      held: held.input + held.output,
       ceiling: fold.budget.tokens,
       show: count,
     },
@@ -50,6 +50,12 @@ export function BudgetTab({ live }: { live: LiveRun }) {
           {fold.saved.calls > 0 && (
             <p>
               The cache saved {fold.saved.calls} calls and {money(fold.saved.usd)}.
+            </p>
+          )}
+          {fold.usage.unknown > 0 && (
+            <p className="warn">
+              {count(fold.usage.unknown)} of these calls have an unknown outcome: the process died while they were under
+              way. The most that they can have cost is counted.
             </p>
           )}
           {fold.usage.unpriced > 0 && <p className="warn">{fold.usage.unpriced} calls had no known price.</p>}

@@ -102,7 +102,7 @@ export function Head({ live, busy, setBusy }: Props) {
               <Meter
                 thin
                 spent={fold.usage.usd}
-                reserved={fold.leases.get("")?.usd ?? 0}
+                reserved={fold.held.usd}
                 ceiling={fold.budget.usd}
                 label="Spent of the budget"
               />
