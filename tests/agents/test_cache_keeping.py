@@ -18,7 +18,15 @@ from podium.settings import Settings
 from tests.agents.caching import NORA, Paid, asks, cached, told
 
 
-@pytest.mark.parametrize("finish", ["length", "content_filter", "error", ""])
+async def test_a_reply_that_was_cut_off_is_not_kept(store: Store) -> None:
+    model = Paid(Reply("half of an", Usage(10, 10), finish="length"))
+    for _ in range(2):
+        result = await cached(store, asks("a"), model)
+        assert len(result.warnings) == 1
+    assert (len(model.calls), await store.cache_shares()) == (4, [])
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "error", ""])
 async def test_a_reply_that_did_not_end_by_itself_is_not_kept(store: Store, finish: str) -> None:
     model = Paid(Reply("half of an", Usage(10, 10), finish=finish))
     for _ in range(2):

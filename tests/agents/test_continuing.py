@@ -315,7 +315,7 @@ async def test_a_text_that_stays_cut_off_is_marked_and_warned_of(store: Store) -
 
 
 async def test_a_crash_while_a_text_is_continued_keeps_its_beginning(store: Store) -> None:
-    model = Answering(cut("The storm came at night"), None, "at night and left.")
+    model = Answering(cut("The storm came at night"), None, "came at night and left.")
     run_id = await crash(store, writing, model)
     assert len(await data_of(store, run_id, ModelContinued)) == 1
     result = await go_on(store, run_id, writing, model)
@@ -371,8 +371,9 @@ async def test_a_provider_that_refuses_the_larger_limit_is_asked_with_the_old_on
     ("first", "second", "joined"),
     [
         ("", "all of it", "all of it"),
-        ("one two three", "two three four", "one two three four"),
-        ("one two three", "\n two three four", "one two three four"),
+        ("one two three four", "three four five", "one two three four five"),
+        ("one two three four", "\n three four five", "one two three four five"),
+        ("on and on", "on and on", "on and on on and on"),
         ("one two", "three", "one two three"),
         ("one two ", "three", "one two three"),
         ("one two,", " three", "one two, three"),

@@ -6,6 +6,8 @@ import json
 import re
 import signal
 
+import pytest
+
 from tests.cli.shell import FLOWS, Shell
 
 
@@ -131,18 +133,26 @@ def test_nobody_works_on_the_steps_of_a_run_that_was_killed(podium: Shell) -> No
     assert podium("report", "--json").json["steps"][1]["status"] == "interrupted"
 
 
-def test_calls_that_a_crash_cut_off_are_told_where_the_budget_counts_them(podium: Shell) -> None:
+@pytest.mark.parametrize("ceiling", [["--max-calls", "3"], []])
+def test_calls_lost_in_a_crash_are_shown_as_of_unknown_outcome(podium: Shell, ceiling: list[str]) -> None:
     model = f"python:{FLOWS}:never_answer"
-    driver = podium.start("run", f"{FLOWS}:chain", "x", "--model", model, "--max-calls", "3")
+    driver = podium.start("run", f"{FLOWS}:chain", "x", "--model", model, *ceiling)
     while not (podium.folder / "asked").exists():
+        assert driver.poll() is None
+    while not podium("events", "last", "--json").out.count('"budget.reserved"'):
         assert driver.poll() is None
     driver.kill()
     driver.wait(60)
-    told = "cut off and counted as made: up to 1 call"
-    assert f"resumed after crash; {told}" in podium("resume", "last", "--model", "rehearsal").out
+    told = "1 call of unknown outcome"
     assert told in podium("show", "last").out
-    shown = podium("show", "last", "--json").json
-    assert (shown["usage"]["calls"], shown["forfeited"]["calls"]) == (2, 1)
+    usage = podium("show", "last", "--json").json["usage"]
+    assert (usage["calls"], usage["unknown_calls"]) == (1, 1)
+    out = podium("resume", "last", "--model", "rehearsal").out
+    assert "outcome of a call unknown" in out
+    assert told in out
+    assert told in podium("report", "last", "--format", "md").out
+    usage = podium("show", "last", "--json").json["usage"]
+    assert (usage["calls"], usage["unknown_calls"]) == (3, 1)
 
 
 def test_many_steps_fit_one_screen(podium: Shell) -> None:
@@ -248,6 +258,7 @@ def test_a_report_and_a_result_tell_what_was_spent_in_the_same_words(podium: She
     assert told["usage"]["cost_usd"] == 1.0
     assert told["steps"][0]["usage"] == {
         "calls": 1, "input_tokens": 100, "output_tokens": 0, "cost_usd": 0.25, "unpriced_calls": 0,
+            "unknown_calls": 0,
     }  # fmt: skip
     assert told["by_agent"] == {"steps": told["usage"]}
     assert told["costs"] == [{"agent": "steps", "model": None, "usage": told["usage"]}]

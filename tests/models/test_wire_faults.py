@@ -133,14 +133,26 @@ async def test_a_refusal_is_paid_for_and_not_asked_again(
 
 @pytest.mark.parametrize("watch", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_reply_cut_at_its_longest_says_so(
+async def test_a_reply_cut_at_its_longest_is_continued(
     provider: str, watch: bool, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
-    wire.answer_with(Say("It goes on and", finish="length"))
+    wire.answer_with(Say("It goes on and", finish="length"), Say("goes on and ends."))
     told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
-    assert told.result.output == "It goes on and"
-    assert [one.finish for one in told.attempts] == ["length"]
-    assert (len(wire.requests), same(told.result.usage, SAID)) == (1, True)
+    assert (told.result.output, told.result.warnings) == ("It goes on and ends.", [])
+    assert [one.finish for one in told.attempts] == ["length", "stop"]
+    assert len(wire.requests) == 2
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_reply_that_stays_cut_says_so(
+    provider: str, wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    wire.answer_with(Say("It goes on and", finish="length"), Say(" on and on", finish="length"))
+    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
+    assert told.result.output == "It goes on and on and on"
+    [warning] = told.result.warnings
+    assert "was cut off at its limit" in warning
+    assert len(wire.requests) == 2
 
 
 @pytest.mark.parametrize("watch", [False, True], ids=["whole", "streamed"])

@@ -179,6 +179,20 @@ class Reservation:
         self.granted: asyncio.Future[None] | None = None
 
 
+class Overruns:
+    """Calls of one stretch that cost more than their worst case, and the ceilings that they passed."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.passed: dict[str, Scope] = {}
+        """By path."""
+
+    def add(self, scopes: tuple[Scope, ...]) -> None:
+        """Count one more such call and note which of its ceilings are passed now."""
+        self.calls += 1
+        self.passed |= {scope.path: scope for scope in scopes if scope.overrun >= 0}
+
+
 class Ledger:
     """All reservations of one run: who may call now, who waits, who cannot be paid for any more."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from podium.engine.branch import CURRENT, Branch, Deadline
-from podium.engine.budget import NANO, Budget, Ledger, Scope
+from podium.engine.budget import NANO, Budget, Ledger, Overruns, Scope
 from podium.engine.clock import Clock
 from podium.engine.codec import decode, encode
 from podium.engine.events import (
@@ -100,7 +100,7 @@ class Core:
         self.effects: set[Effect] = set()
         """What is under way now."""
         self.exhausted: BudgetExhaustedError | None = None
-        """The run's own ceiling stopped something: the run can only end as partial."""
+        """Set when the run's own ceiling stopped something: it can only end as partial."""
         self.stop: RunInterrupted | None = None
         """Set when nothing may start any more."""
         self.questions: dict[str, Asking] = {}
@@ -123,14 +123,9 @@ class Core:
         """Something in the run was answered by a model that makes its answers up."""
         self.saved = memo.saved
         """What the run did not have to spend, because a cache held the answer."""
-        self.overruns = memo.overruns
-        """Calls that cost more than their worst case."""
-        self.passed: dict[str, Scope] = {}
-        """Ceilings that such calls have passed, by path."""
+        self.overruns = Overruns()
         self.warnings: list[str] = []
-        """What the workflow warns of."""
-        self.notes: list[str] = list(memo.notes)
-        """What the engine warns of; the log of an earlier life counts."""
+        self.notes = list(memo.notes)
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()
         self._told_spending = time.monotonic()
@@ -302,13 +297,6 @@ class Core:
         for _, charge in self.memo.charges:
             self.ledger.spend((self.root_scope,), charge)
         self.ledger.spend_before((self.root_scope,), self.memo.forfeited.get("", NOTHING))
-
-    def overran(self, scopes: tuple[Scope, ...]) -> None:
-        """A call cost more than its worst case: note which ceilings are passed now."""
-        self.overruns += 1
-        for scope in scopes:
-            if scope.overrun >= 0 and scope.path not in self.passed:
-                self.passed[scope.path] = scope
 
     # ── who is busy: an idle run is one that only waits for people ──
 

@@ -272,7 +272,7 @@ class Attempt:
                     await core.slots.taken(turn)
                 self._held = True
             core.check()
-            if core.overruns:
+            if core.overruns.passed:
                 ledger.recheck(reservation)
         except BudgetExhaustedError as error:
             self._settle(NOTHING)
@@ -329,7 +329,7 @@ class Attempt:
             return
         core = self._effect.core
         if core.ledger.settle(reservation, charge):
-            core.overran(reservation.scopes)
+            core.overruns.add(reservation.scopes)
             self._effect.emit(BudgetOverrun(reserved=self._worst, actual=charge))
         core.tell_spending()
 

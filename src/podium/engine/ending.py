@@ -142,13 +142,14 @@ def ending_of_broken(error: StoreError) -> Ending:
 
 def overrun_warnings(core: Core) -> list[str]:
     """Say which ceilings were passed, because calls cost more than their worst case."""
-    if not core.overruns or core.replaying:
+    overruns = core.overruns
+    if not overruns.calls:
         return []
-    calls = "1 call" if core.overruns == 1 else f"{core.overruns:,} calls"
+    calls = "1 call" if overruns.calls == 1 else f"{overruns.calls:,} calls"
     why = f"{calls} used more than the most that was asked for"
-    if not core.passed:
+    if not overruns.passed:
         return [f"{why[0].upper()}{why[1:]}. No ceiling was passed."] if core.root_scope.limited else []
-    return [f"{scope.passed()}: {why}." for scope in core.passed.values()]
+    return [f"{scope.passed()}: {why}." for scope in overruns.passed.values()]
 
 
 def _trouble(error: StoreError) -> str:
@@ -208,7 +209,7 @@ def _ending_of_value(value: Any, core: Core) -> Ending:
 
 def _as_spent(error: BudgetExhaustedError, core: Core) -> BudgetExhaustedError:
     """The error with what was spent in the end, where that is more than the ceiling."""
-    scope = core.passed.get(error.scope)
+    scope = core.overruns.passed.get(error.scope)
     if scope is None or error.kind not in KINDS:
         return error
     spent = scope.amount_spent(error.kind)

@@ -22,8 +22,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True):
 
     type: ClassVar[str] = ""
     progress: ClassVar[bool] = False
-    """Written inside a step, and a resume of an unfinished step continues after it: what was paid for is
-    not paid again."""
+    """A resume of an unfinished step continues after it: what was paid for is not paid again."""
 
     inherited: bool | msgspec.UnsetType = msgspec.UNSET
     """Copied from the run that this one was forked from: shown, but neither run nor charged again."""

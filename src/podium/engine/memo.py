@@ -18,7 +18,6 @@ from podium.engine.events import (
     ArtifactCreated,
     BudgetExhausted,
     BudgetLeased,
-    BudgetOverrun,
     BudgetReserved,
     Charge,
     ChargedData,
@@ -87,8 +86,6 @@ class Memo:
         """Those among them that died with the last driver."""
         self.lost: list[tuple[str, Charge]] = []
         """Calls that were under way when the last driver died: where, and their worst case."""
-        self.overruns = 0
-        """Calls that cost more than their worst case."""
         self.notes: list[str] = []
         """Warnings of the engine's own."""
         self._reserved: dict[str, Charge] = {}
@@ -233,8 +230,6 @@ class Memo:
             self.artifacts[row.path] = data
         elif isinstance(data, BudgetReserved):
             self._reserved[row.path] = data.reserved
-        elif isinstance(data, BudgetOverrun):
-            self.overruns += 1
         elif isinstance(data, BudgetLeased):
             self._leases[row.path] = data.lease
         elif isinstance(data, BudgetExhausted):

@@ -32,7 +32,7 @@ _DEEPEST = 1_000
 _SHOWN_ERRORS = 6
 _SHOWN_REPLY = 8_000
 _LONGEST_SEAM = 2_000
-_SHORTEST_SEAM = 6
+_SHORTEST_SEAM = 10
 """Characters that a continuation may repeat of what it continues; fewer may be there by chance."""
 
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
