@@ -37,6 +37,30 @@ describe("a run is a fold of its log", () => {
     expect(run.events).toHaveLength(4);
   });
 
+  it("counts calls of a process that died as calls of unknown outcome", () => {
+    const run = folded(
+      created(),
+      ["", "run.started"],
+      ["a", "step.started", { kind: "ask" }],
+      ["a", "budget.reserved", { reserved: { usd: 0.5, calls: 1 } }],
+    );
+    expect(run.held).toMatchObject({ usd: 0.5, calls: 1 });
+    expect(run.spent("running")).toMatchObject({ usd: 0, calls: 0, unknown: 0 });
+    expect(run.spent("paused")).toMatchObject({ usd: 0.5, calls: 1, unknown: 1 });
+    run.apply(
+      log(
+        created(),
+        ["", "run.started"],
+        ["a", "step.started", {}],
+        ["a", "budget.reserved", {}],
+        ["", "run.resumed", { after: "crash" }],
+        ["a", "budget.settled", { charge: { usd: 0.5, calls: 1, unknown_calls: 1 }, lost: true }],
+      ),
+    );
+    expect(run.held.calls).toBe(0);
+    expect(run.spent("running")).toMatchObject({ usd: 0.5, calls: 1, unknown: 1 });
+  });
+
   it("tells a pause once, and not as trouble", () => {
     const told = log(
       ["", "run.paused", { reason: "paused by web" }],

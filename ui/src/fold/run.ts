@@ -108,6 +108,15 @@ export class RunFold {
     return total;
   }
 
+  /** What was spent, seen at a status: when nobody drives the run, its calls under way have an unknown outcome. */
+  spent(status: Status): Charge {
+    const total = { ...this.usage };
+    if (status === "running" || status === "waiting" || status === "queued") return total;
+    const { held } = this;
+    add(total, { ...held, unknown: held.calls });
+    return total;
+  }
+
   /** Driven time up to a moment: a run that goes on gets older between two events. */
   drivenAt(now: number): number {
     if (this.status !== "running" || this.stretch === null) return this.drivenS;

@@ -1,15 +1,17 @@
 import type { LiveRun } from "../../live/run";
 import { Card, Meter } from "../../parts/parts";
+import { nothing } from "../../fold/events";
 import { count, money, span } from "../../parts/words";
 import { Agents } from "./overview";
 
 export function BudgetTab({ live }: { live: LiveRun }) {
   const { fold } = live;
-  const held = fold.held;
-  const tokens = fold.usage.input + fold.usage.output;
+  const usage = fold.spent(live.status);
+  const held = live.status === "running" ? fold.held : nothing();
+  const tokens = usage.input + usage.output;
   const rows = [
-    { name: "Dollars", spent: fold.usage.usd, held: held.usd, ceiling: fold.budget.usd, show: money },
-    { name: "Calls", spent: fold.usage.calls, held: held.calls, ceiling: fold.budget.calls, show: count },
+    { name: "Dollars", spent: usage.usd, held: held.usd, ceiling: fold.budget.usd, show: money },
+    { name: "Calls", spent: usage.calls, held: held.calls, ceiling: fold.budget.calls, show: count },
     {
       name: "Tokens",
       spent: tokens,
@@ -52,10 +54,10 @@ export function BudgetTab({ live }: { live: LiveRun }) {
               The cache saved {fold.saved.calls} calls and {money(fold.saved.usd)}.
             </p>
           )}
-          {fold.usage.unknown > 0 && (
+          {usage.unknown > 0 && (
             <p className="warn">
-              {count(fold.usage.unknown)} of these calls have an unknown outcome: the process died while they were under
-              way. The most that they can have cost is counted.
+              {count(usage.unknown)} of these calls have an unknown outcome: the process died while they were under way.
+              The most that they can have cost is counted.
             </p>
           )}
           {fold.usage.unpriced > 0 && <p className="warn">{fold.usage.unpriced} calls had no known price.</p>}

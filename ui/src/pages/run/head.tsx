@@ -17,6 +17,7 @@ interface Props {
 
 export function Head({ live, busy, setBusy }: Props) {
   const { fold, status } = live;
+  const usage = fold.spent(status);
   const now = useNow(1000, status === "running");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [resuming, setResuming] = useState(false);
@@ -95,13 +96,13 @@ export function Head({ live, busy, setBusy }: Props) {
           <dt>Spent</dt>
           <dd className="row">
             <span className="num">
-              {money(fold.usage.usd)}
+              {money(usage.usd)}
               {fold.budget.usd !== null && ` / ${money(fold.budget.usd)}`}
             </span>
             {fold.budget.usd !== null && (
               <Meter
                 thin
-                spent={fold.usage.usd}
+                spent={usage.usd}
                 reserved={fold.held.usd}
                 ceiling={fold.budget.usd}
                 label="Spent of the budget"
@@ -112,8 +113,13 @@ export function Head({ live, busy, setBusy }: Props) {
         <div>
           <dt>Calls</dt>
           <dd className="num">
-            {fold.usage.calls}
+            {usage.calls}
             {fold.budget.calls !== null && ` / ${fold.budget.calls}`}
+            {usage.unknown > 0 && (
+              <span className="quiet" title="The process died while they were under way; counted in full">
+                {` · ${usage.unknown} of unknown outcome`}
+              </span>
+            )}
           </dd>
         </div>
         <div>
