@@ -13,6 +13,7 @@ from podium.engine.events import (
     BudgetExhausted,
     BudgetOverrun,
     BudgetRaised,
+    BudgetReserved,
     BudgetSettled,
     Event,
     RunAnswered,
@@ -46,6 +47,7 @@ from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import (
     amount,
     brief,
+    count,
     cut_off_calls,
     duration,
     model_name,
@@ -221,6 +223,15 @@ def _artifact(event: Event, state: RunState) -> Line | None:
     if not isinstance(data, ArtifactCreated):
         return None
     return Line(f"{one_line(data.name)} ({one_line(data.media_type)})", "result", (size(data.bytes),), "+")
+
+
+@tells("budget.reserved")
+def _reserved(event: Event, state: RunState) -> Line | None:
+    data = event.data
+    if not isinstance(data, BudgetReserved):
+        return None
+    cost = f"{money(data.reserved.usd)}, " if data.reserved.usd else ""
+    return Line(f"calling; at most {cost}{count(data.reserved.tokens, 'token')}", "trace")
 
 
 @tells("budget.settled")
