@@ -74,17 +74,17 @@ _BLOBS = (
 _RUNS = (
     "INSERT INTO run (run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
     "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, "
-    "owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key) "
+    "owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key, epoch, driver) "
     "SELECT run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, "
     "calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner, "
-    "max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key "
+    "max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key, epoch, driver "
     "FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::float8[], %s::float8[], %s::bigint[], "
     "%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[], %s::bigint[], %s::text[], "
     "%s::text[], %s::text[], %s::text[], %s::float8[], %s::bigint[], %s::bigint[], %s::float8[], "
-    "%s::bigint[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, "
+    "%s::bigint[], %s::text[], %s::bigint[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, "
     "driven_s, usd, input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, "
     "parent, workflow, request, owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, "
-    "start_key, place) ORDER BY place ON CONFLICT DO NOTHING RETURNING run_id, number"
+    "start_key, epoch, driver, place) ORDER BY place ON CONFLICT DO NOTHING RETURNING run_id, number"
 )
 _RECEIPT = (
     "INSERT INTO receipt (writer, ticket) VALUES (%s, %s) ON CONFLICT (writer) "
@@ -229,7 +229,8 @@ async def _create(db: Db, creations: list[Creation]) -> None:
             run.run_id, run.status, _text(run.stop_reason), run.updated_us, run.driven_s,
             usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
             _text(run.model), run.rehearsal, run.created_us, run.parent, _text(run.workflow),
-            _text(run.request), run.owner, *ceilings(run.budget), run.start_key,
+            _text(run.request), run.owner, *ceilings(run.budget), run.start_key, creation.epoch,
+            creation.driver,
         ))  # fmt: skip
     made: dict[str, int] = dict(await (await db.execute(_RUNS, _columns(runs))).fetchall())
     rows: list[tuple[Any, ...]] = []
@@ -238,7 +239,7 @@ async def _create(db: Db, creations: list[Creation]) -> None:
         if number is None:
             creation.failure = StoreError(f"There is a run {creation.run.run_id} already.")
             continue
-        creation.failure = None
+        creation.made(number)
         rows += [
             (number << 32 | seq, time_us, _text(path), kind, data)
             for seq, time_us, path, kind, data in creation.rows
