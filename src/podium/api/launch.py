@@ -62,7 +62,7 @@ async def start(
         )
         return _under_way(ctx, driver, lease, new.models)
     except BaseException:
-        await _abandon(ctx)
+        await ctx.leave()
         raise
 
 
@@ -129,7 +129,7 @@ async def resume(
             raise
         return _under_way(ctx, driver, lease, models)
     except BaseException:
-        await _abandon(ctx)
+        await ctx.leave()
         raise
 
 
@@ -156,7 +156,7 @@ async def fork(
         )  # fmt: skip
         return _under_way(ctx, driver, lease, new.models)
     except BaseException:
-        await _abandon(ctx)
+        await ctx.leave()
         raise
 
 
@@ -172,7 +172,7 @@ async def _acquired(store: Store, run_id: str, take_over: bool) -> tuple[Lease, 
 
 def _under_way(ctx: Context, driver: Driver, lease: Lease, models: Models) -> RunHandle:
     """From here on the run is driven, and traced if that is wanted."""
-    handle = RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+    handle = RunHandle(ctx.store, driver, lease, shared=ctx.shared, close=models.close)
     if ctx.traces is not None:
         from podium.tracing.follow import follow  # noqa: PLC0415 - nothing of it is loaded when it is off
 
@@ -211,8 +211,3 @@ async def _resumed(
 def _as_logged(ctx: Context, created: RunCreated) -> RunCreated:
     """What a later life of the run will read, so that the first one sees the same."""
     return msgspec.json.decode(ctx.redact(encode(created)), type=RunCreated)
-
-
-async def _abandon(ctx: Context) -> None:
-    if ctx.owns_store:
-        await ctx.store.close()

@@ -81,8 +81,9 @@ _RUNS = (
     "FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::float8[], %s::float8[], %s::bigint[], "
     "%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[], %s::bigint[], %s::text[], "
     "%s::text[], %s::text[], %s::text[], %s::float8[], %s::bigint[], %s::bigint[], %s::float8[], "
-    "%s::bigint[], %s::text[], %s::bigint[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, "
-    "driven_s, usd, input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, "
+    "%s::bigint[], %s::text[], %s::bigint[], %s::text[]) WITH ORDINALITY "
+    "AS b (run_id, status, stop_reason, updated_us, driven_s, "
+    "usd, input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, "
     "parent, workflow, request, owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, "
     "start_key, epoch, driver, place) ORDER BY place ON CONFLICT DO NOTHING RETURNING run_id, number"
 )
