@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from podium.agents.models import Models
-from podium.api.accepting import accept, accept_fork, check_start, first_of
+from podium.api.accepting import accept, accept_fork, check_start, first_driven, first_of
 from podium.api.choosing import choose_model, named
 from podium.api.context import Context, ModelChoice, open_context
 from podium.api.handle import RunHandle
@@ -49,7 +49,7 @@ async def start(
             ctx, found, model=model, model_for=model_for, budget=budget,
             concurrency=concurrency, cache=cache,
         )  # fmt: skip
-        lease = await ctx.store.create_driven(*first_of(ctx, new))
+        lease = await ctx.store.create_driven(*first_driven(ctx, new))
         driver = Driver(
             ctx.store,
             lease.run_id,
