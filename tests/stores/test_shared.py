@@ -17,7 +17,7 @@ import pytest
 
 import podium
 from podium.engine.log import Store
-from podium.errors import PodiumError, StoreError, UsageError
+from podium.errors import FencedError, PodiumError, RunLockedError, StoreError, UsageError
 from podium.stores import open_store
 from podium.stores.shared import borrow
 from tests.stores.children import ROOT
@@ -229,3 +229,47 @@ async def test_the_last_user_of_a_file_that_was_removed_closes_it(tmp_path: Path
     with pytest.raises(PodiumError, match="closed"):
         await old.acquire("run-000001")
     await until(lambda: writers() == before)
+
+
+# ── runs of one process that meet in one store ───────────────────────────────────────────────────
+
+
+async def test_a_run_can_be_taken_over_from_a_driver_that_shares_the_store(url: str) -> None:
+    hang, hung = [True], asyncio.Event()
+
+    async def work() -> str:
+        if hang.pop():
+            hung.set()
+            await asyncio.Event().wait()
+        return "done"
+
+    @podium.workflow
+    async def hanging(run: podium.Run, request: str) -> str:
+        return await run.step("work", work)
+
+    first = await podium.start(hanging, "go", store=url, model="rehearsal")
+    await hung.wait()
+    with pytest.raises(RunLockedError):
+        await podium.resume(first.run_id, workflow=hanging, store=url)
+    hang.append(False)
+    second = await podium.resume(first.run_id, workflow=hanging, store=url, take_over=True)
+    assert (await second.result()).output == "done"
+    with pytest.raises(FencedError):
+        await first.pause(at_once=True)
+
+
+async def test_a_run_is_cancelled_through_the_store_that_its_driver_shares(url: str) -> None:
+    started = asyncio.Event()
+
+    async def work() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    @podium.workflow
+    async def endless(run: podium.Run, request: str) -> None:
+        await run.step("work", work)
+
+    handle = await podium.start(endless, "go", store=url, model="rehearsal")
+    await started.wait()
+    assert (await podium.cancel(handle.run_id, store=url)).status == "cancelled"
+    assert (await handle.result()).status == "cancelled"
