@@ -12,7 +12,7 @@ import atexit
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from podium.engine.log import Store
@@ -78,6 +78,7 @@ class SharedStore:
     async def join(self) -> Store:
         """Count a user and return the open store."""
         self._users += 1
+        self._stop_timer()
         try:
             return await asyncio.shield(self._opening)
         except BaseException:
@@ -94,10 +95,9 @@ class SharedStore:
             await self.close()
             return
         try:
-            with suppress(
-                StoreError
-            ):  # everything is durable in the write-ahead log; the next one tries again
-                await self._store.checkpoint()
+            await self._store.checkpoint()
+        except StoreError:
+            pass  # everything is durable in the write-ahead log, and closing tries again
         finally:
             self._rest()
 
@@ -116,9 +116,7 @@ class SharedStore:
     async def _shut(self) -> None:
         self._closed = True
         _forget(self)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
         if self._store is not None:
             await self._store.close()
 
@@ -134,9 +132,15 @@ class SharedStore:
         if not self._users and self._store is not None and self._timer is None and not self._closed:
             self._timer = self._loop.call_later(IDLE_S, self._wake)
 
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _wake(self) -> None:
         self._timer = None
         if not self._users and not self._closed:
+            self._closed = True  # at once: whoever comes before the task begins opens another one
             self._closing = self._loop.create_task(self.close(), name="podium-store-close")
 
 
