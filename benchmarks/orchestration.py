@@ -1,5 +1,5 @@
-"""A whole orchestration at its largest: the `tree` workflow with 1,555 nodes and a model of 20 ms, held
-against the ideal schedule of the same calls and against plain asyncio."""
+"""A whole orchestration beside the ideal schedule of the same calls and beside plain asyncio: the `tree`
+workflow at its largest with a model of 20 ms, and a smaller one with a model of 1 s, as real ones are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import heapq
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ import podium
 from benchmarks.common import FULL, QUICK, Sizes
 
 LATENCY_S = 0.02
+REAL_S = 1.0
+REAL = replace(FULL, depth=3, branching=5, repetitions=1)
+REAL_QUICK = replace(QUICK, depth=1, branching=3, repetitions=1)
 NOTE = {"appendMarkdown": "Looked at it; nothing else to note.", "tailPreview": "nothing else to note"}
 
 
@@ -29,6 +32,7 @@ class Grown:
     ideal_s: float
     tree_s: list[float] = field(default_factory=list[float])
     plain_s: list[float] = field(default_factory=list[float])
+    latency_s: float = LATENCY_S
 
 
 def answers(branching: int) -> dict[str, dict[str, Any]]:
@@ -98,13 +102,13 @@ def ideal(depth: int, branching: int, cap: int, latency: float) -> float:
     return end
 
 
-async def plain(sizes: Sizes) -> float:
+async def plain(sizes: Sizes, latency: float = LATENCY_S) -> float:
     """The same calls in the same shape, with nothing around them."""
     slots = asyncio.Semaphore(sizes.cap)
 
     async def call() -> None:
         async with slots:
-            await asyncio.sleep(LATENCY_S)
+            await asyncio.sleep(latency)
 
     async def node(level: int) -> None:
         await call()
@@ -117,14 +121,14 @@ async def plain(sizes: Sizes) -> float:
     return time.perf_counter() - begin
 
 
-async def grown(sizes: Sizes, store: Path) -> tuple[float, int, int]:
+async def grown(sizes: Sizes, store: Path, latency: float = LATENCY_S) -> tuple[float, int, int]:
     """The workflow itself: seconds, nodes, calls."""
     said, calls = answers(sizes.branching), 0
 
     async def model(call: podium.Call) -> dict[str, Any]:
         nonlocal calls
         calls += 1
-        await asyncio.sleep(LATENCY_S)
+        await asyncio.sleep(latency)
         return said[call.task]
 
     options = {"max_depth": sizes.depth, "max_steps": sizes.branching}
@@ -138,13 +142,14 @@ async def grown(sizes: Sizes, store: Path) -> tuple[float, int, int]:
     return seconds, len(result.output["nodes"]), calls
 
 
-async def measure(sizes: Sizes, folder: Path) -> Grown:
+async def measure(sizes: Sizes, folder: Path, latency: float = LATENCY_S) -> Grown:
     """One round to warm up (imports, compiled prompts), then as many as are wanted."""
-    _, nodes, calls = await grown(sizes, folder / "warm.sqlite")
-    found = Grown(nodes, calls, ideal(sizes.depth, sizes.branching, sizes.cap, LATENCY_S))
+    _, nodes, calls = await grown(sizes, folder / "warm.sqlite", 0.0)
+    best = ideal(sizes.depth, sizes.branching, sizes.cap, latency)
+    found = Grown(nodes, calls, best, latency_s=latency)
     for round_ in range(max(1, sizes.repetitions)):
-        found.plain_s.append(await plain(sizes))
-        seconds, _, _ = await grown(sizes, folder / f"{round_}.sqlite")
+        found.plain_s.append(await plain(sizes, latency))
+        seconds, _, _ = await grown(sizes, folder / f"{round_}.sqlite", latency)
         found.tree_s.append(seconds)
     return found
 
@@ -153,5 +158,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--real", action="store_true", help="the smaller tree, with a model of 1 s")
     given = parser.parse_args()
-    print(json.dumps(asdict(asyncio.run(measure(QUICK if given.quick else FULL, given.folder)))))
+    if given.real:
+        work = measure(REAL_QUICK if given.quick else REAL, given.folder, REAL_S)
+    else:
+        work = measure(QUICK if given.quick else FULL, given.folder)
+    print(json.dumps(asdict(asyncio.run(work))))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.common import FULL, WORKLOADS, Sizes
 from benchmarks.orchestration import Grown
 from benchmarks.results import GOALS, Goal, Results, against, ratio, us_per_call
+from benchmarks.short import Short
 
 NAMES = {
     "steps": "Podium, `run.step`",
@@ -22,6 +23,13 @@ ASKERS = {
     "ask": "Podium, `run.ask`",
     "pydantic_ai": "Pydantic AI, `Agent.run`",
     "langchain": "LangChain, `ainvoke`",
+}
+
+SHORT = {
+    "plain": "plain asyncio",
+    "commits": "five bare commits",
+    "open": "Podium, one open store",
+    "path": "Podium, a path as the store",
 }
 
 
@@ -109,9 +117,22 @@ def asked_rows(results: Results) -> Iterator[list[str]]:
 def grown_line(grown: Grown) -> str:
     tree, plain = statistics.median(grown.tree_s), statistics.median(grown.plain_s)
     return (
-        f"{grown.nodes:,} nodes, {grown.calls:,} calls of 20 ms: {tree:.2f} s; plain asyncio {plain:.2f} s; "
+        f"{grown.nodes:,} nodes, {grown.calls:,} calls of {grown.latency_s * 1000:,.0f} ms: {tree:.2f} s "
+        f"({tree / grown.ideal_s:.3f} × ideal); plain asyncio {plain:.2f} s ({plain / grown.ideal_s:.3f} ×); "
         f"ideal {grown.ideal_s:.2f} s."
     )
+
+
+def short_rows(short: Short) -> Iterator[list[str]]:
+    for contender, title in SHORT.items():
+        at_once, in_turn = short.at_once_ms[contender], short.in_turn_ms[contender]
+        yield [
+            title,
+            number(statistics.median(at_once), 3),
+            number(against(short.at_once_ms, contender, "open")),
+            number(statistics.median(in_turn), 3),
+            number(against(short.in_turn_ms, contender, "commits")),
+        ]
 
 
 def shut_in_rows(results: Results) -> Iterator[list[str]]:
@@ -132,8 +153,19 @@ def render(results: Results, sizes: Sizes, latency: float) -> str:
     head += [f"× plain, {latency * 1000:.0f} ms model", "peak MB"]
     lines += ["", "## Per step", "", "Every fsync on; a fake model of 0 ms; medians, interleaved.", ""]
     lines += table(head, list(workload_rows(results, sizes, latency)))
-    if results.grown is not None:
-        lines += ["", "## The `tree` workflow", "", grown_line(results.grown)]
+    trees = [tree for tree in (results.real_tree, results.grown) if tree is not None]
+    if trees:
+        lines += ["", "## The `tree` workflow", ""] + [f"- {grown_line(tree)}" for tree in trees]
+    if results.short is not None:
+        lines += ["", "## Runs of three steps", ""]
+        head = [
+            "",
+            f"{results.short.runs} at once, ms a run",
+            "× open store",
+            "in turn, ms a run",
+            "× five commits",
+        ]
+        lines += table(head, list(short_rows(results.short)))
     lines += ["", "## After `kill -9`", ""]
     head = ["", "spawn to first new call s", "of it replay s", "calls made again", "complete"]
     lines += table(head, list(resume_rows(results)))

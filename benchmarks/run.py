@@ -24,6 +24,7 @@ from benchmarks.orchestration import Grown
 from benchmarks.provider import serving
 from benchmarks.report import render
 from benchmarks.results import Results
+from benchmarks.short import Short
 from benchmarks.worker import Measured
 from podium.errors import PodiumError
 
@@ -141,7 +142,20 @@ class Benchmarks:
             extra = ["--quick"] if self.quick else []
             return Grown(**json.loads(self.child(self.python, "orchestration", self.fresh("grown"), *extra)))
 
+        def measure_real() -> Grown:
+            extra = ["--quick"] if self.quick else []
+            arguments = (self.fresh("grown"), "--real", *extra)
+            return Grown(**json.loads(self.child(self.python, "orchestration", *arguments)))
+
         self.results.grown = self.part("the tree workflow", measure)
+        self.results.real_tree = self.part("the tree workflow, 1-s model", measure_real)
+
+    def short_runs(self) -> None:
+        def measure() -> Short:
+            extra = ["--quick"] if self.quick else []
+            return Short(**json.loads(self.child(self.python, "short", self.fresh("short"), *extra)))
+
+        self.results.short = self.part("runs of three steps", measure)
 
     def shutting_in(self) -> None:
         def measure() -> dict[str, dict[str, float]]:
@@ -152,6 +166,7 @@ class Benchmarks:
     def all(self) -> Results:
         self.workloads(self.python, "steps")
         self.orchestration()
+        self.short_runs()
         self.workloads(self.python, "asks", ("chain", "fanout"))
         self.crashes()
         self.waiting()

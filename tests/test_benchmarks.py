@@ -23,9 +23,10 @@ from benchmarks.reach import WORDS
 from benchmarks.reach import Taken as Reached
 from benchmarks.reach import measure as measure_reach
 from benchmarks.reach import render as render_reach
-from benchmarks.report import render
+from benchmarks.report import SHORT, render
 from benchmarks.results import Results, against, ratio
 from benchmarks.server import measure as measure_server
+from benchmarks.short import measure as measure_short
 from benchmarks.studio_brain import ASKED, EMBEDDING, fill, once, run_of
 from benchmarks.worker import Measured, measure
 
@@ -119,6 +120,22 @@ async def test_the_tree_workflow_is_measured_beside_plain_asyncio(tmp_path: Path
     assert (found.nodes, found.calls) == (7, 10)
     assert (len(found.tree_s), len(found.plain_s)) == (1, 1)
     assert "7 nodes, 10 calls of 20 ms" in render(Results(grown=found), FULL, 0.05)
+
+
+async def test_the_tree_workflow_is_measured_with_a_slower_model_too(tmp_path: Path) -> None:
+    found = await measure_tree(replace(TINY, depth=1), tmp_path, 0.03)
+    assert (found.nodes, found.calls, found.ideal_s) == (3, 4, 0.09)
+    text = render(Results(real_tree=found), FULL, 0.05)
+    assert "3 nodes, 4 calls of 30 ms" in text
+    assert "model of 1 s, against the ideal schedule" in text
+
+
+async def test_short_runs_are_measured_by_path_and_on_an_open_store(tmp_path: Path) -> None:
+    found = await measure_short(TINY, tmp_path)
+    assert {name: len(taken) for name, taken in found.at_once_ms.items()} == dict.fromkeys(SHORT, 1)
+    assert set(found.in_turn_ms) == set(SHORT)
+    lines = render(Results(short=found), FULL, 0.05).splitlines()
+    assert [line for line in lines if line.startswith("| Podium, a path as the store")]
 
 
 def test_a_ratio_is_taken_within_each_round() -> None:

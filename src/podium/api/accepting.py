@@ -22,10 +22,10 @@ from podium.api.context import Context, ModelChoice
 from podium.api.ids import new_run_id
 from podium.engine.budget import Budget
 from podium.engine.codec import decode, encode
-from podium.engine.events import RunCreated
+from podium.engine.events import RunCreated, RunStarted
 from podium.engine.fork import Fork, forked_rows
 from podium.engine.history import history_of, shown_model
-from podium.engine.log import Row, RunRow
+from podium.engine.log import Row, RunRow, this_process
 from podium.engine.workflow import Workflow
 from podium.errors import UsageError
 from podium.workflows import find_workflow
@@ -159,6 +159,14 @@ def first_of(ctx: Context, new: Accepted, run_id: str = "") -> tuple[RunRow, Seq
         budget=msgspec.convert(created.budget, Budget),
     )
     return row, new.rows or [Row(1, now, "", created.type, ctx.redact(encode(created)))], new.blobs
+
+
+def first_driven(ctx: Context, new: Accepted) -> tuple[RunRow, Sequence[Row], Sequence[bytes]]:
+    """The same for a run that this process drives at once: it is created as started."""
+    row, rows, blobs = first_of(ctx, new)
+    started = RunStarted(holder=this_process())
+    first = Row(rows[-1].seq + 1, rows[-1].time_us, "", started.type, ctx.redact(encode(started)))
+    return msgspec.structs.replace(row, status="running"), [*rows, first], blobs
 
 
 def _check_types(workflow: Workflow, request: Any, budget: Any, options: Any) -> None:

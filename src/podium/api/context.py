@@ -19,7 +19,7 @@ from podium.models.function import FunctionModel, ModelFunction
 from podium.models.model import Model
 from podium.models.registry import is_hosted, open_model
 from podium.settings import Settings
-from podium.stores import open_store
+from podium.stores.shared import SharedStore, join
 from podium.tracing.destination import Destination, destination_of
 
 ModelChoice = str | Model | ModelFunction
@@ -29,13 +29,19 @@ ModelChoice = str | Model | ModelFunction
 class Context:
     """Settings and an open store."""
 
-    def __init__(self, settings: Settings, store: Store, *, owns_store: bool) -> None:
+    def __init__(self, settings: Settings, store: Store, shared: SharedStore | None = None) -> None:
         self.settings = settings
         self.store = store
-        self.owns_store = owns_store
+        self.shared = shared
+        """Where the store is to be given back; `None`: it belongs to the caller."""
         self.redact = _redactor(settings)
         self.traces: Destination | None = None
         """Where the trace of a run goes while it is driven; `None`: nowhere."""
+
+    async def leave(self) -> None:
+        """Give back a store that is shared."""
+        if self.shared is not None:
+            await self.shared.leave()
 
     def models(self, opened: Mapping[str, Model]) -> Models:
         return Models(store=self.store, opened=opened, settings=self.settings)
@@ -98,17 +104,18 @@ def _redactor(settings: Settings) -> Redact:
 
 
 async def open_context(store: Store | str | Path | None, settings: Settings | None) -> Context:
-    """A store that is handed in stays its owner's; one that is named is opened here and closed with
-    the handle."""
+    """A store that is handed in stays its owner's; one that is named is shared with the other runs of this
+    event loop."""
     chosen = settings or Settings.load()
     if store is None or isinstance(store, str | Path):
-        return Context(chosen, await open_store(store or chosen.store), owns_store=True)
+        shared, opened = await join(store or chosen.store)
+        return Context(chosen, opened, shared)
     if not hasattr(store, "create_driven"):
         raise UsageError(
             "The store is neither a path, nor a URL, nor a store that is open.",
             hint='Write it as store="podium.sqlite".',
         )
-    return Context(chosen, store, owns_store=False)
+    return Context(chosen, store)
 
 
 @asynccontextmanager
@@ -118,5 +125,4 @@ async def context(store: Store | str | Path | None, settings: Settings | None) -
     try:
         yield opened
     finally:
-        if opened.owns_store:
-            await opened.store.close()
+        await opened.leave()

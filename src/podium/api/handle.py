@@ -12,7 +12,7 @@ from podium.engine.events import Event
 from podium.engine.log import Lease, Store
 from podium.engine.result import RunResult
 from podium.engine.runner import Driver
-from podium.stores import open_store
+from podium.stores.shared import SharedStore, borrow
 
 DELTA_BUFFER = 1000
 """Pieces of text that a slow viewer may lag behind before the oldest are dropped."""
@@ -30,13 +30,14 @@ class RunHandle:
         driver: Driver,
         lease: Lease,
         *,
-        owns_store: bool,
+        shared: SharedStore | None,
         close: Callable[[], Awaitable[None]],
     ) -> None:
         self.run_id = driver.run_id
         self._driver = driver
         self._store = store
-        self._owns_store = owns_store
+        self._shared = shared
+        """Where the store is to be given back; `None`: it belongs to the caller."""
         self._close = close
         """Gives back what only this stretch needed: connections to models."""
         self._users = 1
@@ -54,8 +55,8 @@ class RunHandle:
 
     async def _let_go(self) -> None:
         self._users -= 1
-        if self._users == 0 and self._owns_store:
-            await self._store.close()
+        if self._users == 0 and self._shared is not None:
+            await self._shared.leave()
 
     def accompany(self, companion: Coroutine[Any, Any, None]) -> None:
         """Let something watch this stretch to its end. It does local work only; `result` waits for that, so
@@ -83,8 +84,8 @@ class RunHandle:
 
     async def events(self, after: int = 0) -> AsyncGenerator[Event]:
         """Typed events, from `after` on, as they become durable; ends with this stretch of driving."""
-        if self._users == 0 and self._owns_store:  # it is over, and its store was closed with it
-            async with open_store(self._store.url) as store:
+        if self._users == 0 and self._shared is not None:  # it is over, and its store was given back
+            async with borrow(self._store.url) as store:
                 for row in await store.read(self.run_id, after=after):
                     yield row.to_event(self.run_id)
             return

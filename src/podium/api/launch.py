@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from podium.agents.models import Models
-from podium.api.accepting import accept, accept_fork, check_start, first_of
+from podium.api.accepting import accept, accept_fork, check_start, first_driven, first_of
 from podium.api.choosing import choose_model, named
 from podium.api.context import Context, ModelChoice, open_context
 from podium.api.handle import RunHandle
@@ -49,7 +49,7 @@ async def start(
             ctx, found, model=model, model_for=model_for, budget=budget,
             concurrency=concurrency, cache=cache,
         )  # fmt: skip
-        lease = await ctx.store.create_driven(*first_of(ctx, new))
+        lease = await ctx.store.create_driven(*first_driven(ctx, new))
         driver = Driver(
             ctx.store,
             lease.run_id,
@@ -62,7 +62,7 @@ async def start(
         )
         return _under_way(ctx, driver, lease, new.models)
     except BaseException:
-        await _abandon(ctx)
+        await ctx.leave()
         raise
 
 
@@ -129,7 +129,7 @@ async def resume(
             raise
         return _under_way(ctx, driver, lease, models)
     except BaseException:
-        await _abandon(ctx)
+        await ctx.leave()
         raise
 
 
@@ -156,7 +156,7 @@ async def fork(
         )  # fmt: skip
         return _under_way(ctx, driver, lease, new.models)
     except BaseException:
-        await _abandon(ctx)
+        await ctx.leave()
         raise
 
 
@@ -172,7 +172,7 @@ async def _acquired(store: Store, run_id: str, take_over: bool) -> tuple[Lease, 
 
 def _under_way(ctx: Context, driver: Driver, lease: Lease, models: Models) -> RunHandle:
     """From here on the run is driven, and traced if that is wanted."""
-    handle = RunHandle(ctx.store, driver, lease, owns_store=ctx.owns_store, close=models.close)
+    handle = RunHandle(ctx.store, driver, lease, shared=ctx.shared, close=models.close)
     if ctx.traces is not None:
         from podium.tracing.follow import follow  # noqa: PLC0415 - nothing of it is loaded when it is off
 
@@ -211,8 +211,3 @@ async def _resumed(
 def _as_logged(ctx: Context, created: RunCreated) -> RunCreated:
     """What a later life of the run will read, so that the first one sees the same."""
     return msgspec.json.decode(ctx.redact(encode(created)), type=RunCreated)
-
-
-async def _abandon(ctx: Context) -> None:
-    if ctx.owns_store:
-        await ctx.store.close()

@@ -37,7 +37,7 @@ async def enqueue(
     to be the run's; `StoreError` if there is one of that id. `start_key`: the same for a name that the owner
     gives to it."""
     found = check_start(workflow, request, budget, concurrency, approve, options)
-    ctx = Context(settings, store, owns_store=False)
+    ctx = Context(settings, store)
     new = await accept(
         ctx, found, model=model, model_for=model_for, budget=budget, concurrency=concurrency, cache=cache,
         marks=marks,
@@ -58,7 +58,7 @@ async def enqueue_fork(
     marks: Mapping[str, Any] | None = None,
 ) -> RunRow:
     """Accept a fork without driving it, like `enqueue`."""
-    ctx = Context(settings, store, owns_store=False)
+    ctx = Context(settings, store)
     return await _put_aside(
         ctx, await accept_fork(ctx, run_id, at, reply, prompt, model, None, budget, marks)
     )

@@ -77,7 +77,7 @@ class Driver:
         self._orders = Orders(pause_grace_s)
         self._viewers: set[Callable[[tuple[str, int, int, str]], None]] = set()
         self._fresh = created is not None
-        """The run was created a moment ago by this process: there is no log to read."""
+        """The run was created a moment ago by this process, as started: there is no log to read."""
         self._created = created or RunCreated(workflow="", request=None)
         self._config: dict[str, Any] = {}
         self.taken_over = False
@@ -152,8 +152,8 @@ class Driver:
         core.stop = self._orders.given
         self._orders.core = core
         try:
-            self._begin(core, memo)
             if not self._fresh:
+                self._begin(core, memo)
                 await journal.committed()  # so that a life which ends at once is still counted
             if self._config.get("owner") and self._store.limits is not None:
                 await core.open_purse(self._store.limits)

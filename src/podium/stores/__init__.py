@@ -13,6 +13,7 @@ from typing import Any
 from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.stores.address import shown
+from podium.stores.sqlite.database import resolved
 from podium.stores.sqlite.store import SqliteStore
 
 __all__ = ["open_store"]
@@ -45,17 +46,25 @@ class Opening:
 
 
 async def _open(url: str) -> Store:
+    return await (_open_postgres(url) if is_postgres(url) else SqliteStore.open(_file_of(url)))
+
+
+def address_of(url: str) -> str:
+    """The one address of a store that may be named in several ways: relative, with `~` or by a link."""
+    return url if is_postgres(url) else f"sqlite:///{resolved(_file_of(url))}"
+
+
+def _file_of(url: str) -> str:
+    """The path in the address of a store on SQLite."""
     scheme, separator, path = url.partition(":///")
     if not separator:
         path = url
         scheme = url.partition("://")[0] if "://" in url else "sqlite"
-    if is_postgres(url):
-        return await _open_postgres(url)
     if scheme != "sqlite" or "://" in path:
         raise UsageError(f"The store {shown(url)!r} is of a kind that Podium does not know.", hint=HINT)
     if not path or path == ":memory:":
         raise UsageError(f"The store {url!r} names no file.", hint=HINT)
-    return await SqliteStore.open(path)
+    return path
 
 
 def is_postgres(url: str) -> bool:

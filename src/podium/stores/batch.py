@@ -72,17 +72,37 @@ class Errand:
 
 
 class Creation(Errand):
-    """Make a run. Its rows name the run that does not have a number yet."""
+    """Make a run. Its rows name the run that does not have a number yet. With a `driver` the run is marked as
+    driven from the start, and the outcome is its `Standing`."""
 
-    __slots__ = ("blobs", "rows", "run")
+    __slots__ = ("blobs", "driver", "rows", "run")
 
     def __init__(
-        self, future: asyncio.Future[None], run: RunRow, rows: Sequence[Row], blobs: list[Blob]
+        self,
+        future: asyncio.Future[Any],
+        run: RunRow,
+        rows: Sequence[Row],
+        blobs: list[Blob],
+        driver: str = "",
     ) -> None:
         super().__init__(future)
         self.run = run
         self.rows = rows
         self.blobs = blobs
+        self.driver = driver
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the run begins with: 1 under its first driver, 0 without one."""
+        return 1 if self.driver else 0
+
+    def made(self, number: int) -> None:
+        """Set the outcome of a run that got this number."""
+        self.failure = None
+        if self.driver:
+            last = self.rows[-1] if self.rows else None
+            seq, time_us = (last.seq, last.time_us) if last is not None else (0, 0)
+            self.outcome = Standing(number, self.epoch, seq, time_us, self.driver)
 
 
 class Acquisition(Errand):

@@ -27,9 +27,12 @@ class Errands(Commits):
     async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
         await self._create(run, rows, blobs)
 
-    def _create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes]) -> asyncio.Future[None]:
+    def _create(
+        self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes], driver: str = ""
+    ) -> asyncio.Future[Any]:
+        """Queue a new run; with a `driver` the future gets the run's `Standing`."""
         named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
-        creation = Creation(self._loop.create_future(), run, rows, named)
+        creation = Creation(self._loop.create_future(), run, rows, named, driver)
         self._batch.creations.append(creation)
         self._schedule()
         return creation.future
@@ -60,7 +63,7 @@ class Errands(Commits):
         self.notes().dropped.append(sample_id)
 
 
-def heard(future: asyncio.Future[None]) -> None:
+def heard(future: asyncio.Future[Any]) -> None:
     """Whoever waited was told; nobody else has to be."""
     if not future.cancelled():
         future.exception()

@@ -14,7 +14,7 @@ from podium.engine.log import Row, RunRow
 from podium.errors import StoreError
 from podium.stores.batch import Acquisition, HeldLease, Key, Liberation, Standing
 from podium.stores.commits import Bells, Writer
-from podium.stores.errands import Errands, heard
+from podium.stores.errands import Errands
 
 _AGAIN_S = 1.0
 """A mark that could not be taken off a run is tried again so much later."""
@@ -51,15 +51,13 @@ class Holding(Errands, ABC):
     async def create_driven(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> HeldLease:
         self._check_open()
         name = self._join()
-        created = self._create(run, rows, blobs)
-        marked = self._queue_mark(run.run_id, name, "")  # in the same iteration: the same transaction
+        created: asyncio.Future[Standing] = self._create(run, rows, blobs, name)
         try:
-            await asyncio.shield(created)
-        except (asyncio.CancelledError, StoreError):
-            created.add_done_callback(heard)
-            marked.add_done_callback(self._disown)
+            standing = await asyncio.shield(created)
+        except asyncio.CancelledError:
+            created.add_done_callback(self._disown)
             raise
-        return self._hold(run.run_id, await marked)
+        return self._hold(run.run_id, standing)
 
     async def _claim(self, run_id: str, name: str) -> Standing:
         """Mark a run that nobody drives. Another process may be quicker: then look again."""

@@ -10,7 +10,9 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from psycopg import AsyncCursor
 from psycopg.errors import InvalidParameterValue
+from psycopg.pq import TransactionStatus
 
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
@@ -31,6 +33,9 @@ from podium.stores.postgres.database import Db
 from podium.stores.postgres.samples import write_notes
 
 _SEQ = 0xFFFFFFFF
+_OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
+Cursor = AsyncCursor[tuple[Any, ...]]
 
 _EVENTS = (
     "WITH held AS MATERIALIZED (SELECT number, epoch FROM run WHERE number = ANY(%b::bigint[]) "
@@ -40,10 +45,6 @@ _EVENTS = (
     "FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::bytea[]) "
     "AS b (id, epoch, time_us, path, type, data) "
     "JOIN held ON held.number = b.id >> 32 AND held.epoch = b.epoch"
-)
-_FIRST_EVENTS = (
-    "INSERT INTO event (id, time_us, path, type, data) "
-    "SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::bytea[])"
 )
 _UPDATES = (
     "UPDATE run SET updated_us = b.updated_us, status = coalesce(b.status, run.status), "
@@ -71,21 +72,25 @@ _BLOBS = (
     "INSERT INTO blob (digest, data) SELECT DISTINCT ON (digest) digest, data "
     "FROM unnest(%b::bytea[], %b::bytea[]) AS b (digest, data) ON CONFLICT DO NOTHING"
 )
-_RUNS = (
-    "INSERT INTO run (run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
-    "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, "
-    "owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key) "
-    "SELECT run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, "
-    "calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner, "
-    "max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key "
+_RUN_COLUMNS = (
+    "run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, output_tokens, calls, "
+    "unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner, max_usd, max_tokens, "
+    "max_calls, max_seconds, max_depth, start_key, epoch, driver"
+)
+_CREATIONS = (
+    f"WITH made AS (INSERT INTO run ({_RUN_COLUMNS}) SELECT {_RUN_COLUMNS} "
     "FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::float8[], %s::float8[], %s::bigint[], "
     "%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[], %s::bigint[], %s::text[], "
     "%s::text[], %s::text[], %s::text[], %s::float8[], %s::bigint[], %s::bigint[], %s::float8[], "
-    "%s::bigint[], %s::text[]) WITH ORDINALITY AS b (run_id, status, stop_reason, updated_us, "
-    "driven_s, usd, input_tokens, output_tokens, calls, unpriced_calls, model, rehearsal, created_us, "
-    "parent, workflow, request, owner, max_usd, max_tokens, max_calls, max_seconds, max_depth, "
-    "start_key, place) ORDER BY place ON CONFLICT DO NOTHING RETURNING run_id, number"
+    "%s::bigint[], %s::text[], %s::bigint[], %s::text[]) WITH ORDINALITY "
+    f"AS b ({_RUN_COLUMNS}, place) ORDER BY place ON CONFLICT DO NOTHING RETURNING run_id, number), "
+    "logged AS (INSERT INTO event (id, time_us, path, type, data) "
+    "SELECT made.number << 32 | e.seq, e.time_us, e.path, e.type, e.data "
+    "FROM unnest(%b::text[], %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::bytea[]) "
+    "AS e (run_id, seq, time_us, path, type, data) JOIN made ON made.run_id = e.run_id) "
+    "SELECT run_id, number FROM made"
 )
+"""Runs that are made, with the first rows of their logs; an id that is taken is left out."""
 _RECEIPT = (
     "INSERT INTO receipt (writer, ticket) VALUES (%s, %s) ON CONFLICT (writer) "
     "DO UPDATE SET ticket = excluded.ticket, at = now() RETURNING pg_current_xact_id()::text"
@@ -121,12 +126,39 @@ async def write(db: Db, batch: Batch, writer: str, note: Callable[[Receipt], Non
     is left out; their keys are returned. A transaction of several statements leaves a receipt."""
     if batch.only_rows:  # one statement is a transaction of its own
         return await _write_rows(db, batch)
-    async with db.transaction():
-        if batch.has_errands or batch.rows or batch.updates:
-            ticket = os.urandom(8).hex()
-            row = await (await db.execute(_RECEIPT, (writer, ticket))).fetchone()
-            note(Receipt(str(row[0]) if row else "0", ticket))
-        return await _write_parts(db, batch)
+    if batch.acquisitions or batch.jobs or batch.notes:
+        async with db.transaction():
+            if batch.has_errands or batch.rows or batch.updates:
+                await _leave_receipt(db, writer, note)
+            fenced = await _check_written(db, batch, await _write_parts(db, batch))
+            await _write_rest(db, batch)
+        return fenced
+    return await _write_at_once(db, batch, writer, note)
+
+
+async def _write_at_once(db: Db, batch: Batch, writer: str, note: Callable[[Receipt], None]) -> set[Key]:
+    """The same for a batch of which no statement needs the result of another: two round trips, however many
+    statements there are. The receipt has to be known before the commit is sent."""
+    alone = db.info.transaction_status is TransactionStatus.IDLE
+    try:
+        async with db.pipeline():
+            if alone:
+                await db.execute("BEGIN", prepare=False)
+            await _leave_receipt(db, writer, note)
+            written = await _write_parts(db, batch)
+            if alone:
+                await db.execute("COMMIT", prepare=False)
+    except BaseException:
+        if alone and db.info.transaction_status in _OPEN:
+            await db.rollback()
+        raise
+    return await _check_written(db, batch, written)
+
+
+async def _leave_receipt(db: Db, writer: str, note: Callable[[Receipt], None]) -> None:
+    ticket = os.urandom(8).hex()
+    row = await (await db.execute(_RECEIPT, (writer, ticket))).fetchone()
+    note(Receipt(str(row[0]) if row else "0", ticket))
 
 
 async def was_committed(db: Db, writer: str, receipt: Receipt) -> bool | None:
@@ -152,8 +184,12 @@ async def _write_rows(db: Db, batch: Batch) -> set[Key]:
 
 async def insert_rows(db: Db, rows: list[Any]) -> int:
     """Rows of leases that are still good; how many were written."""
+    return (await _insert(db, rows)).rowcount
+
+
+async def _insert(db: Db, rows: list[Any]) -> Cursor:
     ids = Numbers(rows[::ROW_WIDTH])
-    done = await db.execute(
+    return await db.execute(
         _EVENTS,
         (
             Numbers({one >> 32 for one in ids}), ids, Numbers(rows[1::ROW_WIDTH]),
@@ -161,7 +197,6 @@ async def insert_rows(db: Db, rows: list[Any]) -> int:
             Texts(rows[4::ROW_WIDTH]), Values(rows[5::ROW_WIDTH]),
         ),
     )  # fmt: skip
-    return done.rowcount
 
 
 async def change_run(db: Db, key: Key, update: RunUpdate) -> None:
@@ -170,20 +205,46 @@ async def change_run(db: Db, key: Key, update: RunUpdate) -> None:
     await _change_ceilings(db, {key: update})
 
 
-async def _write_parts(db: Db, batch: Batch) -> set[Key]:
+class Written(NamedTuple):
+    """The statements of a batch whose results are to be looked at."""
+
+    rows: Cursor | None
+    updates: Cursor | None
+    creations: Cursor | None
+
+
+async def _write_parts(db: Db, batch: Batch) -> Written:
     """Blobs before the rows that name them; rows of old leases before the epochs are raised."""
-    fenced: set[Key] = set()
     await _put_blobs(db, [*batch.blobs, *(blob for one in batch.creations for blob in one.blobs)])
-    written = await insert_rows(db, batch.rows) * ROW_WIDTH if batch.rows else 0
+    rows = await _insert(db, batch.rows) if batch.rows else None
     changes = [map(_text, change_of(key, update)) for key, update in batch.updates.items()]
-    changed = (await db.execute(_UPDATES, _columns(changes))).rowcount if changes else 0
+    updates = await db.execute(_UPDATES, _columns(changes)) if changes else None
     await _change_ceilings(db, batch.updates)
-    if written < len(batch.rows) or changed < len(batch.updates):
-        fenced = await find_fenced(db, batch)
-    if batch.creations:
-        await _create(db, batch.creations)
+    creations = await _create(db, batch.creations) if batch.creations else None
     if batch.liberations:
         await db.execute(_LIBERATIONS, _columns([one.key for one in batch.liberations]))
+    return Written(rows, updates, creations)
+
+
+async def _check_written(db: Db, batch: Batch, written: Written) -> set[Key]:
+    """Give new runs their numbers; returns the leases that were fenced off."""
+    if written.creations is not None:
+        made: dict[str, int] = dict(await written.creations.fetchall())
+        for creation in batch.creations:
+            number = made.pop(creation.run.run_id, None)
+            if number is None:
+                creation.failure = StoreError(f"There is a run {creation.run.run_id} already.")
+            else:
+                creation.made(number)
+    rows = written.rows.rowcount * ROW_WIDTH if written.rows is not None else 0
+    updates = written.updates.rowcount if written.updates is not None else 0
+    if rows < len(batch.rows) or updates < len(batch.updates):
+        return await find_fenced(db, batch)
+    return set()
+
+
+async def _write_rest(db: Db, batch: Batch) -> None:
+    """What needs the results of its own statements."""
     if batch.acquisitions:
         await _acquire(db, batch.acquisitions)
     for job in batch.jobs:
@@ -193,7 +254,6 @@ async def _write_parts(db: Db, batch: Batch) -> set[Key]:
             job.failure = error
     if batch.notes:
         await write_notes(db, batch.notes)
-    return fenced
 
 
 async def _put_blobs(db: Db, blobs: list[Blob]) -> None:
@@ -220,33 +280,26 @@ async def _change_ceilings(db: Db, updates: dict[Key, RunUpdate]) -> None:
         await db.execute(_CEILINGS, _columns(changes))
 
 
-async def _create(db: Db, creations: list[Creation]) -> None:
+async def _create(db: Db, creations: list[Creation]) -> Cursor:
     """Runs get their numbers in the order in which they were made; an id that is taken fails alone."""
     runs: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for creation in creations:
         run, usage = creation.run, creation.run.usage
         runs.append((
             run.run_id, run.status, _text(run.stop_reason), run.updated_us, run.driven_s,
             usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
             _text(run.model), run.rehearsal, run.created_us, run.parent, _text(run.workflow),
-            _text(run.request), run.owner, *ceilings(run.budget), run.start_key,
+            _text(run.request), run.owner, *ceilings(run.budget), run.start_key, creation.epoch,
+            creation.driver,
         ))  # fmt: skip
-    made: dict[str, int] = dict(await (await db.execute(_RUNS, _columns(runs))).fetchall())
-    rows: list[tuple[Any, ...]] = []
-    for creation in creations:
-        number = made.pop(creation.run.run_id, None)
-        if number is None:
-            creation.failure = StoreError(f"There is a run {creation.run.run_id} already.")
-            continue
-        creation.failure = None
         rows += [
-            (number << 32 | seq, time_us, _text(path), kind, data)
+            (run.run_id, seq, time_us, _text(path), kind, data)
             for seq, time_us, path, kind, data in creation.rows
         ]
-    if rows:
-        ids, times, paths, kinds, values = _columns(rows)
-        columns = (Numbers(ids), Numbers(times), Texts(paths), Texts(kinds), Values(values))
-        await db.execute(_FIRST_EVENTS, columns)
+    ids, seqs, times, paths, kinds, values = _columns(rows) if rows else ([],) * 6
+    logged = (Texts(ids), Numbers(seqs), Numbers(times), Texts(paths), Texts(kinds), Values(values))
+    return await db.execute(_CREATIONS, [*_columns(runs), *logged])
 
 
 async def _acquire(db: Db, acquisitions: list[Acquisition]) -> None:

@@ -22,9 +22,14 @@ _CHECKPOINT_PAGES = 100
 a file that does not grow takes half as long: chains of steps gain a fifth, large batches lose nothing."""
 
 
+def resolved(name: str | Path) -> Path:
+    """The path of a store: one store has one, so that all find the same locks."""
+    return named(store_path(name)).resolve()
+
+
 def prepare(name: str | Path) -> Path:
     """See that a database can be at `name`; its folder is made if need be."""
-    path = named(store_path(name)).resolve()  # one store has one name, so that all find the same locks
+    path = resolved(name)
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise UsageError(f"Podium needs SQLite 3.33 or newer; this Python has {sqlite3.sqlite_version}.")
     try:
@@ -113,6 +118,16 @@ def migrate(db: sqlite3.Connection, path: Path, schema: Path = SCHEMA) -> None:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+
+
+def empty_log(db: sqlite3.Connection) -> None:
+    """Move the write-ahead log into the database and truncate it, without waiting for other users of it."""
+    (patience_ms,) = db.execute("PRAGMA busy_timeout").fetchone()
+    db.execute("PRAGMA busy_timeout = 0")
+    try:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {patience_ms}")
 
 
 def schema_version(path: Path) -> int:

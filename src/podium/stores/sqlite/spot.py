@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from podium.stores.batch import ROW_WIDTH, Batch
+from podium.stores.batch import ROW_WIDTH, Batch, Key
 from podium.stores.commits import Bells, Commits, Report, Writer
 from podium.stores.sqlite.writing import write
 
@@ -68,6 +68,18 @@ class SpotCommits(Commits):
     def _commit_here(self) -> bool:
         """Write what is queued, whoever queued it, on this thread; `False` if the writer should do it."""
         batch = self._batch
+        fenced = self._write_here(batch)
+        if fenced is None:
+            return False
+        if fenced:
+            self._give_up(dict.fromkeys(fenced))
+        if self._bells.has_tails:
+            self._bells.ring(batch.numbers)
+        return True
+
+    def _write_here(self, batch: Batch) -> set[Key] | None:
+        """Write the queued batch on this thread and return the keys of leases that were fenced off; `None` if
+        the writer should do it, and the batch is still queued."""
         if (
             len(batch.rows) > _SMALL
             or batch.blobs
@@ -75,23 +87,27 @@ class SpotCommits(Commits):
             or self._pace.median > _QUICK_S
             or self._stretch == _STRETCH
         ):
-            return False
+            return None
         start = time.perf_counter()
         try:
             fenced = write(self._near, batch)
         except (sqlite3.Error, TypeError, ValueError, OverflowError):
-            return False  # locked, full or wrong: the writer waits, tries again and knows what to say
+            return None  # locked, full or wrong: the writer waits, tries again and knows what to say
         self._pace.note(time.perf_counter() - start)
         self._stretch += 1
         self._batch = Batch()
         self._flushed += 1
-        if fenced:
-            self._give_up(dict.fromkeys(fenced))
-        if self._bells.has_tails:
-            self._bells.ring(batch.numbers)
-        return True
+        return fenced
 
     def _flush(self) -> None:
+        """Start or end a single run on the spot too; everything else goes to the writer."""
+        batch = self._batch
+        if self.live <= 1 and not self._in_flight and not self._closed and _is_single(batch):
+            fenced = self._write_here(batch)
+            if fenced is not None:
+                self._flushing = False
+                super()._settle(Report(batch, 0, dict.fromkeys(fenced), 0.0))
+                return
         self._stretch = 0
         super()._flush()
 
@@ -99,3 +115,9 @@ class SpotCommits(Commits):
         if report.batch.waiters and len(report.batch.rows) <= _SMALL:
             self._pace.note(report.seconds)
         super()._settle(report)
+
+
+def _is_single(batch: Batch) -> bool:
+    """Whether a batch starts, takes up or ends one run and asks for nothing else."""
+    errands = len(batch.creations) + len(batch.liberations) + len(batch.acquisitions)
+    return errands == 1 and not batch.jobs and not any(creation.blobs for creation in batch.creations)

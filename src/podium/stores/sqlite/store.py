@@ -48,10 +48,29 @@ class SqliteStore(Remembering):
         """Processes of one machine keep each their own."""
         return
 
+    @property
+    def path(self) -> Path:
+        """The file of the database."""
+        return self._path
+
     async def close(self) -> None:
         """Commit what is queued and let go of everything. Closing twice does no harm."""
-        if self._closed:
-            return
+        if not self._closed:
+            self._hang_up()
+            try:
+                await self._writer.stop()
+            finally:
+                self._let_go()
+
+    def close_now(self) -> None:
+        """The same without an event loop: for a store whose loop has ended."""
+        if not self._closed:
+            self._hang_up()
+            self._writer.end()
+            self._let_go()
+
+    def _hang_up(self) -> None:
+        """Submit what is queued and close the connections of this thread."""
         self._closed = True
         self._watch.close()
         if self._sweep_timer is not None:
@@ -59,10 +78,12 @@ class SqliteStore(Remembering):
         self._flush()
         self._reader.close()
         self._near.close()
-        try:
-            await self._writer.stop()
-        finally:
-            self._let_go()
+
+    async def checkpoint(self) -> None:
+        """Move everything into the database file, so that a copy of this file alone is complete. Does nothing
+        while another process reads or writes."""
+        self._check_open()
+        await self._writer.checkpoint()
 
     # ── runs ──
 

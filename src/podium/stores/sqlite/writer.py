@@ -15,7 +15,7 @@ from pathlib import Path
 from podium.errors import StoreError
 from podium.stores.batch import Batch, Key
 from podium.stores.commits import Report
-from podium.stores.sqlite.database import open_database
+from podium.stores.sqlite.database import empty_log, open_database
 from podium.stores.sqlite.failures import explain, is_busy
 from podium.stores.sqlite.writing import write
 
@@ -27,7 +27,7 @@ class Writer:
         self.settle: Callable[[Report], None] = _nobody
         self._path = path
         self._loop = asyncio.get_running_loop()
-        self._queue: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Batch | asyncio.Future[None] | None] = queue.SimpleQueue()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._closed: asyncio.Future[None] = self._loop.create_future()
         # A daemon: a program that forgot to close its store can still end.
@@ -53,6 +53,17 @@ class Writer:
         await asyncio.shield(self._closed)
         self._thread.join()
 
+    def end(self) -> None:
+        """The same without an event loop."""
+        self._queue.put(None)
+        self._thread.join()
+
+    async def checkpoint(self) -> None:
+        """Move the write-ahead log into the database and empty it, unless somebody else uses it right now."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._queue.put(done)
+        await asyncio.shield(done)
+
     # ── on the thread ──
 
     def _run(self) -> None:
@@ -71,21 +82,29 @@ class Writer:
     def _write_next(self, db: sqlite3.Connection) -> bool:
         """Wait for a batch, take in what came after it, write; `False` when told to stop."""
         batch = self._queue.get()
-        if batch is None:
-            return False
         merged = 1
-        going_on = True
-        while not self._queue.empty():
-            later = self._queue.get()
-            if later is None:
-                going_on = False
-                break
-            batch.absorb(later)
-            merged += 1
-        start = time.perf_counter()
-        failures = self._write(db, batch)
-        self._tell(self.settle, Report(batch, merged, failures, time.perf_counter() - start))
-        return going_on
+        last: Batch | asyncio.Future[None] | None = batch
+        if isinstance(batch, Batch):
+            while not self._queue.empty():
+                last = self._queue.get()
+                if not isinstance(last, Batch):
+                    break
+                batch.absorb(last)
+                merged += 1
+            start = time.perf_counter()
+            failures = self._write(db, batch)
+            self._tell(self.settle, Report(batch, merged, failures, time.perf_counter() - start))
+        if isinstance(last, asyncio.Future):
+            self._checkpoint(db, last)
+        return last is not None
+
+    def _checkpoint(self, db: sqlite3.Connection, done: asyncio.Future[None]) -> None:
+        try:
+            empty_log(db)
+        except sqlite3.Error as error:
+            self._tell(_fail, done, explain(error, self._path))
+        else:
+            self._tell(_succeed, done)
 
     def _write(self, db: sqlite3.Connection, batch: Batch) -> dict[Key, StoreError | None]:
         """Write a batch; if that fails, each part of it alone, so that a failure stays where it belongs.

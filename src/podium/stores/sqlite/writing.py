@@ -65,10 +65,10 @@ _BLOBS = Bulk(
 )
 
 _RUNS = Bulk(
-    24,
+    26,
     "INSERT INTO run (number, run_id, status, stop_reason, updated_us, driven_s, usd, input_tokens, "
     "output_tokens, calls, unpriced_calls, model, rehearsal, created_us, parent, workflow, request, owner, "
-    "max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key) "
+    "max_usd, max_tokens, max_calls, max_seconds, max_depth, start_key, epoch, driver) "
     "WITH b AS (VALUES {values}) SELECT * FROM b WHERE column1 IS NOT NULL",
 )
 
@@ -178,10 +178,11 @@ def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
             number, run.run_id, run.status, run.stop_reason, run.updated_us, run.driven_s,
             usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
             run.model, run.rehearsal, run.created_us, run.parent, run.workflow, run.request, run.owner,
-            *ceilings(run.budget), run.start_key,
+            *ceilings(run.budget), run.start_key, creation.epoch, creation.driver,
         )  # fmt: skip
         for seq, time_us, path, kind, data in creation.rows:
-            rows += (number << 32 | seq, 0, time_us, path, kind, data)
+            rows += (number << 32 | seq, creation.epoch, time_us, path, kind, data)
+        creation.made(number)
     _RUNS.execute(db, runs)
     if rows and EVENTS.execute(db, rows) * ROW_WIDTH != len(rows):
         raise StoreError("The first rows of a run were not accepted.")
