@@ -28,11 +28,12 @@ def terms_of(text: str) -> set[str]:
 
 def shared_most(topic: str, texts: Iterable[str]) -> float:
     """0 to 1: how many of the topic's words that source holds which holds the most of them."""
-    wanted = _stems(topic)
-    return max((len(wanted & _stems(text)) / len(wanted) for text in texts), default=0.0) if wanted else 1.0
+    wanted = stems_of(topic)
+    return max((len(wanted & stems_of(text)) / len(wanted) for text in texts), default=0.0) if wanted else 1.0
 
 
-def _stems(text: str) -> set[str]:
+def stems_of(text: str) -> set[str]:
+    """Return the content words of a text, each by its first letters."""
     runs = _UNSPACED.findall(text)
     pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
     return pairs | {word[:_STEM] for word in terms_of(_UNSPACED.sub(" ", text))}

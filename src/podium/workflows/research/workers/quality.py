@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from podium.workflows.research.measures.claims import locate, split_claims
 from podium.workflows.research.measures.plagiarism import overlap
 from podium.workflows.research.measures.readability import readability
 from podium.workflows.research.measures.seo import seo
+from podium.workflows.research.measures.support import missing_support, own_passage, supporting_span
 from podium.workflows.research.measures.words import count_words
 from podium.workflows.research.roles import agent_of
 from podium.workflows.research.study import Checked, Made, Study
@@ -52,8 +54,9 @@ async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
         )
         answers = [outcome.unwrap() for outcome in outcomes.values()]
     checks = {one.claim_id: one for answer in answers for one in answer.checks}
+    titles = {one.id: one.title for one in study.sources}
     checked = Checked(
-        [tied(one, checks.get(one.id), study.texts) for one in claims],
+        [tied(one, checks.get(one.id), study.texts, titles) for one in claims],
         contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
     )
     counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
@@ -82,25 +85,40 @@ def claims_in(markdown: str) -> list[Claim]:
     ]
 
 
-def tied(claim: Claim, check: Check | None, texts: dict[str, str]) -> Claim:
-    """The verdict that a program can stand behind."""
+def tied(
+    claim: Claim, check: Check | None, texts: Mapping[str, str], titles: Mapping[str, str] | None = None
+) -> Claim:
+    """The verdict that a program can stand behind, with the shortest passage that supports the whole claim."""
     if check is None:
         return claim.model_copy(update={"reason": "The fact checker said nothing about it."})
     if check.verdict == "unverified":
         return claim.model_copy(update={"reason": check.reason})
-    place = locate(check.quote, texts.get(check.source_id, "")) if check.quote.strip() else None
+    text = texts.get(check.source_id, "")
+    place = locate(check.quote, text) if check.quote.strip() else None
     if place is None:
         return claim.model_copy(update={"reason": "The passage that was named does not stand in the source."})
-    start, end = place
-    found = {
-        "quote": texts[check.source_id][start:end], "quote_source": check.source_id, "start": start,
-        "end": end, "reason": check.reason,
-    }  # fmt: skip
-    if check.verdict == "verified" and check.source_id not in claim.source_ids:
+    if check.verdict == "contradicted":
+        return claim.model_copy(update={**_quoted(check, text, place), "verdict": "contradicted"})
+    title = (titles or {}).get(check.source_id, "")
+    span = supporting_span(claim.text, text, *place, title)
+    if span is None:
+        reason = missing_support(claim.text, own_passage(text, *place), title)
+        reason = reason or "The sentences around the quoted passage say something else."
+        return claim.model_copy(update={**_quoted(check, text, place), "reason": reason})
+    found = _quoted(check, text, span)
+    if check.source_id not in claim.source_ids:
         return claim.model_copy(
             update={**found, "reason": f"It stands in {check.source_id}, which is not cited."}
         )
-    return claim.model_copy(update={**found, "verdict": check.verdict})
+    return claim.model_copy(update={**found, "verdict": "verified"})
+
+
+def _quoted(check: Check, text: str, place: tuple[int, int]) -> dict[str, Any]:
+    start, end = place
+    return {
+        "quote": text[start:end], "quote_source": check.source_id, "start": start, "end": end,
+        "reason": check.reason,
+    }  # fmt: skip
 
 
 def contradictions_in(found: list[FoundContradiction], texts: dict[str, str]) -> list[Contradiction]:
@@ -144,6 +162,8 @@ def _alike(old: Claim, new: Claim) -> float:
         return 0.0
     if old.text == new.text:
         return 1.0
+    if missing_support(new.text, old.text):  # other figures, names or negations than those that were checked
+        return 0.0
     first, second = set(old.text.lower().split()), set(new.text.lower().split())
     return len(first & second) / len(first | second) if first | second else 0.0
 
