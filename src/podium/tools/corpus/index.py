@@ -18,7 +18,7 @@ from podium.tools.documents.document import Document
 from podium.tools.folder import Entry
 from podium.tools.tool import ToolError
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the tables, or what is kept of a document, change: older indexes are made anew."""
 _PATIENCE_S = 30.0
 

@@ -17,6 +17,8 @@ _DATES = (
 )  # fmt: skip
 _AUTHORS = ("citation_author", "author", "article:author", "dc.creator", "dcterms.creator", "byl")
 _MAX_META = 500
+_PERMALINK = re.compile(r"[ \t]*[¶\uf0c1][ \t]*$", re.MULTILINE)
+"""The sign behind a heading that links to it, as Sphinx and MkDocs write it."""
 
 
 def read_html(source: str) -> Document:
@@ -25,7 +27,12 @@ def read_html(source: str) -> Document:
     about = _About()
     about.feed(source[:500_000])
     title = about.first(_TITLES) or page.title or about.heading
-    return kept(page.text, title, about.first(_DATES) or about.time, about.authors())
+    return kept(
+        _PERMALINK.sub("", page.text),
+        _PERMALINK.sub("", title),
+        about.first(_DATES) or about.time,
+        about.authors(),
+    )
 
 
 class _About(HTMLParser):

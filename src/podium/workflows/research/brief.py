@@ -15,7 +15,6 @@ from podium.errors import UsageError
 from podium.settings import nearest, parse_duration
 from podium.settings.places import at_home, named
 from podium.workflows.research.contracts import Brief, ContentType, Depth, SourceKind, Style
-from podium.workflows.research.policy import CHEAPEST, CHEAPEST_COST, CHEAPEST_TIME
 
 MAX_BYTES = 100_000
 MOST_DEPTH = 50
@@ -261,14 +260,6 @@ def _enabled(places: Mapping[str, Any]) -> list[str]:
 
 def _find_contradictions(checked: Mapping[str, Any], problems: Problems) -> None:
     """What is right by itself and cannot be had together."""
-    plan = " and ".join((", ".join(CHEAPEST[:-1]), CHEAPEST[-1]))
-    usd, seconds = checked.get("max_usd"), checked.get("time_limit")
-    if usd is not None and usd < CHEAPEST_COST:
-        problems.append(f"max_usd {usd:g} is below the cheapest plan: {plan} take ${CHEAPEST_COST:.2f}")
-    if seconds is not None and seconds < CHEAPEST_TIME:
-        problems.append(
-            f"time_limit {seconds:g} s is below the shortest plan: {plan} take {CHEAPEST_TIME:g} s"
-        )
     for kind in checked.get("preferred_sources", ()):
         if kind not in checked["sources"]:
             how = "give --corpus" if kind == "corpus" else "give --online"

@@ -278,6 +278,10 @@ class QualityScore(Shape):
     writing_quality: float | None = None
     parts: dict[str, dict[str, float]] = {}
     threshold: float = 0.0
+    coverage: float | None = None
+    """How much of the brief the article covers; `None`: unknown."""
+    missing: list[str] = []
+    """Aspects of the brief that the article leaves out."""
 
 
 class Metrics(Shape):
@@ -324,3 +328,7 @@ class FinalOutput(Shape):
     phase_history: list[PhaseEntry] = []
     plan_history: list[PlanEntry] = []
     warnings: list[str] = []
+    coverage: float | None = None
+    """As in `quality`."""
+    missing: list[str] = []
+    """As in `quality`."""

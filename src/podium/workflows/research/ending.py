@@ -9,9 +9,9 @@ from podium.engine.workflow import Outcome, Partial
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError
 from podium.workflows.research.contracts import FinalOutput, PlanEntry
 from podium.workflows.research.machine import Phase
-from podium.workflows.research.merger import keep_files, merge
+from podium.workflows.research.merger import best_version, keep_files, merge
 from podium.workflows.research.orchestrator import WorkerExecutionError
-from podium.workflows.research.policy import MAX_ITERATIONS, WORKERS, Decision
+from podium.workflows.research.policy import LEAST_COVERAGE, MAX_ITERATIONS, WORKERS, Decision
 from podium.workflows.research.study import Study
 from podium.workflows.research.supervisor import evaluate
 from podium.workflows.research.workers.writing import write_article
@@ -129,7 +129,13 @@ async def _write_last(study: Study) -> None:
 
 
 def _warn_below(study: Study) -> None:
-    best = max((one.quality.overall for one in study.versions), default=0.0)
+    version = best_version(study)
+    best = version.quality.overall if version else 0.0
+    coverage = version.quality.coverage if version else None
+    if coverage is not None and coverage < LEAST_COVERAGE:
+        study.warn(f"Coverage {coverage:.2f} is below the {LEAST_COVERAGE:.2f} that an article needs.")
+    if best >= study.brief.min_quality:
+        return
     study.warn(
         f"Quality {best:.2f} is below the target of {study.brief.min_quality:.2f} after "
         f"{len(study.versions)} of {MAX_ITERATIONS} iterations."

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from math import log
 
 from podium.brain.words import word_set
 
@@ -59,6 +62,59 @@ def excerpt_of(text: str, about: str, room: int) -> str:
         for before, nth in zip([None, *kept], kept, strict=False)
     ]
     return "\n".join(parts) or text[:room]
+
+
+def best_passages(texts: Mapping[str, str], aspects: Sequence[str], room: int) -> dict[str, str]:
+    """Return the passages of all texts that say most about the aspects, by text, within `room` characters.
+
+    Every aspect fills an equal share of the room with its best passages, from whichever text; what is left
+    over goes to the best of the rest. A text of which nothing is chosen is not in the result.
+    """
+    if sum(map(len, texts.values())) <= room:
+        return dict(texts)
+    pieces = [(key, nth, piece) for key, text in texts.items() for nth, piece in enumerate(_passages(text))]
+    held = [stems_of(piece) for _, _, piece in pieces]
+    often = Counter(stem for stems in held for stem in stems)
+    chosen = set[int]()
+    left = float(room)
+    ranked = [_ranking(aspect, held, often) for aspect in aspects]
+    for turn, order in enumerate(ranked):
+        share = left / (len(ranked) - turn)
+        left -= _fill(order, pieces, chosen, share)
+    for place in zip_longest(*ranked):
+        left -= _fill([one for one in place if one is not None], pieces, chosen, left)
+    return {
+        key: _joined(key, pieces, chosen) for key in texts if any(pieces[one][0] == key for one in chosen)
+    }
+
+
+def _ranking(aspect: str, held: Sequence[set[str]], often: Mapping[str, int]) -> list[int]:
+    """Passages with a word of the aspect, the best first; rare words count more."""
+    wanted = stems_of(aspect)
+    scores = [sum(log(1 + len(held) / often[stem]) for stem in wanted & stems) for stems in held]
+    return sorted((nth for nth, score in enumerate(scores) if score), key=lambda nth: (-scores[nth], nth))
+
+
+def _fill(order: Iterable[int], pieces: Sequence[tuple[str, int, str]], chosen: set[int], room: float) -> int:
+    """Choose passages in this order while they fit; return how many characters they take."""
+    used = 0
+    for nth in order:
+        needed = len(pieces[nth][2]) + len(GAP)
+        if nth not in chosen and used + needed <= room:
+            chosen.add(nth)
+            used += needed
+    return used
+
+
+def _joined(key: str, pieces: Sequence[tuple[str, int, str]], chosen: Iterable[int]) -> str:
+    """The chosen passages of one text in their order; a gap is marked."""
+    own = sorted((pieces[one][1], pieces[one][2]) for one in chosen if pieces[one][0] == key)
+    parts, before = list[str](), -1
+    for nth, piece in own:
+        parts += [GAP.strip()] if nth != before + 1 else []
+        parts.append(piece)
+        before = nth
+    return "\n\n".join(parts)
 
 
 def _passages(text: str) -> list[str]:

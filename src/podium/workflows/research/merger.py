@@ -17,7 +17,7 @@ from podium.workflows.research.measures.citations import cited_ids
 from podium.workflows.research.measures.length import reading_minutes
 from podium.workflows.research.measures.words import count_words
 from podium.workflows.research.page import to_page
-from podium.workflows.research.policy import ABOUT_IT, improvement
+from podium.workflows.research.policy import ABOUT_IT, LEAST_COVERAGE, improvement
 from podium.workflows.research.study import Study, Version
 from podium.workflows.research.workers.quality import COPIED
 from podium.workflows.research.workers.writing import clean_draft, title_of
@@ -50,14 +50,21 @@ async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
         claims=checked.claims if checked else [], contradictions=checked.contradictions if checked else [],
         metrics=await _metrics(study), status=status, system_notes=[*_notes(study), *notes],
         plan_history=study.plan_history, warnings=list(study.warnings),
+        coverage=version.quality.coverage if version is not None else None,
+        missing=version.quality.missing if version is not None else [],
     )  # fmt: skip
     _tell(study, output)
     return output
 
 
 def best_version(study: Study) -> Version | None:
-    """The last of those with the highest quality."""
-    return max(study.versions, key=lambda one: (one.quality.overall, one.iteration), default=None)
+    """The last of those with the highest quality; one that covers enough of the brief comes first."""
+    return max(study.versions, key=_rank, default=None)
+
+
+def _rank(version: Version) -> tuple[bool, float, int]:
+    covered = version.quality.coverage is None or version.quality.coverage >= LEAST_COVERAGE
+    return covered, version.quality.overall, version.iteration
 
 
 def ranked(sources: list[Source]) -> list[Source]:
@@ -110,6 +117,12 @@ def _tell_flaws(study: Study, version: Version) -> None:
     if copied is not None and copied.result["share"] >= COPIED:
         share = copied.result["share"]
         study.warn(f"{share:.0%} of the article's words stand in its sources as they are.")
+    if version.checked is None:
+        study.warn("No claim was checked: it is unknown whether the sources confirm the article.")
+    if version.quality.coverage is None:
+        study.warn("It is unknown how much of the brief the article covers.")
+    elif version.quality.missing:
+        study.warn(f"The article leaves out: {'; '.join(version.quality.missing)}.")
     for one in version.checked.contradictions if version.checked else []:
         who = " and ".join(side.source_id for side in one.passages)
         study.warn(f"Sources {who} contradict each other: {one.about}")

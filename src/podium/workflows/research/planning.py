@@ -44,7 +44,7 @@ def first_plan(brief: Brief, complexity: float, useful: Collection[str], limits:
     """The plan for a brief: as many workers as the topic needs and the limits allow."""
     required = required_workers(brief.tone, brief.min_sources, brief.preferred_sources)
     count = wanted_count(complexity, brief.depth)
-    chosen = choose(count, required, useful)
+    chosen = choose(count, {*required, "fact_checker"}, useful)
     notes = [
         f"{WORKERS[worker].label}: {why}, but no such source may be used."
         for worker, why in required.items()

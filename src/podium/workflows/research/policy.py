@@ -207,8 +207,18 @@ def overall(scores: Mapping[str, float]) -> float:
     return sum(scores[name] * weight for name, weight in weights.items()) / total if total else 0.0
 
 
-def decide(quality: float, threshold: float, iteration: int) -> Decision:
-    if quality >= threshold:
+LEAST_COVERAGE = 0.7
+"""An article that covers less of the brief is not complete, however good the rest is."""
+
+
+def target_of(part: str, threshold: float) -> float:
+    """What a part of the quality has to reach: the threshold, and for coverage at least its minimum."""
+    return max(threshold, LEAST_COVERAGE) if part == "coverage" else threshold
+
+
+def decide(quality: float, threshold: float, iteration: int, coverage: float | None = None) -> Decision:
+    covered = coverage is None or coverage >= LEAST_COVERAGE
+    if quality >= threshold and covered:
         return "complete"
     return "continue" if iteration < MAX_ITERATIONS else "force_complete"
 
@@ -252,7 +262,11 @@ ANSWERS: dict[str, Remedy] = {
     ),
     "diversity": Remedy(("academic_search", "news_search"), deepens=True),
     "citations": Remedy(("citation_formatter",), ("article_writer",)),
-    "coverage": Remedy(("insight_extractor", "content_synthesizer"), ("article_writer",)),
+    "coverage": Remedy(
+        ("insight_extractor", "content_synthesizer"),
+        ("content_synthesizer", "insight_extractor", "article_writer"),
+        deepens=True,
+    ),
     "length": Remedy(("introduction_writer", "conclusion_writer"), ("article_writer",)),
     "structure": Remedy(("content_synthesizer",), ("article_writer",)),
     "verified": Remedy(("fact_checker", "web_scraper"), ("article_writer",)),

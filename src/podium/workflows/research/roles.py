@@ -20,7 +20,7 @@ _UNTRUSTED = (
 PLANNER = Agent(
     "Planner",
     role="planner",
-    instructions="You plan research. You judge how difficult a topic is, and what an article must cover.",
+    instructions="You plan research for a reader's question: what a full answer contains, how to find it.",
     temperature=0.2,
     max_tokens=1500,
     prompts=PROMPTS,
@@ -28,7 +28,7 @@ PLANNER = Agent(
 SUPERVISOR = Agent(
     "Supervisor",
     role="supervisor",
-    instructions="You judge finished articles strictly and by what was asked for." + _UNTRUSTED,
+    instructions="You judge articles strictly, by the reader's question." + _UNTRUSTED,
     temperature=0.1,
     max_tokens=1500,
     prompts=PROMPTS,

@@ -5,7 +5,7 @@ Only the run's main task changes it. Workers that work side by side read it and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,13 +27,16 @@ from podium.workflows.research.contracts import (
     QualityScore,
     Source,
 )
-from podium.workflows.research.excerpts import excerpt_of
+from podium.workflows.research.excerpts import best_passages
 from podium.workflows.research.library import Library
 from podium.workflows.research.machine import Phase, check_transition
 
 PROMPT_ROOM = 60_000
 """Characters of sources in one prompt."""
-SHORTEST_EXCERPT = 800
+CLAIM_ROOM = 20_000
+"""Characters of passages that are added for the claims that are checked."""
+SHORTEST_EXCERPT = 400
+"""Characters of a source of which no passage was chosen."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,13 @@ class Task:
     retries: int = 0
 
 
+def _merged(text: str, shown: Mapping[str, str], more: Mapping[str, str], key: str) -> str:
+    """The passages of one source for a prompt."""
+    first = shown.get(key, "")
+    new = [one for one in more.get(key, "").split("\n\n") if one not in first]
+    return "\n\n".join(part for part in (first, *new) if part) or text[:SHORTEST_EXCERPT]
+
+
 @dataclass
 class Study:
     """One run's research."""
@@ -105,6 +115,12 @@ class Study:
     quality: QualityScore | None = None
     issues: list[str] = field(default_factory=list[str])
     feedback: list[str] = field(default_factory=list[str])
+    missing: list[str] = field(default_factory=list[str])
+    """Aspects that the last version left out."""
+    failed: list[Claim] = field(default_factory=list[Claim])
+    """Claims of the last version that are not verified."""
+    remarks: list[str] = field(default_factory=list[str])
+    """What else the judge found wanting."""
     closing: str = ""
     """Set when a budget has ended the run."""
     versions: list[Version] = field(default_factory=list[Version])
@@ -165,16 +181,25 @@ class Study:
             "depth": brief.depth,
             "aspects": self.aspects,
             "feedback": list(self.feedback),
+            "missing": list(self.missing),
+            "remarks": list(self.remarks),
         }
 
-    def fenced(self, terms: Iterable[str], only: Iterable[str] | None = None) -> list[str]:
-        """The passages of the sources that have to do with `terms`, each between lines that its author cannot
-        write; within the room of a prompt."""
+    def fenced(self, claims: Iterable[str] = (), only: Iterable[str] | None = None) -> list[str]:
+        """The passages of the sources that say most about the topic, each aspect and each missing aspect,
+        between lines that their authors cannot write; within the room of a prompt.
+
+        Writer and fact checker get the same passages; `claims` of the checker are ranked besides. A source of
+        which no passage is chosen is shown by its beginning.
+        """
         wanted = None if only is None else set(only)
         chosen = [one for one in self.sources if wanted is None or one.id in wanted]
-        room = max(PROMPT_ROOM // max(len(chosen), 1), SHORTEST_EXCERPT)
-        words = " ".join(terms)
-        return [self._fenced(one, excerpt_of(self.texts.get(one.id, ""), words, room)) for one in chosen]
+        texts = {one.id: self.texts.get(one.id, "") for one in chosen}
+        about = list(dict.fromkeys([self.brief.topic, *self.aspects, *self.missing]))
+        shown = best_passages(texts, about, PROMPT_ROOM)
+        asked = list(claims)
+        more = best_passages(texts, asked, CLAIM_ROOM) if asked and shown != texts else {}
+        return [self._fenced(one, _merged(texts[one.id], shown, more, one.id)) for one in chosen]
 
     def _fenced(self, source: Source, text: str) -> str:
         about = [f"Title: {source.title}", f"Kind: {source.kind}"]

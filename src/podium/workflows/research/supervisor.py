@@ -8,7 +8,7 @@ from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.report.words import count
 from podium.workflows.research import events
 from podium.workflows.research.contracts import Edit, Judgement, PlanEntry, QualityScore
-from podium.workflows.research.measures.citations import check_citations
+from podium.workflows.research.measures.citations import check_citations, cited_ids
 from podium.workflows.research.measures.length import length_score
 from podium.workflows.research.measures.readability import readability
 from podium.workflows.research.measures.structure import structure
@@ -21,9 +21,11 @@ from podium.workflows.research.policy import (
     decide,
     diversity_score,
     overall,
+    target_of,
 )
 from podium.workflows.research.roles import SUPERVISOR
 from podium.workflows.research.study import Checked, Study, Version
+from podium.workflows.research.telling import against
 from podium.workflows.research.workers.analysis import value_of
 from podium.workflows.research.workers.quality import article_of, carried_over
 
@@ -46,7 +48,11 @@ async def evaluate(study: Study, *, closing: bool = False) -> Decision:
     measured = measure(study, article, checked, judged)
     scores = components(measured.parts, set(study.made))
     quality = overall(scores)
-    decision = decide(quality, study.brief.min_quality, study.iteration)
+    coverage = measured.parts.get("coverage")
+    decision = decide(quality, study.brief.min_quality, study.iteration, coverage)
+    study.missing = list(judged.missing) if judged else []
+    study.remarks = list(judged.issues) if judged else []
+    study.failed = [one for one in checked.claims if one.verdict != "verified"] if checked else []
     if closing and decision == "continue":
         decision = "force_complete"
     _note(study, article, checked, measured, scores, quality)
@@ -72,25 +78,28 @@ async def _judge(study: Study, article: str) -> Judgement | None:
 def measure(study: Study, article: str, checked: Checked | None, judged: Judgement | None) -> Measured:
     """Every part of the quality that is known."""
     brief, sources = study.brief, study.sources
-    words, kinds = count_words(article), {one.kind for one in sources}
+    words, used = count_words(article), set(cited_ids(article))
+    cited_sources = [one for one in sources if one.id in used]
+    kinds = {one.kind for one in cited_sources}
     built, cited = structure(article, brief.content_type), check_citations(article, sources)
     read = readability(article)
     parts = {
         "length": length_score(words, brief.length),
         "structure": built.score,
-        "count": count_score(len(sources), brief.min_sources),
-        "diversity": diversity_score(kinds, brief.sources),
+        "count": count_score(len(cited_sources), brief.min_sources),
         "citations": cited.accuracy,
         "readability": read.score,
     }
     notes = {
         "length": f"It has {words} words; {brief.length} are asked for.",
         "structure": f"The structure is not there yet: {' '.join(built.findings)}",
-        "count": f"Only {count(len(sources), 'source')} (need {brief.min_sources}).",
+        "count": f"Only {count(len(cited_sources), 'source')} cited (need {brief.min_sources}).",
         "diversity": f"Only {', '.join(sorted(kinds)) or 'no'} sources; other kinds are missing.",
         "citations": f"{count(len(cited.missing), 'sentence')} without a citation that should have one.",
         "readability": "It is hard to read: write shorter sentences and plainer words.",
     }
+    if len(set(brief.sources)) > 1:  # with one kind of source there is nothing to measure
+        parts["diversity"] = diversity_score(kinds, brief.sources)
     edited = value_of(study, "editor", Edit)
     if edited is not None:
         parts["grammar"] = edited.grammar
@@ -100,7 +109,7 @@ def measure(study: Study, article: str, checked: Checked | None, judged: Judgeme
         missing = ", ".join(judged.missing) or "; ".join(judged.issues[:3]) or "go deeper"
         notes |= {
             "coverage": f"It does not cover enough: {missing}.",
-            "tone": f"The tone is not {brief.tone}.",
+            "tone": f"The tone should be {brief.tone}.",
         }
     if checked is not None:
         verified = sum(one.verdict == "verified" for one in checked.claims)
@@ -121,7 +130,7 @@ def _note(
     }
     study.quality = QualityScore(
         overall=quality, **{f"{name}_quality": value for name, value in scores.items()}, parts=grouped,
-        threshold=study.brief.min_quality,
+        threshold=study.brief.min_quality, coverage=measured.parts.get("coverage"), missing=study.missing,
     )  # fmt: skip
     made = dict(study.made)
     study.versions.append(Version(study.iteration, article, checked, study.quality, made))
@@ -132,10 +141,16 @@ def _decide(
 ) -> None:
     """Feedback for the next plan: whatever is below the threshold, the worst first."""
     threshold = study.brief.min_quality
-    low = sorted((value, name) for name, value in measured.parts.items() if value < threshold)
+    low = sorted(
+        (value, name) for name, value in measured.parts.items() if value < target_of(name, threshold)
+    )
     worked = {name for parts in (study.quality.parts if study.quality else {}).values() for name in parts}
     study.issues = [name for _, name in low if name in worked] if decision != "complete" else []
-    study.feedback = [measured.notes[name] for name in study.issues]
+    study.feedback = [
+        f"{name} {', target '.join(against(measured.parts[name], target_of(name, threshold)))}. "
+        f"{measured.notes[name]}"
+        for name in study.issues
+    ]
     if study.plan is not None:
         entry = PlanEntry(plan=study.plan, quality=quality, feedback=list(study.feedback))
         study.plan_history.append(entry)

@@ -37,6 +37,12 @@ _BY_NAME = re.compile(
     r"\([A-Z][\w'’-]{1,40}(?:,? (?:et al\.?|(?:and|&) [A-Z][\w'’-]{1,40}))?"
     r",? (?:19|20)\d\d[a-z]?(?:, pp?\. ?\d+)?\)"
 )
+_REFERENCES = re.compile(
+    r"^(?:#{1,6} *|\*\*)(?:references|sources|bibliography|works cited|further reading|literatur|quellen"
+    r"|références|bibliographie|referencias|fuentes):?(?:\*\*)?:?[ \t]*\n(?:(?!#{1,6} )[^\n]*(?:\n|\Z))*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A list of references up to the next heading."""
 _MONTHS = re.compile(
     r"\((?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec|Spring|Summer|Autumn|Fall|Winter)"
 )
@@ -100,7 +106,8 @@ def only_known(markdown: str, sources: Sequence[Source]) -> Known:
     A link keeps its words. Numbers in brackets and footnotes go too: only our own may stand there at the end.
     """
     removed: dict[str, None] = {}
-    text = _without_unknown(cleaned(markdown), {one.id for one in sources}, removed)
+    text = _without_list(cleaned(markdown), removed)
+    text = _without_unknown(text, {one.id for one in sources}, removed)
     addresses = {_same(one.url) for one in sources}
     pieces = _CODE.split(text)
     pieces[::2] = [_without_links(one, addresses, removed) for one in pieces[::2]]
@@ -117,6 +124,16 @@ def _without_unknown(text: str, known: set[str], removed: dict[str, None]) -> st
         return f"{found[1] if left else ''}[{'; '.join(left)}]" if left else ("" if ids else found[0])
 
     return re.sub(r"([ \t]?)" + CITATION.pattern, keep, text)
+
+
+def _without_list(text: str, removed: dict[str, None]) -> str:
+    """Without a list of references of the writer's own; the real one is made from the sources."""
+
+    def take(found: re.Match[str]) -> str:
+        removed[f"Wrote a list of references of its own: {' '.join(found[0].split())[:120]}"] = None
+        return ""
+
+    return _REFERENCES.sub(take, text)
 
 
 def _without_links(text: str, addresses: set[str], removed: dict[str, None]) -> str:
@@ -137,6 +154,12 @@ def _without_links(text: str, addresses: set[str], removed: dict[str, None]) -> 
             return found[0]
         return told("Named an address that is no source of this run", lambda _: "")(found)
 
+    def by_name(found: re.Match[str]) -> str:
+        if _MONTHS.match(found[1]):
+            return found[0]
+        return told("Cited an author that is no source of this run", lambda _: "")(found)
+
+    text = re.sub(r"[ \t]?(" + _BY_NAME.pattern + ")", by_name, text)
     text = _DEFINITION.sub(told("Wrote a footnote of its own", lambda _: ""), text)
     text = _NUMBER.sub(told("Cited by number", lambda _: ""), text)
     return _ADDRESS.sub(address, _LINK.sub(link, text))

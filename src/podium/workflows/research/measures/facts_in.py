@@ -9,9 +9,9 @@ from typing import NamedTuple
 from podium.brain.words import word_set
 
 _ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
 _SMALL = {word: value for value, word in enumerate(_ONES)} | {
     "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
     "ninety": 90,
@@ -65,10 +65,10 @@ _LONE_MONTH = re.compile(
 )
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)\b")
 NEGATORS = word_set(
-    "not no never neither nor none nobody nothing without cannot can't won't don't doesn't didn't isn't aren't"
-    " wasn't weren't hasn't haven't hadn't shouldn't wouldn't couldn't mustn't needn't nowhere hardly rarely"
-    " nicht kein keine keinen keiner keinem nie niemals ohne ne pas jamais sans aucun aucune ni nunca sin"
-    " ningún ninguna non mai senza nessun nessuna nie bez"
+    "not no never neither nor none nobody nothing without cannot can't won't don't doesn't didn't isn't"
+    " aren't wasn't weren't hasn't haven't hadn't shouldn't wouldn't couldn't mustn't needn't nowhere hardly"
+    " rarely nicht kein keine keinen keiner keinem nie niemals ohne ne pas jamais sans aucun aucune ni nunca"
+    " sin ningún ninguna non mai senza nessun nessuna nie bez"
 )
 _ANTONYMS = (
     ("always", "never"), ("increase", "decrease"), ("increases", "decreases"), ("increased", "decreased"),

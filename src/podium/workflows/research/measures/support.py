@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
+from podium.brain.words import word_set
 from podium.workflows.research.excerpts import stems_of
 from podium.workflows.research.measures.facts_in import NEGATORS, OPPOSITES, Figures, figures_of, tokens_of
 from podium.workflows.research.measures.words import sentences_in
@@ -34,12 +35,12 @@ CAPITALISED = 0.35
 _INSIDE = re.compile(r"(?<=[\w,;)’'\"”] )([A-ZÀ-ÖØ-Þ][\w’'-]*)")
 _CLAUSE = re.compile(r"[;:.!?]|,\s|\b(?:but|while|whereas|although|unless|except|because)\b", re.IGNORECASE)
 _FUNCTION_WORDS = {
-    "en": frozenset("the of and is are was to in that for with by it on as be this".split()),
-    "de": frozenset("der die das und ist sind von zu den mit ein eine für auf dem im wird".split()),
-    "fr": frozenset("le la les des et est sont une dans pour que qui sur avec du au par".split()),
-    "es": frozenset("el la los las y es son una en para que con por del se un al".split()),
-    "it": frozenset("il lo la gli di che è sono una per con del della nel un e si".split()),
-    "nl": frozenset("de het een en is zijn van in op te dat voor met aan niet door".split()),
+    "en": word_set("the of and is are was to in that for with by it on as be this"),
+    "de": word_set("der die das und ist sind von zu den mit ein eine für auf dem im wird"),
+    "fr": word_set("le la les des et est sont une dans pour que qui sur avec du au par"),
+    "es": word_set("el la los las y es son una en para que con por del se un al"),
+    "it": word_set("il lo la gli di che è sono una per con del della nel un e si"),
+    "nl": word_set("de het een en is zijn van in op te dat voor met aan niet door"),
 }
 
 
@@ -82,11 +83,9 @@ def supporting_span(claim: str, text: str, start: int, end: int, context: str = 
 
 def own_passage(text: str, start: int, end: int) -> str:
     """Return the whole sentences in which a quotation stands."""
-    begin, stop = start, end
-    for begin, stop in _spans(text, start, end):
-        if (begin, stop) != (start, end):
-            break
-    return text[begin:stop]
+    low, high = max(start - LONGEST, 0), min(end + LONGEST, len(text))
+    within = [one for one in _sentence_spans(text, low, high) if one[0] < end and one[1] > start]
+    return text[within[0][0] : within[-1][1]] if within else text[start:end]
 
 
 def _is_replaced(claim: str, own: str) -> bool:

@@ -47,7 +47,7 @@ async def extract_insights(study: Study, worker: str, *, cheaper: bool) -> Made:
 
 def material(study: Study) -> dict[str, Any]:
     """What is wanted, and what there is to work with."""
-    return {"task": study.task, "sources": study.fenced([study.brief.topic, *study.aspects])}
+    return {"task": study.task, "sources": study.fenced()}
 
 
 def known(study: Study) -> dict[str, Any]:

@@ -66,11 +66,10 @@ async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
 
 async def _check(study: Study, agent: Agent, claims: list[Claim], *, whole: bool) -> FactCheck:
     """One part: with all sources if contradictions among them are to be found, else with those it cites."""
-    about = [study.brief.topic, *(one.text for one in claims)]
     cited = None if whole else {source for one in claims for source in one.source_ids}
     return await study.run.ask(
         agent, "fact_check", returns=FactCheck, topic=study.brief.topic,
-        sources=study.fenced(about, cited), claims=[one.shown() for one in claims],
+        sources=study.fenced((one.text for one in claims), cited), claims=[one.shown() for one in claims],
     )  # fmt: skip
 
 
@@ -88,7 +87,7 @@ def claims_in(markdown: str) -> list[Claim]:
 def tied(
     claim: Claim, check: Check | None, texts: Mapping[str, str], titles: Mapping[str, str] | None = None
 ) -> Claim:
-    """The verdict that a program can stand behind, with the shortest passage that supports the whole claim."""
+    """The verdict that a program can stand behind, and the shortest passage that supports the claim."""
     if check is None:
         return claim.model_copy(update={"reason": "The fact checker said nothing about it."})
     if check.verdict == "unverified":

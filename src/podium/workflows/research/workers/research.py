@@ -16,6 +16,8 @@ from podium.workflows.research.study import Made, Study
 
 QUERIES = {"light": 1, "standard": 2, "deep": 3}
 """How many queries a search is given, before it is sent further."""
+MOST_MISSING = 4
+"""Queries for aspects that the last version left out."""
 SPARE = 3
 """More results than the share of a worker: some are found by several."""
 
@@ -59,7 +61,8 @@ def queries_of(study: Study, worker: str) -> list[str]:
     known = list(dict.fromkeys([*planned, study.brief.topic, *study.aspects]))
     first = SEARCHES.index(worker) % len(known)
     wanted = QUERIES[study.brief.depth] + 2 * study.deeper
-    return [*known[first:], *known[:first]][:wanted]
+    regular = [*known[first:], *known[:first]][:wanted]
+    return list(dict.fromkeys([*study.missing[:MOST_MISSING], *regular]))
 
 
 def results_wanted(study: Study) -> int:

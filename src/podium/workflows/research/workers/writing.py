@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from podium.tools.untrusted import unfenced
 from podium.workflows.research.measures.citations import cited_ids, only_known
@@ -13,6 +14,8 @@ from podium.workflows.research.workers.analysis import known, material, value_of
 
 OPENING, ENDING = 0.1, 0.08
 """Shares of the length that a separate introduction and conclusion take."""
+MOST_FAILED = 40
+"""Unconfirmed claims that a writer is shown."""
 _TITLE = re.compile(r"\A\s*#\s+(.+)$", re.MULTILINE)
 
 
@@ -24,9 +27,16 @@ async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool
     text = await study.run.ask(
         agent_of(worker, cheaper=cheaper, words=study.brief.length), "write_article",
         own_introduction=opening, own_conclusion=ending, words=round(study.brief.length * share),
-        **material(study), **known(study),
+        **material(study), **known(study), **revised(study),
     )  # fmt: skip
     return _written(worker, text)
+
+
+def revised(study: Study) -> dict[str, Any]:
+    """The last version and its claims that no source confirmed, for whoever writes it again."""
+    last = study.versions[-1].article if study.versions else ""
+    failed = [{"text": one.text, "reason": one.reason} for one in study.failed[:MOST_FAILED]]
+    return {"last": study.sealed(last, "the last version") if last else "", "failed": failed}
 
 
 async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Made:
