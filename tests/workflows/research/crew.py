@@ -100,6 +100,8 @@ class Clock:
 
 
 Script = Mapping[str, Any]
+KNOBS = ("coverage", "tone", "grammar")
+"""What is moved to reach a quality; coverage only where the target may be missed."""
 
 
 class Crew:
@@ -270,15 +272,17 @@ async def told_of(store: Store, result: RunResult, crew: Crew) -> Told:
 async def tuned(
     store: Store, targets: list[float], script: Script | None = None, *, complexity: float = 0.6,
     counts: Mapping[str, int] | None = None, failing: Mapping[str, int] | None = None,
-    topic: str = "AI trends", knobs: tuple[str, ...] = ("coverage", "tone", "grammar"), **options: Any,
+    topic: str = "AI trends", knobs: tuple[str, ...] = (), **options: Any,
 ) -> Told:  # fmt: skip
     """A run whose iterations come out with these qualities. Everything that a program measures stays as it
     is; what the model says (`knobs`) is moved until the sum is right, one iteration after the other."""
     levels = [0.9] * len(targets)
+    threshold = options.get("min_quality", 0.8)
+    moved = [knobs or (KNOBS[1:] if target >= threshold else KNOBS) for target in targets]
     for nth, target in enumerate(targets):
         told = await study(
             store,
-            _with_levels(script, levels, complexity, knobs),
+            _with_levels(script, levels, complexity, moved),
             topic,
             shelves=Shelves(counts, failing),
             **options,
@@ -289,21 +293,21 @@ async def tuned(
         owner = {"coverage": "article", "tone": "writing", "grammar": "writing"}
         slope = sum(
             weights[owner[knob]] / whole / len(evaluated["parts"][owner[knob]])
-            for knob in knobs
+            for knob in moved[nth]
             if owner[knob] in evaluated["parts"]
         )
         levels[nth] += (target - evaluated["quality"]) / slope
         assert 0 <= levels[nth] <= 1, (levels, evaluated)
-    crew = _with_levels(script, levels, complexity, knobs)
+    crew = _with_levels(script, levels, complexity, moved)
     return await study(store, crew, topic, shelves=Shelves(counts, failing), **options)
 
 
 def _with_levels(
     script: Script | None, levels: list[float], complexity: float,
-    knobs: tuple[str, ...] = ("coverage", "tone", "grammar"),
+    moved: list[tuple[str, ...]],
 ) -> Crew:  # fmt: skip
     def level(knob: str, nth: int) -> float:
-        return levels[nth] if knob in knobs else 0.9
+        return levels[nth] if knob in moved[nth] else 0.9
 
     judged = [{"coverage": level("coverage", nth), "tone": level("tone", nth)} for nth in range(len(levels))]
     edited = [{"grammar": level("grammar", nth)} for nth in range(len(levels))]

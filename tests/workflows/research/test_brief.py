@@ -82,12 +82,6 @@ def test_all_problems_come_in_one_answer() -> None:
 
 
 def test_contradictions_are_problems_too(tmp_path: Path) -> None:
-    assert problems(max_usd=0.6) == [
-        "max_usd 0.6 is below the cheapest plan: web_search, article_writer and editor take $0.61"
-    ]
-    assert problems(time_limit=300) == [
-        "time_limit 300 s is below the shortest plan: web_search, article_writer and editor take 468 s"
-    ]
     assert problems(preferred_sources="corpus") == [
         "corpus sources are preferred, but not enabled (give --corpus)"
     ]
@@ -205,8 +199,8 @@ async def test_a_budget_of_the_program_is_part_of_the_brief(store: Store) -> Non
     created = next(data for _, kind, data in told.rows if kind == "run.created")
     assert created["budget"] == {"usd": 2.0, "seconds": 900.0, "calls": 50}
     assert created["options"]["max_usd"] == 2.0
-    with pytest.raises(BriefError, match="below the cheapest plan"):
-        await study(store, Crew(), budget=podium.Budget(usd=0.55))
+    short = await study(store, Crew(), budget=podium.Budget(usd=0.55))
+    assert len(short.workers[0]) == 3, "a short limit gets a smaller plan"
 
 
 async def test_of_two_ceilings_the_lower_one_holds(store: Store) -> None:

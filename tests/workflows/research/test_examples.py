@@ -33,13 +33,13 @@ async def test_example_1_perfect_at_the_first_try(store: Store) -> None:
         length=1000, tone="casual", depth="light", max_usd=2.0, min_sources=4,
     )  # fmt: skip
     assert told.result.status == "completed"
-    assert told.workers == [["web_search", "article_writer", "editor"]]
+    assert told.workers == [["web_search", "article_writer", "editor", "fact_checker"]]
     assert len(told.all("plan_optimized")[0]["plan"]["steps"]) == 3
     assert told.all("plan_optimized")[0]["changes"] == [], "under budget: nothing to optimize"
     assert told.qualities == [0.92]
     assert told.phases == phases_of(told.output) == ONCE
     assert told.output["status"] == "completed"
-    assert told.output["quality"]["factual_quality"] is None, "nobody checked facts"
+    assert told.output["quality"]["factual_quality"] == 1.0, "facts are checked at every complexity"
     assert told.output["metrics"]["iteration_count"] == 1
     assert told.output["warnings"] == []
 
@@ -57,7 +57,7 @@ async def test_example_2_one_iteration_adds_academic_scraper_and_citation_format
     }  # fmt: skip
     assert set(second) - set(first) == {"academic_search", "web_scraper", "citation_formatter"}
     assert set(first) <= set(second), "nobody is lost"
-    assert "Only 7 sources (need 10)." in told.all("evaluated")[0]["feedback"]
+    assert "count 0.70, target 0.85. Only 7 sources cited (need 10)." in told.all("evaluated")[0]["feedback"]
     assert told.all("plan_created", iteration=2)[0]["answers"] == told.all("evaluated")[0]["feedback"]
     assert len(told.output["sources"]) == 14
     assert told.phases == [*ONCE[:5], *AGAIN, "merging", "completed"]

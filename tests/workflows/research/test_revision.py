@@ -1,0 +1,73 @@
+"""What is read is shown, and what is missing drives the next iteration."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.engine.log import Store
+from podium.tools.documents.html import read_html
+from podium.workflows.research.contracts import Source
+from podium.workflows.research.excerpts import best_passages
+from podium.workflows.research.measures.citations import only_known
+from tests.workflows.research.crew import Crew, Shelves, study
+
+
+def test_passages_of_every_aspect_are_chosen_over_all_sources() -> None:
+    filler = "\n\n".join(f"Paragraph {nth} speaks of weather and of gardens at length." for nth in range(900))
+    answer = "The maintainer signs every upload with an OpenPGP key."
+    other = "A sponsor checks the package of a newcomer first."
+    texts = {"s1": f"{filler}\n\n{answer}\n\n{filler}", "s2": filler, "s3": f"{filler}\n\n{other}"}
+    aspects = ["weather in gardens", "which key signs an upload", "what a sponsor checks"]
+    shown = best_passages(texts, aspects, 6_000)
+    assert answer in shown["s1"]
+    assert other in shown["s3"]
+    assert sum(map(len, shown.values())) <= 6_000
+
+
+async def test_missing_aspects_and_the_last_version_reach_the_next_iteration(store: Store) -> None:
+    thin = {"coverage": 0.4, "tone": 0.93, "missing": ["who may sponsor"], "issues": ["Name the keyring."]}
+    crew, shelves = Crew({"judge": [thin, {"coverage": 0.9, "tone": 0.9}]}), Shelves()
+    told = await study(store, crew, "Who may upload a package", shelves=shelves, min_quality=0.5)
+    assert told.result.status == "completed"
+    assert told.output["metrics"]["iteration_count"] == 2, "coverage 0.4 cannot complete"
+    assert any(query == "who may sponsor" for _, query in shelves.asked)
+    again = crew.tasks("write_article")[1].prompt
+    assert "# The last version" in again
+    assert "who may sponsor" in again
+    assert "Name the keyring." in again
+    feedback = told.all("evaluated")[0]["feedback"]
+    assert any(one.startswith("coverage 0.40, target 0.70.") for one in feedback)
+    assert not any(one.startswith("tone") for one in feedback), "0.93 is above its target"
+
+
+async def test_coverage_that_stays_low_ends_partial_with_what_is_missing(store: Store) -> None:
+    thin = {"coverage": 0.6, "tone": 0.9, "missing": ["who may sponsor"]}
+    told = await study(store, Crew({"judge": thin}), "Who may upload a package", min_quality=0.5)
+    assert told.result.status == "partial"
+    assert (told.output["coverage"], told.output["missing"]) == (0.6, ["who may sponsor"])
+    assert any("who may sponsor" in one for one in told.output["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        ("It grew fast (Smith, 2019). More [@s1].", "It grew fast. More [@s1]."),
+        ("It grew [@s1].\n\n## References\n\n1. Smith, J. (2019). Made up.\n", "It grew [@s1]."),
+        (
+            "It grew [@s1].\n\n**Sources:**\n- Made up, 2020\n\n## Next\n\nMore.",
+            "It grew [@s1].\n\n## Next\n\nMore.",
+        ),
+        ("It met (May 2019) in Rome [@s1].", "It met (May 2019) in Rome [@s1]."),
+    ],
+)
+def test_sources_that_were_not_retrieved_are_taken_out(written: str, left: str) -> None:
+    known = only_known(written, [Source(id="s1", title="A", url="corpus:a.md", kind="corpus")])
+    assert known.markdown.strip() == left
+    assert bool(known.removed) == (written.strip() != left)
+
+
+def test_permalink_signs_of_headings_are_not_text() -> None:
+    page = "<html><body><article><h1>Uploads¶</h1><p>Paragraph ¶ 12 holds.</p></article></body></html>"
+    text = read_html(page).text
+    assert "Uploads¶" not in text
+    assert "¶ 12" in text
