@@ -278,7 +278,7 @@ async def tuned(
     is; what the model says (`knobs`) is moved until the sum is right, one iteration after the other."""
     levels = [0.9] * len(targets)
     threshold = options.get("min_quality", 0.8)
-    moved = [knobs or (KNOBS[1:] if target >= threshold else KNOBS) for target in targets]
+    moved = [knobs or (KNOBS[1:] if target >= threshold - 0.06 else KNOBS) for target in targets]
     for nth, target in enumerate(targets):
         told = await study(
             store,

@@ -62,7 +62,7 @@ async def report(store: Store, run: RunResult) -> tuple[Presentation, str, str, 
 
 
 async def test_lines_tell_plans_workers_verdicts_and_the_end(store: Store) -> None:
-    told = await tuned(store, [0.65, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
+    told = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
     lines = [line for line, _ in await watch(store, told.result)]
     said = [line.what for line in lines]
     assert said[0] == "8 workers in 4 steps, medium topic"
@@ -72,12 +72,12 @@ async def test_lines_tell_plans_workers_verdicts_and_the_end(store: Store) -> No
     assert any(one.startswith("Fact checking: 4 of 14 claims verified") for one in said)
     assert any(one.startswith("Article writing: 1,") and one.endswith("cites 14 sources") for one in said)
     low = next(line for line in lines if line.what.startswith("Quality:"))
-    assert (low.weight, low.mark, low.notes) == ("warning", "!", ("0.65 of 0.80",))
+    assert (low.weight, low.mark, low.notes) == ("warning", "!", ("0.75 of 0.80",))
     assert "Iteration 1 was not good enough: planning again" in said
     assert any(one.startswith("Iteration 2: ") and "kept as they are" in one for one in said)
     assert "Web search: kept" in said
     assert said[-1].startswith("Merged: 1,")
-    assert lines[-1].notes == ("quality 0.88", "+23 points (0.65 → 0.88)")
+    assert lines[-1].notes == ("quality 0.88", "+13 points (0.75 → 0.88)")
 
 
 async def test_retries_a_loss_and_its_warning_are_told_once(store: Store) -> None:
@@ -189,9 +189,9 @@ async def test_the_picture_shows_phases_sources_and_workers(store: Store) -> Non
 
 
 async def test_laps_keep_their_qualities_and_kept_work_is_marked(store: Store) -> None:
-    told = await tuned(store, [0.65, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
+    told = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
     end = (await watch(store, told.result))[-1][1]
-    assert end[1].what.endswith("iteration 2 of 3 · quality 0.65 → 0.88")
+    assert end[1].what.endswith("iteration 2 of 3 · quality 0.75 → 0.88")
     assert any("= Web search" in line.what for line in end)
 
 
@@ -221,7 +221,7 @@ def test_a_run_that_has_not_begun_has_no_picture() -> None:
 
 
 async def test_the_report_shows_the_article_with_its_evidence_and_how_it_came_about(store: Store) -> None:
-    told = await tuned(store, [0.65, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
+    told = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
     shown, html, markdown, data = await report(store, told.result)
     assert shown.summary() == "14 sources · 2 iterations"
     assert '<a class="cite verified" href="#e1"' in html

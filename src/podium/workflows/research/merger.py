@@ -167,7 +167,8 @@ async def _metrics(study: Study) -> Metrics:
 def _tell(study: Study, output: FinalOutput) -> None:
     study.run.emit(
         events.Merged(
-            iteration=study.iteration, status=output.status, sources=len(output.sources),
+            iteration=study.iteration, status=output.status,
+            sources=len(output.article.cited) if output.article else 0,
             quality=output.quality.overall if output.quality else None,
             word_count=output.article.word_count if output.article else 0,
             improvement=output.metrics.improvement, warnings=output.warnings,
