@@ -228,8 +228,8 @@ async def test_the_report_shows_the_article_with_its_evidence_and_how_it_came_ab
     assert "<mark>" in html
     assert "<script" not in html
     assert set(data) == {"quality", "sources", "iterations", "workers"}
-    assert data["iterations"][1]["added"] == ["Full texts", "Insights"]
-    assert [round(lap["quality"], 2) for lap in data["iterations"]] == [0.65, 0.88]
+    assert data["iterations"][1]["added"] == ["Full texts"]
+    assert [round(lap["quality"], 2) for lap in data["iterations"]] == [0.75, 0.88]
     assert data["sources"][0]["number"] == 1
     for heading in ("## Quality", "## Sources", "## Iterations", "## Workers", "## References"):
         assert heading in markdown
