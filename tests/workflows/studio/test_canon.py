@@ -61,7 +61,7 @@ async def test_the_head_concerned_yields_and_the_result_shows_who_and_why(bread:
     assert (one["yielded"], one["reason"]) == ("character", "it is settled")
     assert department(found, "character")["output"] == BROWN
     settled = "Resolved: Character Department yielded, because it is settled"
-    assert settled in await artifact(store, found, "record.md")
+    assert settled in await artifact(bread, found, "record.md")
     assert not [line for line in found.warnings if "Unresolved" in line]
     asked = crew.asked_to("resolve")[0].prompt
     assert "“blue” instead of “brown”" in asked

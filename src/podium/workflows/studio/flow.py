@@ -187,7 +187,6 @@ async def _integrate(result: Result) -> str:
         roles.INTEGRATOR, "aggregate", request=result.studio.request, missing=missing,
         conflicts=conflict_lines(result.conflicts), canon=list(result.studio.settled),
         outputs=[{"name": one.department_name, "output": one.output} for one in written],
-        primary=result.studio.team.departments[result.studio.route.primary].name,
     )  # fmt: skip
     return text.strip()
 

@@ -15,7 +15,6 @@ from podium.models.values import LABEL
 from podium.models.words import keywords, number, pick
 
 _SPECIALIST = re.compile(r"^- `(.+?)`: (.+?) \((.+?)\): (.*)$", re.MULTILINE)
-_WANTED = re.compile(r"^(\d+) of them can work on it\.$", re.MULTILINE)
 _PART = re.compile(r"^# Your assignment\n\n.+? \((.+?)\): ", re.MULTILINE)
 _DELIVERED = re.compile(r"^<(?:part|material)(?: key=\"[^\"]*\")? from=\"([^\"]*)\">$", re.MULTILINE)
 _BATCH = re.compile(r"^## ([a-z0-9_-]+): ", re.MULTILINE)
@@ -42,16 +41,16 @@ FEEDBACK = (
 
 @rehearses("studio", "brief")
 def rehearse_brief(call: Call) -> dict[str, Any]:
-    """The head gives parts to as many specialists as can work, to others for other requests."""
+    """The head gives parts to four specialists, to others for other requests; skills decide among them."""
     offered = _SPECIALIST.findall(_section(call.prompt, "Your specialists"))
-    topic, wanted = _topic(call), _WANTED.search(call.prompt)
+    topic = _topic(call)
     ranked = sorted(offered, key=lambda one: number(topic, one[1]))
     return {
         "approach": f"{LABEL} Take “{topic}” apart, settle one thing each, and keep to one voice.",
         "required_skills": [specialization for _, _, specialization, _ in ranked[:4]],
         "assignments": [
             {"specialist": key, "task": f"{LABEL} The {specialization} of “{topic}”.", "needs": []}
-            for key, _, specialization, _ in ranked[: int(wanted[1]) if wanted else 2]
+            for key, _, specialization, _ in ranked[:4]
         ],
     }
 
