@@ -13,7 +13,7 @@ import pytest
 
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from podium.workflows.studio.deliverable import demoted, integrated_text, title_and_body
+from podium.workflows.studio.deliverable import demoted, integrated_text, title_and_body, with_line_breaks
 from tests.workflows.studio.crew import WORKED, Crew, artifact, brief, conflict, graded, make
 
 TROUBLED: dict[str, Any] = {
@@ -77,6 +77,13 @@ async def test_work_without_a_grade_is_said_to_have_none(store: Store) -> None:
     assert "Plot Specialist 75 (not graded), rejected: No grade could be had; it counts 75" in text
     assert "Score 75" not in text
     assert "No grade could be had" in crew.asked("story/head_execute")[0].prompt
+
+
+def test_only_lines_of_a_paragraph_are_kept_apart() -> None:
+    assert with_line_breaks("MARA\nStay.\n\nTOM: No.") == "MARA  \nStay.\n\nTOM: No."
+    assert with_line_breaks("> A\n> B") == "> A  \n> B"
+    for text in ("- a\n- b", "| a |\n|---|\n| b |", "# A\ntext", "```\na\nb\n```", "A\n===", "1. a\n2. b"):
+        assert with_line_breaks(text) == text
 
 
 async def test_lines_of_dialogue_stand_below_each_other_on_the_page(store: Store) -> None:

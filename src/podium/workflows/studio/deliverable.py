@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from podium.report.words import one_line
 from podium.workflows.studio.contracts import DepartmentReport
 
 _HEADING = re.compile(r"^(#{1,6})(?= )")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
+_BLOCK = re.compile(
+    r"\s*$|#{1,6} |\s*(?:[-*+]|\d+[.)]) |\s*[|>]| {4}|\t|\s*(?:-{2,}|={2,}|\*{3,}|_{3,})\s*$|\s*(?:```|~~~)"
+)
+"""Lines that are empty or belong to a heading, list, table, quotation, rule or code."""
 _TITLE = re.compile(r"\A\s*# +(.+?)[ #]*\n")
 OWN_LEVEL = 3
 """The highest heading inside a section, which is itself of level 2."""
@@ -17,9 +22,22 @@ OWN_LEVEL = 3
 
 def integrated_text(request: str, text: str) -> str:
     """Return the master's text with a title; the request is the title where the text has none."""
+    text = with_line_breaks(text.strip())
     if _TITLE.match(f"{text}\n"):
-        return f"{text.strip()}\n"
-    return f"# {one_line(request, 200)}\n\n{demoted(text.strip(), 2)}\n"
+        return f"{text}\n"
+    return f"# {one_line(request, 200)}\n\n{demoted(text, 2)}\n"
+
+
+def with_line_breaks(text: str) -> str:
+    """Keep lines of dialogue and verse apart in every Markdown reader: two spaces end a line whose paragraph
+    goes on."""
+    lines, fenced = text.splitlines(), False
+    for number, (line, following) in enumerate(pairwise(lines)):
+        fenced ^= bool(_FENCE.match(line))
+        quoted = line.startswith(">") and following.startswith(">")
+        if not fenced and (quoted or not (_BLOCK.match(line) or _BLOCK.match(following))):
+            lines[number] = f"{line.rstrip()}  "
+    return "\n".join(lines)
 
 
 def departments_text(request: str, reports: Sequence[DepartmentReport]) -> str:
