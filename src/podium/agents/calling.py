@@ -15,13 +15,14 @@ from podium.agents.models import Models
 from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
 from podium.engine.effect import Attempt, Effect
-from podium.engine.events import Charge
+from podium.engine.events import Charge, RunWarned
+from podium.engine.figures import problem_with
 from podium.engine.retry import Retry
 from podium.errors import ModelFailedError, ModelUnavailableError, StepTimeoutError, StoreError
 from podium.models.events import ModelFellBack
 from podium.models.faults import ModelFault
 from podium.models.guard import Guard, Pace
-from podium.models.model import Call, Model, OnDelta, Reply, estimate
+from podium.models.model import Call, Model, OnDelta, Reply, estimate, plausible
 
 LONGEST_WAIT_S = 60.0
 """However long a provider asks to wait, and however often it failed."""
@@ -146,7 +147,7 @@ class Calling:
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
         """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
         when it is our turn, because another call may have been refused meanwhile."""
-        effect, worst = self._effect, self.model.worst_case(call)
+        effect, worst = self._effect, self._worst_case(call)
         tokens = 0 if pace is None else estimate(call, "").input_tokens + call.max_tokens
         while True:
             if pace is not None and (wait := pace.held()) > 0:
@@ -170,7 +171,7 @@ class Calling:
         wire = Wire(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
-                reply = await self.model.complete(call, on_delta)
+                reply, refused = plausible(await self.model.complete(call, on_delta))
         except StoreError:
             raise  # the log itself is in trouble; that is no outcome of a call
         except Exception as error:
@@ -184,7 +185,28 @@ class Calling:
             wire.faulted(fault, fault.wait_s)
             raise fault from error
         wire.answered(reply)
+        if refused:
+            self._warn_of_usage(refused)
         return reply
+
+    def _worst_case(self, call: Call) -> Charge:
+        """Return what the call may cost at most; a model that gives an impossible figure cannot be paid."""
+        worst = self.model.worst_case(call)
+        if problem := problem_with(worst):
+            said = f"{self.model.name} names an impossible worst case: {problem}"
+            raise ModelFailedError(call.path, "UsageError", said, model=self.model.name, attempt=call.attempt)
+        return worst
+
+    def _warn_of_usage(self, refused: str) -> None:
+        """Warn once per run and model that reported figures were not counted."""
+        core = self._effect.core
+        known = f"{self.model.name} reported impossible usage"
+        if not any(warning.startswith(known) for warning in core.warnings):
+            warned = core.as_logged(
+                RunWarned(message=f"{known} ({refused}): such calls are counted with their worst case.")
+            )
+            core.warnings.append(warned.message)
+            self._effect.emit(warned)
 
     def _late(self) -> ModelFault:
         said = f"no answer within {self._agent.timeout:g} s"

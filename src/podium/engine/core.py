@@ -125,7 +125,7 @@ class Core:
         """Something in the run was answered by a model that makes its answers up."""
         self.saved = memo.saved
         """What the run did not have to spend, because a cache held the answer."""
-        self.warnings: list[str] = []
+        self.warnings = list(memo.warnings)
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()
         self._told_spending = time.monotonic()

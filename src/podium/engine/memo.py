@@ -24,6 +24,7 @@ from podium.engine.events import (
     RunEnded,
     RunFailed,
     RunWaiting,
+    RunWarned,
     SavedData,
     StepCompleted,
     StepFailed,
@@ -70,6 +71,8 @@ class Memo:
         """Branches that have met an exhausted budget in this stretch."""
         self._said_since: list[tuple[str, str]] = []
         """What they have told since then."""
+        self.warnings: list[str] = []
+        """Warnings that were logged inside of steps."""
         self.rehearsed = False
         """Something in here was answered by a model that makes its answers up."""
         self.charges: list[tuple[str, Charge]] = []
@@ -213,7 +216,7 @@ class Memo:
 
     def _add_run(self, row: Row) -> None:
         if row.type == "run.warned":
-            self._add_emitted(row)
+            self._add_warned(row)
         elif row.type == "run.waiting":
             self.asked[row.path] = row.seq, msgspec.json.decode(row.data, type=RunWaiting)
         elif row.type == "run.answered":
@@ -229,6 +232,13 @@ class Memo:
                 self.driven_s = ended.driven_s
             if isinstance(ended, RunFailed):
                 self._causes = ended.cause
+
+    def _add_warned(self, row: Row) -> None:
+        """A warning inside a step is kept with the step; one of the workflow is emitted again by it."""
+        if row.path in self._under_way:
+            self.warnings.append(msgspec.json.decode(row.data, type=RunWarned).message)
+        else:
+            self._add_emitted(row)
 
     def _begin_stretch(self, row: Row) -> None:
         self.prepare_resume()

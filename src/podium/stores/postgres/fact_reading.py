@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from podium.engine.codec import decode
-from podium.engine.events import Charge
 from podium.engine.facts import Fact, FactChange, ProjectShare
+from podium.stores.figures import charge_of
 from podium.stores.postgres.facts import COLUMNS, words_of
 from podium.stores.postgres.reading import Reader
 
@@ -74,7 +74,7 @@ class FactReader:
         return [
             ProjectShare(
                 project=row[0], accepted=row[1], proposed=row[2], discarded=row[3], updated_at=row[4],
-                embedding=Charge(*row[5:]),
+                embedding=charge_of(*row[5:]),
             )
             for row in await self._reader.all(_PROJECTS)
         ]  # fmt: skip

@@ -12,10 +12,10 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from podium.engine.budget import Budget
 from podium.engine.codec import decode
-from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
 from podium.errors import StoreError
 from podium.stores.address import shown
+from podium.stores.figures import LARGEST_SQL, charge_of
 from podium.stores.finding import SHORTEST_BEGINNING, the_one, unknown
 from podium.stores.postgres.database import Db, configure, options
 from podium.stores.postgres.failures import explain, is_lost
@@ -49,6 +49,7 @@ _DRIVER = (
     f"SELECT run.driver, d.who, d.host, d.pid, d.began, {FRESH} "
     "FROM run LEFT JOIN driver AS d ON d.name = run.driver WHERE run_id = %s"
 )
+_COUNTS = ("input_tokens", "output_tokens", "calls", "unpriced_calls")
 
 
 class Reader:
@@ -135,12 +136,13 @@ class Reader:
     async def totals(self, owner: str | None) -> list[RunTotal]:
         """How many runs, and what they spent, by workflow and status."""
         sql = (
-            "SELECT workflow, status, count(*), sum(usd), sum(input_tokens)::bigint, "
-            "sum(output_tokens)::bigint, sum(calls)::bigint, sum(unpriced_calls)::bigint FROM run "
+            f"SELECT workflow, status, count(*), sum(greatest(least(usd, 1e15), 0)), "
+            f"{', '.join(map(_saturated, _COUNTS))} FROM run "
             "WHERE %s::text IS NULL OR owner = %s GROUP BY workflow, status"
         )
         return [
-            RunTotal(row[0], row[1], row[2], Charge(*row[3:])) for row in await self.all(sql, (owner, owner))
+            RunTotal(row[0], row[1], row[2], charge_of(*row[3:]))
+            for row in await self.all(sql, (owner, owner))
         ]
 
     async def driver(self, run_id: str) -> tuple[str, str]:
@@ -224,6 +226,11 @@ class Reader:
             await asyncio.sleep(_AGAIN_S)
 
 
+def _saturated(column: str) -> str:
+    """Return SQL for a sum that stops at the largest integer of 64 bits."""
+    return f"least(sum({column}), {LARGEST_SQL})::bigint"
+
+
 def _summary(row: Sequence[Any]) -> RunRow:
     run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = row[
         :10
@@ -234,7 +241,7 @@ def _summary(row: Sequence[Any]) -> RunRow:
     return RunRow(
         run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
         created_us=created_us, updated_us=updated_us, model=model, rehearsal=rehearsal,
-        parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
+        parent=parent, usage=charge_of(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
         budget=Budget(*row[18:23]), start_key=row[23],
     )  # fmt: skip
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from podium.engine.codec import decode, encode
-from podium.engine.events import Charge
 from podium.engine.facts import Fact, FactChange, ProjectShare
+from podium.stores.figures import charge_of
 from podium.stores.sqlite import words
 from podium.stores.sqlite.facts import COLUMNS
 from podium.stores.sqlite.failures import explain
@@ -82,7 +82,7 @@ class FactReader:
         return [
             ProjectShare(
                 project=row[0], accepted=row[1], proposed=row[2], discarded=row[3], updated_at=row[4],
-                embedding=Charge(*row[5:]),
+                embedding=charge_of(*row[5:]),
             )
             for row in self._all(_PROJECTS)
         ]  # fmt: skip

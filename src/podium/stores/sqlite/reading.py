@@ -14,10 +14,10 @@ from typing import Any
 
 from podium.engine.budget import Budget
 from podium.engine.codec import decode
-from podium.engine.events import Charge
 from podium.engine.log import Message, Row, RunRow, RunTotal
 from podium.engine.samples import CacheShare, Sample
 from podium.errors import StoreError
+from podium.stores.figures import MOST_USD, charge_of
 from podium.stores.finding import SHORTEST_BEGINNING, the_one, unknown
 from podium.stores.sqlite import lock, samples
 from podium.stores.sqlite.bulk import Bulk
@@ -44,6 +44,11 @@ _LAST = Bulk(
     "WITH b (number) AS (VALUES {values}) SELECT group_concat((SELECT max(id) FROM event "
     "WHERE id BETWEEN number << 32 AND (number << 32) + 0xffffffff)) FROM b WHERE number IS NOT NULL",
 )
+_SUMS = ", ".join(
+    f"sum({column} >> 32), sum({column} & 0xffffffff)"
+    for column in ("input_tokens", "output_tokens", "calls", "unpriced_calls")
+)
+"""The halves of each sum: SQLite refuses a sum of integers that passes 64 bits."""
 
 
 class Reader:
@@ -112,10 +117,10 @@ class Reader:
         """How many runs, and what they spent, by workflow and status."""
         wanted, rest = _narrowed((), "", owner, "")
         sql = (
-            "SELECT workflow, status, count(*), sum(usd), sum(input_tokens), sum(output_tokens), sum(calls), "
-            f"sum(unpriced_calls) FROM run WHERE {' AND '.join(['1', *wanted])} GROUP BY workflow, status"
+            f"SELECT workflow, status, count(*), sum(min(max(usd, 0.0), {MOST_USD})), {_SUMS} "
+            f"FROM run WHERE {' AND '.join(['1', *wanted])} GROUP BY workflow, status"
         )
-        return [RunTotal(row[0], row[1], row[2], Charge(*row[3:])) for row in self._all(sql, rest)]
+        return [_total(row) for row in self._all(sql, rest)]
 
     def _summary(self, row: tuple[Any, ...]) -> RunRow:
         run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = (
@@ -127,7 +132,7 @@ class Reader:
         return RunRow(
             run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
             created_us=created_us, updated_us=updated_us, model=model, rehearsal=bool(rehearsal),
-            parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
+            parent=parent, usage=charge_of(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
             budget=Budget(*row[18:23]), start_key=row[23],
         )  # fmt: skip
 
@@ -205,6 +210,13 @@ class Reader:
             return self._db.execute(sql, tuple(parameters)).fetchall()
         except sqlite3.Error as error:
             raise explain(error, self._path) from error
+
+
+def _total(row: tuple[Any, ...]) -> RunTotal:
+    """Put the halves of the sums together."""
+    workflow, status, runs, usd, *halves = row
+    sums = [(high << 32) + low for high, low in zip(halves[::2], halves[1::2], strict=True)]
+    return RunTotal(workflow, status, runs, charge_of(usd, *sums))
 
 
 def _narrowed(
