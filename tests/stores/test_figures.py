@@ -101,7 +101,9 @@ async def test_the_cache_counts_absurd_savings(store: Store) -> None:
 
 async def test_a_project_counts_absurd_embeddings(store: Store) -> None:
     fact = Fact(id="f", project="p", subject="s", predicate="is", value="v")
-    await store.add_facts([fact], FactChange(project="p", fact="", at="2026-01-01", by="x", action="imported"))
+    await store.add_facts(
+        [fact], FactChange(project="p", fact="", at="2026-01-01", by="x", action="imported")
+    )
     for _ in range(2):
         await store.put_vectors("p", "m", {"f": b"1234"}, HUGE)
     (share,) = await store.list_projects()
