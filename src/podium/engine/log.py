@@ -18,6 +18,7 @@ from podium.engine.budget import Budget
 from podium.engine.events import NOTHING, Charge, Event, decode_event
 from podium.engine.facts import Facts
 from podium.engine.samples import Samples
+from podium.errors import StoreError
 
 if TYPE_CHECKING:
     from podium.engine.limits import Limits
@@ -102,6 +103,9 @@ class RunUpdate(msgspec.Struct, frozen=True, kw_only=True):
 
 class Lease(Protocol):
     """The right to drive one run. `store.acquire` makes it, `store.release` ends it."""
+
+    on_lost: Callable[[StoreError], object] | None
+    """Called when the store finds out by itself that nothing more can be written."""
 
     @property
     def run_id(self) -> str: ...

@@ -16,7 +16,7 @@ from podium.engine.budget import Budget
 from podium.engine.figures import LARGEST
 from podium.engine.log import Row, RunRow, RunUpdate
 from podium.engine.samples import Sample
-from podium.errors import PodiumError
+from podium.errors import PodiumError, StoreError
 from podium.stores.figures import charge_columns
 
 Key = tuple[int, int]
@@ -29,7 +29,17 @@ ROW_WIDTH = 6
 class HeldLease:
     """The right to drive one run."""
 
-    __slots__ = ("base", "epoch", "failure", "key", "last_seq", "last_time_us", "next_seq", "run_id")
+    __slots__ = (
+        "base",
+        "epoch",
+        "failure",
+        "key",
+        "last_seq",
+        "last_time_us",
+        "next_seq",
+        "on_lost",
+        "run_id",
+    )
 
     def __init__(self, run_id: str, standing: Standing) -> None:
         self.run_id = run_id
@@ -40,6 +50,8 @@ class HeldLease:
         self.last_time_us = standing.last_time_us
         self.next_seq = standing.last_seq + 1
         """The only `seq` that is accepted next: a log has no gaps."""
+        self.on_lost: Callable[[StoreError], object] | None = None
+        """Called when the store finds out by itself that nothing more can be written."""
         self.failure: PodiumError | None = None
         """Why nothing more is accepted. Once rows were lost, later ones must not be written either."""
 
