@@ -11,10 +11,10 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from podium.engine.budget import Budget
-from podium.engine.codec import decode
-from podium.engine.log import Message, Row, RunRow, RunTotal
+from podium.engine.log import DAMAGED, Message, Row, RunRow, RunTotal
 from podium.errors import StoreError
 from podium.stores.address import shown
+from podium.stores.damage import intact, message_data, time_of
 from podium.stores.figures import LARGEST_SQL, charge_of
 from podium.stores.finding import SHORTEST_BEGINNING, the_one, unknown
 from podium.stores.postgres.database import Db, configure, options
@@ -188,14 +188,17 @@ class Reader:
     async def blob(self, digest: str) -> bytes:
         found = await self.all("SELECT data FROM blob WHERE digest = %s", (_digest(digest),))
         if not found:
-            raise StoreError(f"The store has no blob {digest}.")
-        return found[0][0]
+            raise StoreError(f"The store has no blob {digest}.", hint=DAMAGED)
+        return intact(bytes(found[0][0]), digest)
 
     # ── inbox ──
 
     async def inbox(self, run_id: str, number: int) -> list[Message]:
         sql = "SELECT id, kind, data FROM inbox WHERE run = %s ORDER BY id"
-        return [Message(id, run_id, kind, decode(data)) for id, kind, data in await self.all(sql, (number,))]
+        return [
+            Message(id, run_id, kind, message_data(id, data))
+            for id, kind, data in await self.all(sql, (number,))
+        ]
 
     async def posted(self, numbers: list[int]) -> list[tuple[int, int, str, bytes]]:
         """What lies in the inboxes of these runs: id, run number, kind, data."""
@@ -240,7 +243,7 @@ def _summary(row: Sequence[Any]) -> RunRow:
         status = "paused"
     return RunRow(
         run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
-        created_us=created_us, updated_us=updated_us, model=model, rehearsal=rehearsal,
+        created_us=time_of(created_us), updated_us=time_of(updated_us), model=model, rehearsal=rehearsal,
         parent=parent, usage=charge_of(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
         budget=Budget(*row[18:23]), start_key=row[23],
     )  # fmt: skip

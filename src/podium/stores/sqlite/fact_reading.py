@@ -8,8 +8,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.engine.codec import decode, encode
+from podium.engine.codec import encode
 from podium.engine.facts import Fact, FactChange, ProjectShare
+from podium.stores.damage import fact_data
 from podium.stores.figures import charge_of
 from podium.stores.sqlite import words
 from podium.stores.sqlite.facts import COLUMNS
@@ -73,7 +74,7 @@ class FactReader:
         return [
             FactChange(
                 project=project, fact=fact_id, at=at, by=by, action=action,
-                before=decode(before.encode()), after=decode(after.encode()),
+                before=fact_data(fact_id, before), after=fact_data(fact_id, after),
             )
             for at, by, action, before, after in self._all(sql, (project, fact_id))
         ]  # fmt: skip

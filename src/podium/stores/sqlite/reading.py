@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from podium.engine.budget import Budget
-from podium.engine.codec import decode
-from podium.engine.log import Message, Row, RunRow, RunTotal
+from podium.engine.log import DAMAGED, Message, Row, RunRow, RunTotal
 from podium.engine.samples import CacheShare, Sample
 from podium.errors import StoreError
+from podium.stores.damage import intact, message_data, time_of
 from podium.stores.figures import MOST_USD, charge_of
 from podium.stores.finding import SHORTEST_BEGINNING, the_one, unknown
 from podium.stores.sqlite import lock, samples
@@ -131,7 +131,8 @@ class Reader:
             status = "paused"
         return RunRow(
             run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
-            created_us=created_us, updated_us=updated_us, model=model, rehearsal=bool(rehearsal),
+            created_us=time_of(created_us), updated_us=time_of(updated_us),
+            model=model, rehearsal=bool(rehearsal),
             parent=parent, usage=charge_of(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
             budget=Budget(*row[18:23]), start_key=row[23],
         )  # fmt: skip
@@ -172,8 +173,8 @@ class Reader:
     def blob(self, digest: str) -> bytes:
         found = self._all("SELECT data FROM blob WHERE digest = ?", (_digest(digest),))
         if not found:
-            raise StoreError(f"The store has no blob {digest}.")
-        return found[0][0]
+            raise StoreError(f"The store has no blob {digest}.", hint=DAMAGED)
+        return intact(bytes(found[0][0]), digest)
 
     # ── the cache ──
 
@@ -187,7 +188,10 @@ class Reader:
 
     def inbox(self, run_id: str, number: int, after: int = 0) -> list[Message]:
         sql = "SELECT id, kind, data FROM inbox WHERE run = ? AND id > ? ORDER BY id"
-        return [Message(id, run_id, kind, decode(data)) for id, kind, data in self._all(sql, (number, after))]
+        return [
+            Message(id, run_id, kind, message_data(id, data))
+            for id, kind, data in self._all(sql, (number, after))
+        ]
 
     def posted(self, after: int) -> list[tuple[int, int, str, bytes]]:
         """What was put into any inbox behind a message: id, run number, kind, data."""
