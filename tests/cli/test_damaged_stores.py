@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sqlite3
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from podium.cli.app import COMMANDS, FAMILIES
 from podium.cli.main import main
 from tests.cli.damage import DAMAGES, FINISHED, WAITING, damaged, make_store
-from tests.cli.shell import FLOWS
+from tests.cli.shell import FLOWS, Shell
 
 FLOW = f"{FLOWS}:say"
 WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -115,6 +117,26 @@ def test_every_command_explains_a_damaged_store(
             if problem := problem_of(code, out, err):
                 wrong.append(f"{name} {' '.join(words)}: exit {code}: {problem}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_store_that_another_process_keeps_locked(podium: Shell) -> None:
+    """Reading goes on; writing waits a minute and then says so. All at once, because each waits."""
+    waiting = podium.run("asking", "go", code=5)["run_id"]
+    with closing(sqlite3.connect(podium.folder / "podium.sqlite", isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        writing = [
+            podium.start("cancel", waiting),
+            podium.start("answer", waiting, "approve", "--detach"),
+            podium.start("run", FLOW, "hello"),
+            podium.start("cache", "clear", "--yes"),
+        ]
+        assert waiting in podium("runs").out
+        ended = [process.communicate(timeout=200) for process in writing]
+    for process, (out, err) in zip(writing, ended, strict=True):
+        said = (out + err).decode()
+        assert process.returncode == 1, said
+        assert problem_of(process.returncode, out.decode(), err.decode()) == ""
+        assert "kept the store" in said
 
 
 def problem_of(code: int, out: str, err: str) -> str:

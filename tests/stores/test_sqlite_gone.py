@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import podium
+from podium.engine.log import Lease, Store
 from podium.errors import StoreGoneError
 from podium.settings import Settings
 from podium.stores import open_store
@@ -94,16 +96,22 @@ async def test_a_run_that_waits_for_a_long_call_is_stopped(harm: Callable[[Path]
     assert (result.status, result.exit_code) == ("paused", 4)
 
 
+async def commit_on_and_on(store: Store, lease: Lease, first: int) -> None:
+    """Commit row after row: quick commits look at the file only now and then."""
+    async with asyncio.timeout(PATIENCE_S):
+        for seq in itertools.count(first):
+            append(store, lease, seq)
+            await commit(store, lease)
+
+
 async def test_a_commit_to_a_file_that_is_gone_fails(place: Path) -> None:
     async with open_store(str(place)) as store:
         lease = await driven(store)
         append(store, lease, 2)
         await commit(store, lease)
         remove(place)
-        append(store, lease, 3)
-        store.put_blob(b"so that the writer commits it")
         with pytest.raises(StoreGoneError, match="was removed"):
-            await commit(store, lease)
+            await commit_on_and_on(store, lease, 3)
         with pytest.raises(StoreGoneError):
             await store.post("run-000001", "cancel")
 

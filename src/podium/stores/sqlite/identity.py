@@ -12,7 +12,8 @@ from pathlib import Path
 from podium.errors import StoreError, StoreGoneError
 
 INTERVAL_S = 0.1
-"""Quick commits look at the file this often at most; a look takes about 3 µs."""
+"""Commits look at the files this often at most, because a look takes a few to some ten µs. The end of a run,
+and everything else that is not just rows, is always looked at."""
 
 
 class FileIdentity:

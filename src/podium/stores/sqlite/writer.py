@@ -100,7 +100,7 @@ class Writer:
             batch.drop(self._fallen)
         try:
             failures: dict[Key, StoreError | None] = dict.fromkeys(write(db, batch))
-            if self.identity is not None:
+            if self.identity is not None and (batch.has_errands or self.identity.is_due()):
                 self.identity.check()  # after the commit: one to a file that is gone has failed
         except Exception as error:  # noqa: BLE001 - it goes to everyone who waits
             parts = batch.parts()
