@@ -11,6 +11,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 ├── StoreError                   the log could not be read or written
 │   ├── StoreFullError           no space left: the run pauses                 (exit 4)
 │   ├── StoreAwayError           it cannot be reached: the run pauses          (exit 4)
+│   ├── StoreGoneError           its file was removed or replaced: it pauses   (exit 4)
 │   ├── RunLockedError           another process drives this run: `holder`
 │   └── FencedError              this process lost the run to another one
 ├── ExportError                  a collector did not take a trace
@@ -95,6 +96,10 @@ class StoreFullError(StoreError):
 
 class StoreAwayError(StoreError):
     """The store cannot be reached; what was committed is safe, and a run can be resumed when it is back."""
+
+
+class StoreGoneError(StoreError):
+    """The file of the store was removed or replaced while it was open. The run pauses."""
 
 
 class RunLockedError(StoreError):

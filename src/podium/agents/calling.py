@@ -16,12 +16,13 @@ from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
 from podium.engine.effect import Attempt, Effect
 from podium.engine.events import Charge, EventData
+from podium.engine.figures import problem_with
 from podium.engine.retry import Retry
 from podium.errors import ModelFailedError, ModelUnavailableError, StepTimeoutError, StoreError
 from podium.models.events import ModelAttempted, ModelFellBack
 from podium.models.faults import ModelFault
 from podium.models.guard import Guard, Pace
-from podium.models.model import Call, Model, OnDelta, Reply, estimate
+from podium.models.model import Call, Model, OnDelta, Reply, estimate, plausible
 
 LONGEST_WAIT_S = 60.0
 """However long a provider asks to wait, and however often it failed."""
@@ -185,7 +186,7 @@ class Calling:
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
         """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
         when it is our turn, because another call may have been refused meanwhile."""
-        effect, worst = self._effect, self._models.worst_case(self.model, call)
+        effect, worst = self._effect, self._worst_case(call)
         tokens = 0 if pace is None else estimate(call, "").input_tokens + call.max_tokens
         while True:
             if pace is not None and (wait := pace.held()) > 0:
@@ -210,7 +211,7 @@ class Calling:
         wire = Wire(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
-                reply = await self.model.complete(call, on_delta)
+                reply, refused = plausible(await self.model.complete(call, on_delta))
         except StoreError:
             raise  # the log itself is in trouble; that is no outcome of a call
         except Exception as error:
@@ -226,7 +227,24 @@ class Calling:
         self._unlogged = answered = wire.answered(reply)
         if answered.charge.tokens > worst.tokens or answered.charge.usd > worst.usd:
             self._models.note_overrun(self.model, call, answered.charge)
+        if refused:
+            self._warn_of_usage(refused)
         return reply
+
+    def _worst_case(self, call: Call) -> Charge:
+        """Return what the call may cost at most; a model that gives an impossible figure cannot be paid."""
+        worst = self._models.worst_case(self.model, call)
+        if problem := problem_with(worst):
+            said = f"{self.model.name} names an impossible worst case: {problem}"
+            raise ModelFailedError(call.path, "UsageError", said, model=self.model.name, attempt=call.attempt)
+        return worst
+
+    def _warn_of_usage(self, refused: str) -> None:
+        """Warn once per run and model that reported figures were not counted."""
+        core = self._effect.core
+        known = f"{self.model.name} reported impossible usage"
+        if not any(warning.startswith(known) for warning in core.notes):
+            core.note(f"{known} ({refused}): such calls are counted with their worst case.")
 
     def _late(self) -> ModelFault:
         said = f"no answer within {self._agent.timeout:g} s"

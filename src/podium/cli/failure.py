@@ -24,6 +24,7 @@ from podium.errors import (
     RunLockedError,
     StoreAwayError,
     StoreFullError,
+    StoreGoneError,
     UsageError,
 )
 from podium.report.words import one_line, safe, sentence
@@ -48,7 +49,7 @@ def exit_code_of(error: PodiumError) -> int:
     """Which exit code an error means when it reaches the command line."""
     if isinstance(error, (UsageError, RunLockedError)):
         return USAGE
-    if isinstance(error, (StoreFullError, StoreAwayError)):
+    if isinstance(error, (StoreFullError, StoreAwayError, StoreGoneError)):
         return STOPPED
     return INTERRUPTED if isinstance(error, RunInterrupted) else FAILED
 

@@ -32,7 +32,7 @@ from podium.engine.events import (
     StepFailed,
     StepStarted,
 )
-from podium.engine.log import Row
+from podium.engine.log import UNREADABLE, Row, damaged_event
 
 KEEP_BYTES = 2048
 """Results up to this size stay in memory."""
@@ -110,7 +110,10 @@ class Memo:
     def of(cls, rows: Iterable[Row]) -> Memo:
         memo = cls()
         for row in rows:
-            memo._add(row)
+            try:
+                memo._add(row)
+            except UNREADABLE as error:
+                raise damaged_event(row, error) from error
         return memo
 
     @property

@@ -151,6 +151,7 @@ class Driver:
         core.viewers = self._viewers
         core.stop = self._orders.given
         self._orders.core = core
+        lease.on_lost = core.broke
         try:
             if not self._fresh:
                 self._begin(core, memo)

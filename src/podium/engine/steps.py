@@ -11,8 +11,9 @@ from typing import Any
 
 from podium.engine.effect import Effect
 from podium.engine.events import NOTHING, Charge, StepRetried
+from podium.engine.figures import problem_with
 from podium.engine.retry import Retry
-from podium.errors import BudgetExhaustedError, StoreError
+from podium.errors import BudgetExhaustedError, StoreError, UsageError
 
 _SIMPLE: dict[Any, Any] = {t: t for t in (str, int, float, bool, bytes)} | {
     t.__name__: t for t in (str, int, float, bool, bytes)
@@ -28,6 +29,8 @@ class PlainStep:
     def __init__(
         self, fn: Callable[..., Any], args: tuple[Any, ...], retry: Retry | None, cost: Charge | None
     ) -> None:
+        if cost is not None and (problem := problem_with(cost)):
+            raise UsageError(f"A step cannot cost {problem}.", hint="Give finite figures from 0 on.")
         self._fn = fn
         self._args = args
         self._retry = retry

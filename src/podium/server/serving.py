@@ -130,7 +130,11 @@ async def serve(
     users = Users(serving.users) if serving.users is not None else None
     listening = listen(serving.host, serving.port)
     port = int(listening.getsockname()[1])
-    store = await _opened(serving.settings)
+    try:
+        store = await _opened(serving.settings)
+    except BaseException:
+        listening.close()
+        raise
     door = UsersDoor(users) if users else LocalDoor(serving.token, session_secret(store.url))
     engine = room = None
     try:

@@ -7,20 +7,23 @@ from typing import Annotated, Literal
 import msgspec
 
 Natural = Annotated[int, msgspec.Meta(ge=0)]
-Amount = Annotated[float, msgspec.Meta(ge=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+"""Finite: TOML and `float()` know `inf`."""
+Rate = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+"""US dollars per million tokens."""
 PerMinute = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class OwnPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a model costs, where the price tables do not know it or are wrong: `[prices."openai:gpt-x"]`."""
 
-    input: Amount
+    input: Rate
     """US dollars per million tokens of input."""
-    output: Amount
+    output: Rate
     """US dollars per million tokens of output."""
-    cache_read: Amount | None = None
+    cache_read: Rate | None = None
     """US dollars per million tokens of input that the provider remembered; not given: as `input`."""
-    cache_write: Amount | None = None
+    cache_write: Rate | None = None
     """US dollars per million tokens of input that the provider was asked to remember; not given: as
     `input`."""
 

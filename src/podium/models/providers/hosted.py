@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from warnings import filterwarnings
 
 import msgspec
+from pydantic_ai import UsageExtractionFailedWarning
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
     ModelRequest,
@@ -26,7 +28,7 @@ from podium.engine.codec import decode, encode
 from podium.engine.events import Charge
 from podium.models.faults import ModelFault
 from podium.models.guard import Guard
-from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, input_bytes
+from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, impossible, input_bytes
 from podium.models.prices import Rates
 from podium.models.providers.backends import Opened
 from podium.models.providers.hints import LONG, hints, prefix_bytes
@@ -34,6 +36,7 @@ from podium.models.providers.output import MODES, WRAPPED, Mode, best_mode, orde
 from podium.models.providers.reading import clean, fault_of, refusal_of, text_of, usage_of
 from podium.models.providers.transport import TALLY, Tally, stopped
 
+filterwarnings("ignore", category=UsageExtractionFailedWarning)  # such a call is counted as estimated
 MOST_TEXT = 4_000_000
 """Characters of one streamed reply."""
 _FINISH = {"tool_call": "stop"}
@@ -162,7 +165,7 @@ class HostedModel:
                 "dropped", "the answer broke off", retry=True, billed=True, down=True, calls=calls
             )
         usage = usage_of(response)
-        if usage is not None:
+        if usage is not None and not impossible(usage):
             usage = self._rates.cost(response.usage, usage)
         text = text_of(response)
         refusal = refusal_of(response)
