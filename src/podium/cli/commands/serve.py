@@ -51,6 +51,13 @@ async def serve(
             help="Another name that the server goes by, behind a proxy; may be repeated.",
         ),
     ] = (),
+    trusted_proxy: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="", show_default=False, metavar="ADDRESS",
+            help="A proxy, or a network of them, whose X-Forwarded headers are believed; may be repeated.",
+        ),
+    ] = (),
     open: Annotated[
         bool, Parameter(negative="", show_default=False, help="Open it in a browser.")
     ] = False,
@@ -80,7 +87,7 @@ async def serve(
     settings = Settings.load(store=store, engine=engine)
     serving = Serving(
         settings=settings, host=host, port=port, users=users, workspaces=workspaces, max_runs=max_runs,
-        allow_hosts=allow_host,
+        allow_hosts=allow_host, trusted_proxies=trusted_proxy,
     )  # fmt: skip
     await serve_runs(serving, started)
     return 0
