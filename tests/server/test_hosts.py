@@ -15,7 +15,7 @@ FOREIGN = [
     "", " ", "evil", "evil.example", "[::1].evil", "[::1]evil", "[::1]:80.evil", "[::1", "::1", "::1]", "[]",
     "[::1%25eth0]", "[::1%eth0]", "[127.0.0.1]", "[localhost]", "[v1.x]", "localhost.evil", "localhost@evil",
     "evil@localhost", "a:b@localhost", "localhost:x", "localhost:", "localhost:80:80", "localhost:65536",
-    "localhost:-1", "localhost:+80", "localhost:８０", "localhost/", "localhost?", "localhost#", "localhost\\",
+    "localhost:-1", "localhost:+80", "localhost:٣", "localhost/", "localhost?", "localhost#", "localhost\\",
     "localhost,evil", "localhost evil", "localhost\t", "localhost..", ".localhost", ".", "..", "lo..calhost",
     "127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1", "127.0.0.1.", "127.0.0.1.evil", "0.0.0.0", "8.8.8.8",
     "-localhost", "localhost-", "locаlhost", "ｌocalhost", "localhost%00", "a" * 64, "a." * 130,

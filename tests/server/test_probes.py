@@ -33,7 +33,7 @@ def test_with_a_key_they_say_more(shared: Shared) -> None:
 
 def test_a_store_that_fails_is_not_ready_and_why_is_told_with_a_key_only(server: Served) -> None:
     with closing(sqlite3.connect(server.folder / "podium.sqlite")) as other:
-        other.execute("ALTER TABLE runs RENAME TO hidden")
+        other.execute("ALTER TABLE run RENAME TO hidden")
         other.commit()
     with server.client("") as balancer, server.client() as operator:
         answer = balancer.get("/api/ready")
