@@ -64,9 +64,12 @@ TOLD: dict[int | str, dict[str, Any]] = {
 class RefusedError(PodiumError):
     """Refused for a reason that has a status of its own."""
 
-    def __init__(self, status: int, message: str, *, hint: str = "") -> None:
+    def __init__(
+        self, status: int, message: str, *, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+        self.headers = headers
 
 
 def problem(
@@ -86,7 +89,7 @@ def tell_problems(app: FastAPI) -> None:
     @app.exception_handler(PodiumError)
     async def podium(_: Request, error: PodiumError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
         if isinstance(error, RefusedError):
-            return problem(error.status, error.message, error.hint)
+            return problem(error.status, error.message, error.hint, headers=error.headers)
         status = next((code for kind, code in STATUSES if isinstance(error, kind)), 500)
         if status == 500:
             LOG.error("A request failed: %s", error, exc_info=error)
