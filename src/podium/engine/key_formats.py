@@ -1,9 +1,9 @@
 """Formats of keys and tokens of well-known services.
 
-A text is not matched against every format. Each format has a trigger: a byte that all of its keys hold, or that
-stands next to them, and that is rare in ordinary text. `redact` searches for the triggers, then looks at their
-surroundings, and matches the whole format only where those fit. No expression here scans without a bound from
-a place that others scan too, so no text makes the search quadratic.
+A text is not matched against every format. Each format has a trigger: a byte that all of its keys hold, or
+that stands next to them, and that is rare in ordinary text. `redact` searches for the triggers, then looks at
+their surroundings, and matches the whole format only where those fit. Scans that can fail are bounded, so no
+text makes the search quadratic.
 """
 
 from __future__ import annotations
@@ -56,11 +56,12 @@ _ESCAPES = (rb"\\[bfnrt]", rb"\\u00[01][0-9a-f]", rb"%[0-9A-Fa-f]{2}")
 """The end of an escape of JSON or of a URL is no letter or digit of a word."""
 
 
-def _separate(prefix: bytes) -> bytes:
-    """Return an expression for a prefix that is not in the middle of a word."""
+def _separate(prefix: bytes, word: bytes = rb"[A-Za-z0-9]") -> bytes:
+    """Return an expression for a prefix that is neither in the middle of a word nor directly after a mark:
+    where a mark replaced the beginning of a word, the rest must not be found the next time."""
     literal = re.escape(prefix)
     escaped = b"".join(rb"|(?<=%s%s)" % (escape, literal) for escape in _ESCAPES)
-    return rb"%s(?:(?<![A-Za-z0-9]%s)%s)" % (literal, literal, escaped)
+    return rb"%s(?:(?<!%s%s)(?<!redacted\]%s)%s)" % (literal, word, literal, literal, escaped)
 
 
 _PLACEHOLDER = re.compile(
@@ -77,15 +78,24 @@ def _is_real_password(value: bytes) -> bool:
 
 _ASSIGNED = rb"[\\\"'\s]{0,8}[:=,][\\\"'\s]{0,8}"
 _SPACE = rb"(?:[ +]|%20){1,3}"
-_BEARER = rb"(?:(?=[\w.~+/=-]{0,80}?[0-9])|(?=[\w.~+/=-]{0,80}?[A-Za-z0-9]{16}))[\w.~+/=-]{12,}"
+_IN_HEADER = b"|".join(
+    rb"(?<=uthorization%s)" % assigned
+    for assigned in (rb"[:=]", rb"[:=] ", rb".[:=,].", rb".[:=,] .", rb"..[:=,]..", rb"..[:=,] ..")
+)
+_TOKEN = rb"(?=[\w.~+/=-]{0,80}?(?:[0-9]|[A-Za-z0-9]{16}))[\w.~+/=-]{8,}"
 """The value of a header. Without a digit or a long run of letters it is a placeholder such as YOUR_TOKEN."""
-_STRONG = rb"(?=[\w-]{0,99}?[0-9])(?=[\w-]{0,99}?[a-z])(?=[\w-]{0,99}?[A-Z])(?=[\w-]{0,99}?[A-Za-z0-9]{16})[\w-]{32}"
+_USER_AND_PASSWORD = rb"(?=[\w+/-]{0,80}?(?:[0-9]|[a-z][A-Z]))[\w+/-]{8,}=*"
+_LONG_TOKEN = rb"(?=[\w.~+-]{0,80}?[0-9])(?=[\w.~+-]{0,80}?[A-Za-z])[\w.~+-]{20,}=*"
+_NO_NAME = (
+    rb"(?:(?:or-v1|ant|proj|svcacct|admin)-(?=[\w-]{0,80}?[A-Za-z0-9]{16})"
+    rb"|(?=[\w-]{0,99}?[0-9])(?=[\w-]{0,99}?[a-z])(?=[\w-]{0,99}?[A-Z])(?=[\w-]{0,99}?[A-Za-z0-9]{16})[\w-]{32})"
+)
 """In the middle of a word (`task-…`, `disk-…`) only what looks like no name."""
 
 MODELS = [
     _starting(  # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse
         b"sk-",
-        rb"(?:%s(?=[\w-]{0,99}?(?:[0-9]|[A-Za-z]{16}))|sk-(?=%s))[\w-]{20,}" % (_separate(b"sk-"), _STRONG),
+        rb"(?:%s(?=[\w-]{0,99}?(?:[0-9]|[A-Za-z]{16}))|sk-(?=%s))[\w-]{20,}" % (_separate(b"sk-"), _NO_NAME),
     ),
     *_prefixed(b"sess-", rb"[A-Za-z0-9]{30,}"),  # OpenAI
     *_prefixed(b"xai-", rb"[A-Za-z0-9]{20,}"),
@@ -104,9 +114,10 @@ CLOUDS = [
     Format(b"A", b"", b"Iza", 1, rb"AIza[\w-]{30,}"),  # Google
     Format(b".", b"", HEAD + rb"[\w-]{10}(?<=ya29\..{16})", 5, rb"ya29\.[\w.-]{20,}(?<![.])"),
     *_prefixed(b"GOCSPX-", rb"[\w-]{20,}"),
-    Format(  # AWS; without a boundary it must hold a digit, as sequences of amino acids do not
+    Format(  # AWS; in a word only with a digit and an end, unlike amino acids and base64
         b"A", b"", rb"[KSBC3][ICT][A-Z0-9][0-9A-Z]{16}", 1,
-        rb"(?:%s|A(?:[KSB]IA|CCA|3T[A-Z0-9])(?=[A-Z]{0,15}[2-7]))[0-9A-Z]{16}" % _separate(b"AKIA"),
+        rb"(?:%s|A(?:[KSB]IA|CCA|3T[A-Z0-9])(?=[A-Z]{0,15}[2-7])"
+        rb"(?=[0-9A-Z]{16}(?![A-Za-z0-9+/=])))[0-9A-Z]{16}" % _separate(b"AKIA"),
     ),
     Format(b"A", b"", rb"cc(?:ount|ess)Key=", 1, rb"Acc(?:ount|ess)Key=([A-Za-z0-9+/%]{40,}={0,2})"),  # Azure
     Format(b"J", rb"[0-9A-Za-z]{52}", b"QQJ9", 53, rb"[0-9A-Za-z]{52}JQQJ9[0-9A-Za-z]{20,}={0,2}"),
@@ -152,12 +163,15 @@ MESSAGES = [
         )
         for size in (25, 24, 23)
     ),  # Discord
-    Format(b"@", b"[0-9a-f]{12}", rb"[\w-]{36}/IncomingWebhook/", 13, rb"[\w@-]{49}/IncomingWebhook/([\w/-]{60,})"),
+    Format(  # Teams
+        b"@", b"[0-9a-f]{12}", rb"[\w-]{36}/IncomingWebhook/", 13, rb"[\w@-]{49}/\w{15}/([\w/-]{60,})",
+    ),
     Format(b"A", rb"[0-9]{8}:", rb"A[\w-]{33}", 10, rb"[0-9]{8}:AA[\w-]{33}"),  # Telegram
+    Format(b"A", rb"[0-9]{8}%3", rb"AA[\w-]{33}", 11, rb"[0-9]{8}%3AAA[\w-]{33}"),
     Format(  # SendGrid
         b".", b"", HEAD + rb"[\w-]{10}(?<=SG\..{16})", 3, rb"SG\.[\w-]{20,24}\.[\w-]{39,50}(?![\w-])",
     ),
-    _starting(b"key-", rb"key-(?<![\w-]key-)[0-9a-f]{32}(?![\w-])"),  # Mailgun
+    _starting(b"key-", _separate(b"key-", rb"[\w-]") + rb"[0-9a-f]{32}(?![\w-])"),  # Mailgun
     Format(b"K", b"S", rb"[0-9a-f]{32}", 2, rb"%s[0-9a-f]{32}(?![0-9a-f])" % _separate(b"SK")),  # Twilio
 ]  # fmt: skip
 
@@ -187,13 +201,11 @@ GENERAL = [
         rb"|(?:\s|\\+[nrt]){0,9}[A-Za-z0-9+/=]{40,}(?:[A-Za-z0-9+/=\s]|\\+[nrt])*)",
     ),
     Format(
-        b"B", b"", b"asic[ +%]", 1,
-        rb"Basic%s((?<=uthorization: Basic )[\w+/-]{8,}=*|(?=[\w+/-]{0,80}?[0-9])(?=[\w+/-]{0,80}?[a-z][A-Z])[\w+/-]{16,}=*)"
-        % _SPACE,
+        b"B", b"", b"asic[ +%]", 1, rb"(?:%s)Basic%s(%s)" % (_IN_HEADER, _SPACE, _USER_AND_PASSWORD),
     ),
     Format(
         b"B", b"", b"earer[ +%]", 1,
-        rb"Bearer%s((?=[\w.~+-]{0,80}?[0-9])(?=[\w.~+-]{0,80}?[A-Za-z])[\w.~+-]{20,}=*)" % _SPACE,
+        rb"(?:(?:%s)Bearer%s(%s)|Bearer%s(%s))" % (_IN_HEADER, _SPACE, _TOKEN, _SPACE, _LONG_TOKEN),
     ),
     Format(
         b"-", rb"[Aa][Pp][Ii]", rb"[Kk][Ee][Yy]\W", 0,
