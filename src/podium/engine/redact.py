@@ -233,6 +233,13 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
     return re.compile(pattern)
 
 
+def redact_text(text: str, redact: Redact) -> str:
+    """Return a text without secrets. Lone surrogates of a text that changes become question marks."""
+    data = text.encode("utf-8", "replace")
+    clean = redact(data)
+    return text if clean is data or clean == data else clean.decode("utf-8", "replace")
+
+
 @lru_cache(maxsize=4096)
 def clean_name(name: str, redact: Redact) -> str:
     """Return a name as a path may hold it: without secrets and without lone surrogates."""
