@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.engine.effect import Attempt, Effect
 from podium.engine.events import Charge
+from podium.engine.redact import redact_text
 from podium.errors import ModelFailedError, StepFailedError, StepTimeoutError
 from podium.models.events import ModelAttempted
 from podium.models.faults import ModelFault
@@ -93,6 +94,4 @@ class Wire:
 
 def redacted(effect: Effect, text: str) -> str:
     """Keys reach no prompt and no message either."""
-    data = text.encode("utf-8", "replace")
-    clean = effect.core.journal.redact(data)
-    return text if clean is data or clean == data else clean.decode("utf-8", "replace")
+    return redact_text(text, effect.core.journal.redact)

@@ -15,6 +15,7 @@ from cyclopts import CycloptsError
 
 from podium.cli.app import build_app
 from podium.cli.failure import FAILED, INTERRUPTED, STOPPED, tell, tell_error, tell_unexpected, tell_usage
+from podium.cli.redaction import redact_logs
 from podium.cli.terminal import abandon_stdout, reserve_stdout
 from podium.errors import PodiumError
 
@@ -26,6 +27,8 @@ RESULTS_ONLY = frozenset({"--json", "--events", "--quiet"})
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    if arguments is None:  # the process is ours
+        redact_logs()
     code = _main(arguments)
     if arguments is None and "temporalio" in sys.modules:
         _leave(code)

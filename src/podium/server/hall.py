@@ -11,6 +11,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from podium.engine.log import RunRow, Store
+from podium.engine.redact import redactor
 from podium.errors import StoreError, UnknownRunError
 from podium.server.broadcast import Broadcasts
 from podium.server.callers import Caller, Doorkeeper
@@ -78,6 +79,7 @@ class Hall:
         dispatcher: Dispatcher | None = None,
     ) -> None:
         self.settings = settings
+        self.redact = redactor(settings.secrets())
         self.store = store
         self.door = door
         self.keys = KeyCheck(door)

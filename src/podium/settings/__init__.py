@@ -33,14 +33,20 @@ from podium.settings.places import (
     user_file,
 )
 from podium.settings.sandbox import SandboxOptions
+from podium.settings.secrets import (
+    is_secret_name,
+    secrets_of_settings,
+    secrets_of_variables,
+    worth_redacting,
+)
 from podium.settings.servers import McpServer
 from podium.settings.variables import OTHER_VARIABLES, PROVIDER_KEYS, debug_wanted, provider_keys, variable
-from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duration, parse_size
+from podium.settings.words import VARIABLE, nearest, parse_duration, parse_size
 
 __all__ = [
-    "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
-    "BrainOptions", "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions",
-    "SandboxOptions", "Settings", "debug_wanted", "default_store", "nearest", "parse_duration",
+    "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "TABLES", "VARIABLE", "BrainOptions",
+    "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions", "SandboxOptions",
+    "Settings", "debug_wanted", "default_store", "is_secret_name", "nearest", "parse_duration",
     "parse_size", "provider_keys", "settings_files", "store_url", "user_file", "variable",
 ]  # fmt: skip
 
@@ -123,10 +129,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def secrets(self, env: Mapping[str, str] | None = None) -> list[str]:
         """Values that must be redacted wherever they appear, the longest first."""
         environ = os.environ if env is None else env
-        found = {value.strip() for name, value in environ.items() if SECRET_NAMES.search(name.upper())}
+        own = {key: msgspec.to_builtins(getattr(self, key)) for key in KEYS if key != "mcp"}
+        found = {*secrets_of_variables(environ), *secrets_of_settings(own)}
         for server in self.mcp.values():
-            found |= set(server.secrets(environ))
-        return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)
+            found.update(server.secrets(environ))
+        return worth_redacting(found)
 
 
 _DEFAULTS = Settings()

@@ -1,16 +1,10 @@
-"""Words of the settings: durations, misspelt names, variables, and the names that secrets go by."""
+"""Words of the settings: durations, sizes, misspelt names, variables, and names of secret headers."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import re
-
-SECRET_NAMES = re.compile(
-    r"(_API_KEY|_APIKEY|_ACCESS_KEY|_SECRET_KEY|_TOKEN|_SECRET|_PASSWORD|_PASSWD|_CREDENTIALS)$"
-    r"|^(AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|AWS_BEARER_TOKEN_BEDROCK|PGPASSWORD)$"
-)
-"""Names of variables whose values must never reach a log, a prompt or a report."""
 
 SECRET_HEADERS = re.compile(
     r"authorization|cookie|token|secret|password|(?<![a-z])(api|auth)?-?key", re.IGNORECASE

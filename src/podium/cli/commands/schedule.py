@@ -15,6 +15,7 @@ from podium.api.accepting import check_start
 from podium.cli.detaching import fleet_of
 from podium.cli.flags import AsJson, BudgetFlags, EngineName, ModelFlags, StoreUrl
 from podium.cli.opening import opened
+from podium.cli.redaction import clean
 from podium.cli.request import read_request
 from podium.cli.table import print_table
 from podium.cli.terminal import out, print_json, say
@@ -57,7 +58,8 @@ async def add(
     check_cron(cron)
     if not name.isprintable():
         raise UsageError("The name of a schedule is one line of plain text.", hint="Such as --name morning.")
-    text, options = read_request(request), _options(option)
+    text = clean(read_request(request))
+    options = {key: clean(value) for key, value in _options(option).items()}
     found = find_workflow(workflow)
     check_start(found, text, budget.totals(), None, (), options)
     start = Start(
