@@ -165,7 +165,7 @@ class _Inspection:
     def _visit(self, folder: Path, visit: Visit) -> int:
         """Inspect what lies in a folder, without the folders below; returns its bytes on disk."""
         self._visited.add(_identity(os.fstat(visit.handle)))
-        total = 0
+        total, odd = 0, _SET_ID | _OTHERS_WRITE
         for entry in visit.entries:
             try:
                 found = entry.stat(follow_symlinks=False)
@@ -173,10 +173,13 @@ class _Inspection:
                 continue
             total += disk_bytes(found)
             self._contents.files += 1
-            if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+            is_file = stat.S_ISREG(found.st_mode)
+            if is_file and found.st_nlink == 1 and not found.st_mode & odd and not self._is_new(found):
+                continue  # nothing else is looked at in most files
+            if is_file and found.st_nlink > 1:
                 names = self._linked.setdefault(_identity(found), (found, []))[1]
                 names.append((folder, visit.path + entry.name))
-            elif stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+            elif is_file or stat.S_ISDIR(found.st_mode):
                 self._check(entry.name, found, visit)
             elif not stat.S_ISLNK(found.st_mode):
                 self._check_special(entry.name, found, folder, visit)
@@ -222,10 +225,13 @@ class _Inspection:
         for kind in kinds:
             self._found(kind, path)
 
+    def _is_new(self, found: os.stat_result) -> bool:
+        """Whether it may have changed since the program was started."""
+        return self._before is not None and found.st_ctime_ns >= self._before.began - _CLOCK_SLACK
+
     def _check_attributes(self, name: str, handle: int, found: os.stat_result, path: str) -> None:
         """Remove capabilities and access lists from what has changed since the program was started."""
-        since = None if self._before is None else self._before.began - _CLOCK_SLACK
-        if since is None or found.st_ctime_ns < since or sys.platform != "linux":
+        if not self._is_new(found) or sys.platform != "linux":
             return
         place = f"/proc/self/fd/{handle}/{name}"
         try:
