@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from podium.agents.agent import Agent
+from podium.agents.limits import limited
 from podium.agents.models import Models
 from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
@@ -51,6 +52,7 @@ class Calling:
         """The reply of the first model that gives one, or that has given one to another run and it `fits`.
         The cache is asked before anything is reserved: what it serves needs no budget and no slot."""
         while True:
+            call = limited(call, self._agent, self.model, self._models.settings, self._effect.run.config)
             found = await self._taking.take(self._effect, self.model, call, fits) if self._taking else None
             if isinstance(found, Reply):
                 self._place = None
@@ -166,7 +168,7 @@ class Calling:
         self, attempt: Attempt, call: Call, worst: Charge, on_delta: OnDelta | None, nth: int
     ) -> Reply:
         """One call on the wire: timed and settled, whatever comes of it."""
-        limit = asyncio.timeout(self._agent.timeout)
+        limit = asyncio.timeout(call.timeout)
         wire = Wire(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
@@ -176,8 +178,8 @@ class Calling:
         except Exception as error:
             hosted = _guard_of(self.model) is not None
             if limit.expired() and not hosted:
-                raise wire.timed_out(self._agent.timeout) from error
-            fault = self._late() if limit.expired() else error
+                raise wire.timed_out(call.timeout) from error
+            fault = _late(call) if limit.expired() else error
             if not isinstance(fault, ModelFault) or not hosted:
                 raise wire.failed(error) from error
             fault.wait_s = self._wait(fault, nth)
@@ -185,10 +187,6 @@ class Calling:
             raise fault from error
         wire.answered(reply)
         return reply
-
-    def _late(self) -> ModelFault:
-        said = f"no answer within {self._agent.timeout:g} s"
-        return ModelFault("timeout", said, retry=True, billed=True, down=True)
 
     def _wait(self, fault: ModelFault, nth: int) -> float:
         """Seconds until the next attempt: as long as the provider asks, else longer each time."""
@@ -209,6 +207,11 @@ class Calling:
             call.path, "ModelFault", said, model=self.model.name, attempt=call.attempt,
             fault=fault.kind, status=fault.status,
         )  # fmt: skip
+
+
+def _late(call: Call) -> ModelFault:
+    said = f"no answer within {call.timeout:g} s"
+    return ModelFault("timeout", said, retry=True, billed=True, down=True)
 
 
 def _guard_of(model: Model) -> Guard | None:

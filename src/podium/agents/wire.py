@@ -82,6 +82,8 @@ class Wire:
                 nth=self._nth,
                 latency_ms=round((time.perf_counter() - self._began) * 1000, 1),
                 rehearsal=self._model.rehearsal,
+                timeout_s=self._call.timeout,
+                max_tokens=self._call.max_tokens,
                 charge=spent,
                 **told,
             )

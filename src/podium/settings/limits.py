@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from podium.settings.words import parse_duration
+
+if TYPE_CHECKING:
+    from podium.settings import Settings
 
 LONGEST_TIMEOUT = 7 * 86_400.0
 """Seconds. A longer time-out is a mistake of units."""
@@ -49,6 +52,13 @@ def for_model(name: str, models: Mapping[str, ReplyLimits]) -> list[ReplyLimits]
     wanted = name.rstrip("/")
     matching = [pattern for pattern in models if _matches(wanted, pattern.rstrip("/"))]
     return [models[pattern] for pattern in sorted(matching, key=lambda one: ("*" in one, -len(one)))]
+
+
+def longest_timeout(settings: Settings) -> float:
+    """Return the longest time-out of a reply that the settings hold; 0 if they hold none."""
+    tables = (settings.providers, settings.models, settings.agents)
+    entries = [settings, *(entry for table in tables for entry in table.values())]
+    return max(entry.reply_timeout or 0.0 for entry in entries)
 
 
 def _matches(name: str, pattern: str) -> bool:
