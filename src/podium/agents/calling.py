@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from podium.agents.agent import Agent
+from podium.agents.answering import complete
 from podium.agents.limits import limited
 from podium.agents.models import Models
 from podium.agents.taking import Fits, Place, Taking
@@ -172,7 +173,7 @@ class Calling:
         wire = Wire(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
-                reply = await self.model.complete(call, on_delta)
+                reply = await complete(self.model, call, on_delta)
         except StoreError:
             raise  # the log itself is in trouble; that is no outcome of a call
         except Exception as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.engine.effect import Attempt, Effect
 from podium.engine.events import Charge
+from podium.engine.failure import describe
 from podium.errors import ModelFailedError, StepFailedError, StepTimeoutError
 from podium.models.events import ModelAttempted
 from podium.models.faults import ModelFault
@@ -59,7 +60,7 @@ class Wire:
         if isinstance(error, StepFailedError):
             kind, said = error.error_type, error.reason
         else:
-            kind, said = type(error).__name__, f"{type(error).__name__}: {error}"
+            kind, said = type(error).__name__, describe(error)
         said = redacted(self._effect, said)
         self._settle(Charge(calls=1), ok=False, error=said)
         return ModelFailedError(
