@@ -21,7 +21,7 @@ from podium.engine.events import Charge
 from podium.engine.retry import Retry
 from podium.errors import ModelFailedError, ModelUnavailableError, StepTimeoutError, StoreError
 from podium.models.events import ModelFellBack
-from podium.models.faults import ModelFault
+from podium.models.faults import MORE_TIME, ModelFault
 from podium.models.guard import Guard, Pace
 from podium.models.model import Call, Model, OnDelta, Reply, estimate
 
@@ -205,13 +205,13 @@ class Calling:
         tries = f" (attempt {nth} of {self._retry.attempts})" if nth > 1 else ""
         said = redacted(self._effect, f"{self.model.name}: {fault}{tries}")
         return ModelFailedError(
-            call.path, "ModelFault", said, model=self.model.name, attempt=call.attempt,
+            call.path, "ProviderError", said, model=self.model.name, attempt=call.attempt,
             fault=fault.kind, status=fault.status,
         )  # fmt: skip
 
 
 def _late(call: Call) -> ModelFault:
-    said = f"no answer within {call.timeout:g} s"
+    said = f"no answer within {call.timeout:g} s. {MORE_TIME}"
     return ModelFault("timeout", said, retry=True, billed=True, down=True)
 
 

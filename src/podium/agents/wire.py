@@ -10,7 +10,7 @@ from podium.engine.events import Charge
 from podium.engine.failure import describe
 from podium.errors import ModelFailedError, StepFailedError, StepTimeoutError
 from podium.models.events import ModelAttempted
-from podium.models.faults import ModelFault
+from podium.models.faults import MORE_TIME, ModelFault
 from podium.models.model import Call, Model, Reply, charge
 
 
@@ -69,7 +69,7 @@ class Wire:
 
     def timed_out(self, seconds: float) -> StepTimeoutError:
         """It may have been answered and billed, so all of it counts."""
-        said = f"{self._model.name} gave no answer within {seconds:g} s"
+        said = f"{self._model.name} gave no answer within {seconds:g} s. {MORE_TIME}"
         self._settle(self._worst, estimated=True, ok=False, error=said)
         return StepTimeoutError(
             self._call.path, "TimeoutError", said, model=self._model.name, attempt=self._call.attempt

@@ -45,6 +45,9 @@ class ModelFault(Exception):
         """How a structured reply was asked for."""
 
 
+MORE_TIME = "For a slow model raise `reply_timeout` in podium.toml, or give --reply-timeout"
+"""What to do about a reply that took too long."""
+
 RETRIED_STATUSES = frozenset({408, 409, 429})
 """Error replies below 500 that are worth another attempt."""
 
