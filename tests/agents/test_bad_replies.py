@@ -124,7 +124,7 @@ async def test_a_fault_of_a_provider_is_told_in_plain_words(
 ) -> None:
     answer = {**FAULTS, **GARBLED}[name]
     wire.answer_with(*[answer] * 3)
-    agent = podium.Agent("Nora", attempts=1, timeout=0.5)
+    agent = podium.Agent("Nora", attempts=1, timeout=0.5 if name == "silent" else 60.0)
     told = await ask(
         store, settings_for(wire, tmp_path), MODELS[provider], agent=agent, watch=name == "in mid-stream"
     )

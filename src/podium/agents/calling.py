@@ -203,7 +203,8 @@ class Calling:
 
     def _failed(self, call: Call, fault: ModelFault, nth: int) -> ModelFailedError:
         tries = f" (attempt {nth} of {self._retry.attempts})" if nth > 1 else ""
-        said = redacted(self._effect, f"{self.model.name}: {fault}{tries}")
+        advice = f". {fault.hint}" if fault.hint else ""
+        said = redacted(self._effect, f"{self.model.name}: {fault}{tries}{advice}")
         return ModelFailedError(
             call.path, "ProviderError", said, model=self.model.name, attempt=call.attempt,
             fault=fault.kind, status=fault.status,
@@ -211,8 +212,8 @@ class Calling:
 
 
 def _late(call: Call) -> ModelFault:
-    said = f"no answer within {call.timeout:g} s. {MORE_TIME}"
-    return ModelFault("timeout", said, retry=True, billed=True, down=True)
+    said = f"no answer within {call.timeout:g} s"
+    return ModelFault("timeout", said, retry=True, billed=True, down=True, hint=MORE_TIME)
 
 
 def _guard_of(model: Model) -> Guard | None:

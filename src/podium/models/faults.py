@@ -26,6 +26,7 @@ class ModelFault(Exception):
         wait_s: float | None = None,
         calls: int = 1,
         mode: str = "",
+        hint: str = "",
     ) -> None:
         super().__init__(message)
         self.kind: FaultKind = kind
@@ -43,6 +44,8 @@ class ModelFault(Exception):
         """Requests that went out."""
         self.mode = mode
         """How a structured reply was asked for."""
+        self.hint = hint
+        """What to do about it, where there is something: half a sentence without a full stop."""
 
 
 MORE_TIME = "For a slow model raise `reply_timeout` in podium.toml, or give --reply-timeout"

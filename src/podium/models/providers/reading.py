@@ -25,8 +25,8 @@ _SHOWN = 500
 _LONGEST = 100_000
 _NEVER_SENT = ("pool", "connect")
 _LOST = {
-    "timeout": f"no answer in time. {MORE_TIME}",
-    "dropped": "the connection broke off before the answer was complete. Check the network and any proxy",
+    "timeout": ("no answer in time", MORE_TIME),
+    "dropped": ("the connection broke off before the answer was complete", "Check the network and any proxy"),
 }
 """What is said of an answer that did not arrive, and what to do."""
 
@@ -87,10 +87,10 @@ def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
         case ModelConnectionError():
             return _lost("dropped", error, calls, address)
         case ModelAPIError() | UnexpectedModelBehavior():
-            said = _unreadable(error.message)
+            said, hint = _unreadable(error.message)
         case _:  # it had the wrong shape, and the client stumbled over that
-            said = _unreadable("")
-    return ModelFault("garbled", said, retry=True, billed=True, down=True, calls=calls)
+            said, hint = _unreadable("")
+    return ModelFault("garbled", said, retry=True, billed=True, down=True, calls=calls, hint=hint)
 
 
 def _error_reply(error: ModelHTTPError, calls: int) -> ModelFault:
@@ -113,11 +113,13 @@ def _lost(kind: Literal["timeout", "dropped"], error: ModelAPIError, calls: int,
     if getattr(error, "phase", None) in _NEVER_SENT:
         said = f"the provider cannot be reached at {address}" if address else "the provider cannot be reached"
         return ModelFault("unreachable", said, retry=True, down=True, calls=calls)
-    return ModelFault(kind, _LOST[kind], retry=True, billed=True, down=True, calls=calls)
+    said, hint = _LOST[kind]
+    return ModelFault(kind, said, retry=True, billed=True, down=True, calls=calls, hint=hint)
 
 
-def _unreadable(message: str) -> str:
-    """Return why an answer cannot be read, in words of ours: clients speak of their own classes."""
+def _unreadable(message: str) -> tuple[str, str]:
+    """Return why an answer cannot be read, in words of ours (clients speak of their own classes), and what to
+    do about it."""
     if not message or "validation error" in message:
         why = "it does not have the form of this provider's answers"
     elif "without content" in message:
@@ -125,8 +127,8 @@ def _unreadable(message: str) -> str:
     elif "JSON" in message or "codec" in message:
         why = "it is not JSON"
     else:
-        return f"the answer cannot be read: {_shown(message)}"
-    return f"the answer cannot be read: {why}. Check the provider's address"
+        why = _shown(message)
+    return f"the answer cannot be read: {why}", "Check the provider's address"
 
 
 def _message(body: object) -> str:
