@@ -203,6 +203,7 @@ class _Asking:
             schema=question.schema,
             temperature=agent.temperature,
             max_tokens=agent.max_tokens,
+            timeout=agent.timeout,
         )
 
     def _deltas(self, effect: Effect, call: Call) -> OnDelta | None:

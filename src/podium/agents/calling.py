@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from podium.agents.agent import Agent
+from podium.agents.answering import complete
+from podium.agents.limits import limited
 from podium.agents.models import Models
 from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
@@ -20,7 +22,7 @@ from podium.engine.figures import problem_with
 from podium.engine.retry import Retry
 from podium.errors import ModelFailedError, ModelUnavailableError, StepTimeoutError, StoreError
 from podium.models.events import ModelAttempted, ModelFellBack
-from podium.models.faults import ModelFault
+from podium.models.faults import MORE_TIME, ModelFault
 from podium.models.guard import Guard, Pace
 from podium.models.model import Call, Model, OnDelta, Reply, estimate, plausible
 
@@ -78,6 +80,7 @@ class Calling:
         """The reply of the first model that gives one, or that has given one to another run and it `fits`.
         The cache is asked before anything is reserved: what it serves needs no budget and no slot."""
         while True:
+            call = limited(call, self._agent, self.model, self._models.settings, self._effect.run.config)
             found = await self._taking.take(self._effect, self.model, call, fits) if self._taking else None
             if isinstance(found, Reply):
                 self._place = None
@@ -207,18 +210,18 @@ class Calling:
         self, attempt: Attempt, call: Call, worst: Charge, on_delta: OnDelta | None, nth: int
     ) -> Reply:
         """One call on the wire: timed and settled, whatever comes of it."""
-        limit = asyncio.timeout(self._agent.timeout)
+        limit = asyncio.timeout(call.timeout)
         wire = Wire(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
-                reply, refused = plausible(await self.model.complete(call, on_delta))
+                reply, refused = plausible(await complete(self.model, call, on_delta))
         except StoreError:
             raise  # the log itself is in trouble; that is no outcome of a call
         except Exception as error:
             hosted = _guard_of(self.model) is not None
             if limit.expired() and not hosted:
-                raise wire.timed_out(self._agent.timeout) from error
-            fault = self._late() if limit.expired() else error
+                raise wire.timed_out(call.timeout) from error
+            fault = _late(call) if limit.expired() else error
             if not isinstance(fault, ModelFault) or not hosted:
                 raise wire.failed(error) from error
             fault.wait_s = self._wait(fault, nth)
@@ -246,10 +249,6 @@ class Calling:
         if not any(warning.startswith(known) for warning in core.notes):
             core.note(f"{known} ({refused}): such calls are counted with their worst case.")
 
-    def _late(self) -> ModelFault:
-        said = f"no answer within {self._agent.timeout:g} s"
-        return ModelFault("timeout", said, retry=True, billed=True, down=True)
-
     def _wait(self, fault: ModelFault, nth: int) -> float:
         """Seconds until the next attempt: as long as the provider asks, else longer each time."""
         if not fault.retry:
@@ -264,11 +263,17 @@ class Calling:
 
     def _failed(self, call: Call, fault: ModelFault, nth: int) -> ModelFailedError:
         tries = f" (attempt {nth} of {self._retry.attempts})" if nth > 1 else ""
-        said = redacted(self._effect, f"{self.model.name}: {fault}{tries}")
+        advice = f". {fault.hint}" if fault.hint else ""
+        said = redacted(self._effect, f"{self.model.name}: {fault}{tries}{advice}")
         return ModelFailedError(
-            call.path, "ModelFault", said, model=self.model.name, attempt=call.attempt,
+            call.path, "ProviderError", said, model=self.model.name, attempt=call.attempt,
             fault=fault.kind, status=fault.status,
         )  # fmt: skip
+
+
+def _late(call: Call) -> ModelFault:
+    said = f"no answer within {call.timeout:g} s"
+    return ModelFault("timeout", said, retry=True, billed=True, down=True, hint=MORE_TIME)
 
 
 def _guard_of(model: Model) -> Guard | None:

@@ -16,10 +16,12 @@ from typing import Literal
 import msgspec
 
 from podium import __version__
+from podium.agents.limits import without_effect
 from podium.engine.codec import encode
 from podium.engine.events import RunCreated
 from podium.engine.log import Row, RunRow, Store
 from podium.errors import PodiumError, RunLockedError
+from podium.models.catalogue import PROVIDERS
 from podium.models.offers import offers
 from podium.models.profiles import PROFILES, Choice, behind, choose, install, models_of, why
 from podium.models.registry import DEFAULT, is_hosted, open_model
@@ -56,7 +58,7 @@ async def check_all(store: str | None) -> list[Check]:
     if checks[-1].state != "fail":  # without a store there is nothing to lock
         checks += [*_privacy(settings)]
         checks += [*_disk(settings), *await _lock(settings)]
-    checks += [_keys(), _extras(settings), _models(settings), *_tracing(settings)]
+    checks += [_keys(), _extras(settings), _models(settings), *_limits(settings), *_tracing(settings)]
     return [*checks, await _sandbox(settings)]
 
 
@@ -196,6 +198,15 @@ def _extras(settings: Settings) -> Check:
         fix = install(",".join(dict.fromkeys(offer.provider.extra for offer in idle)))
         return Check("extras", "warn", f"{told}; without its client: {keys}", fix)
     return Check("extras", "ok", told)
+
+
+def _limits(settings: Settings) -> list[Check]:
+    """Return what is wrong with the limits of replies: entries that match no model."""
+    idle = without_effect(settings)
+    if not idle:
+        return []
+    told = f"no effect, there is no such provider: {', '.join(idle)}"
+    return [Check("limits", "warn", told, f"Providers: {', '.join(PROVIDERS)}.")]
 
 
 def _tracing(settings: Settings) -> list[Check]:

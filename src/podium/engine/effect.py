@@ -26,6 +26,7 @@ from podium.engine.events import (
     StepCompleted,
     StepFailed,
 )
+from podium.engine.failure import is_close, reason_of
 from podium.errors import (
     FAILURES,
     BudgetExhaustedError,
@@ -169,9 +170,9 @@ class Effect:
                 if self.task is not None:
                     self.task.add_done_callback(_looked_at)
                 raise
-            except GeneratorExit:
-                raise
-            except BaseException as error:  # noqa: BLE001 - whatever a step raises is its outcome
+            except BaseException as error:  # whatever a step raises is its outcome
+                if is_close(error, self.task):
+                    raise
                 self._record_failure(error)
         except Exception as error:  # noqa: BLE001 - a fault of ours: never leave the caller waiting
             self._fail(error)
@@ -190,7 +191,7 @@ class Effect:
         return StepCompleted(fingerprint=self._fingerprint, result=Raw(raw), charge=self.charge, cut=self.cut)
 
     def _record_failure(self, error: BaseException) -> None:
-        kind, name, said, details = "error", type(error).__name__, str(error), dict[str, Any]()
+        kind, name, said, details = "error", type(error).__name__, reason_of(error), dict[str, Any]()
         if isinstance(error, StepFailedError):
             kind, name, said, details = error.kind, error.error_type, error.reason, error.details
         data = self.core.as_logged(

@@ -11,6 +11,7 @@ from typing import Any
 
 from podium.engine.effect import Effect
 from podium.engine.events import NOTHING, Charge, StepRetried
+from podium.engine.failure import call_in_thread, describe
 from podium.engine.figures import problem_with
 from podium.engine.retry import Retry
 from podium.errors import BudgetExhaustedError, StoreError, UsageError
@@ -55,7 +56,7 @@ class PlainStep:
                     raise
                 wait = retry.wait(attempt)
                 spent, effect.charge = effect.charge, NOTHING
-                said = f"{type(error).__name__}: {error}"
+                said = describe(error)
                 effect.emit(StepRetried(attempt=attempt, error=said, wait_s=round(wait, 3), charge=spent))
                 await effect.backoff(wait)
                 attempt += 1
@@ -76,7 +77,7 @@ class PlainStep:
     async def _call(self) -> Any:
         if _is_async(self._fn):
             return await self._fn(*self._args)
-        value = await asyncio.to_thread(self._fn, *self._args)
+        value = await asyncio.to_thread(call_in_thread, self._fn, *self._args)
         return await value if inspect.isawaitable(value) else value
 
 

@@ -47,6 +47,10 @@ class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True)
     """Input that the provider keeps for next time: part of the input, and a little dearer with some."""
     rehearsal: bool = False
     """The answer was made up by the rehearsal model."""
+    timeout_s: float = 0.0
+    """The time that the reply was given; 0: written by a version that did not record it."""
+    max_tokens: int = 0
+    """The most tokens that the reply was allowed; 0: not recorded."""
 
 
 class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):

@@ -44,6 +44,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float = 0.7
     max_tokens: int = 4096
     """The longest reply, always sent: without it no worst case could be reserved."""
+    timeout: float = 300.0
+    """Seconds that the reply may take."""
 
 
 class Usage(msgspec.Struct, frozen=True):

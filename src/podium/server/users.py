@@ -27,6 +27,7 @@ import msgspec
 from podium.errors import SettingsError, UsageError
 from podium.settings import nearest
 from podium.settings.tables import read_toml
+from podium.settings.validation import plain
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 """No hyphen: it ends the name in a key."""
@@ -171,7 +172,9 @@ def _read_user(path: Path, name: str, given: Any) -> User:
     except msgspec.ValidationError as error:
         unknown = re.search(r"unknown field `(.+?)`", str(error))
         meant = nearest(unknown[1], User.__struct_fields__) if unknown else None
-        raise SettingsError(f"{where}: {error}.", hint=f"Did you mean `{meant}`?" if meant else "") from error
+        raise SettingsError(
+            f"{where}: {plain(error)}", hint=f"Did you mean `{meant}`?" if meant else ""
+        ) from error
     if not _HASH.fullmatch(user.key):
         raise SettingsError(
             f"{where}: `key` is not the hash of a key.", hint="Make one with `podium users add`."

@@ -15,6 +15,7 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from podium.settings.layers import TABLES, read_environment, read_file, read_flags
+from podium.settings.limits import ReplyLimits, ReplyTokens
 from podium.settings.options import (
     Amount,
     BrainOptions,
@@ -45,7 +46,7 @@ from podium.settings.words import VARIABLE, nearest, parse_duration, parse_size
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "TABLES", "VARIABLE", "BrainOptions",
-    "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions", "SandboxOptions",
+    "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions", "ReplyLimits", "SandboxOptions",
     "Settings", "debug_wanted", "default_store", "is_secret_name", "nearest", "parse_duration",
     "parse_size", "provider_keys", "settings_files", "store_url", "user_file", "variable",
 ]  # fmt: skip
@@ -83,6 +84,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Own prices, by the model's full name."""
     providers: dict[str, ProviderOptions] = {}
     """Addresses and limits, by the provider's name."""
+    reply_timeout: float | None = None
+    """Seconds that one reply may take, of any agent; not given: as each agent's code says. Written like
+    `time_limit`."""
+    reply_tokens: ReplyTokens | None = None
+    """Most tokens of one reply, of any agent; not given: as each agent's code says."""
+    models: dict[str, ReplyLimits] = {}
+    """Limits of replies by the model's full name, or by a pattern with `*`; stronger than a provider's."""
+    agents: dict[str, ReplyLimits] = {}
+    """Limits of replies by the agent's name or role, or `WORKFLOW/NAME`; stronger than a model's."""
     mcp: dict[str, McpServer] = {}
     """MCP servers, by the name that stands before the dot in the names of their tools."""
     retry_wait: float = 1.0

@@ -12,6 +12,7 @@ import msgspec
 from podium.errors import SettingsError
 from podium.settings.places import at_home
 from podium.settings.secrets import is_secret_name, secrets_of_arguments, secrets_within
+from podium.settings.validation import plain
 from podium.settings.words import SECRET_HEADERS, VARIABLE, nearest, parse_duration
 
 EXAMPLE = '[mcp.files]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-filesystem", "."]'
@@ -84,7 +85,7 @@ def _read_server(name: str, given: Any, source: str, base: Path) -> McpServer:
         timed = {"timeout": parse_duration(table["timeout"])} if "timeout" in table else {}
         server = msgspec.convert(table | timed, McpServer)
     except (msgspec.ValidationError, ValueError, TypeError) as error:
-        raise SettingsError(f"{where} is wrong: {error}.", hint=_HINT) from error
+        raise SettingsError(f"{where} is wrong: {plain(error)}", hint=_HINT) from error
     return msgspec.structs.replace(
         server,
         command=str((base / server.command).absolute()) if "/" in server.command else server.command,

@@ -73,7 +73,7 @@ async def test_execute_that_comes_with_a_plan_is_asked_about_once_and_then_execu
         (plan(band(0, "a"), band(2, "b")), "bands must be indexed from 0..n-1"),
         (plan(band(0, "a", "a")), "step ids must be unique within a plan; repeated: a"),
         ("First we look around, then we build.", "The reply holds no JSON"),
-        ({"mode": "plan", "modeReason": "x"}, "scratchpad: Field required"),
+        ({"mode": "plan", "modeReason": "x"}, "`scratchpad` is missing"),
         (plan({**band(0, "a"), "steps": []}), "plan.bands.0.steps"),
     ],
 )

@@ -113,7 +113,8 @@ def test_replans_are_counted() -> None:
 @pytest.mark.parametrize(
     ("error", "again"),
     [
-        (ModelFailedError("p", "ModelFault", "503"), True),
+        (ModelFailedError("p", "ProviderError", "503"), True),
+        (ModelFailedError("p", "ModelFault", "503"), True),  # as earlier versions recorded it
         (StepTimeoutError("p", "TimeoutError", "late"), True),
         (ModelFailedError("p", "RefusalError", "no"), False),
         (ModelFailedError("p", "KeyError", "k"), False),

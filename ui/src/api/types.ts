@@ -2477,6 +2477,8 @@ export interface components {
             readonly inherited?: boolean;
             /** @default 0 */
             readonly latency_ms: number;
+            /** @default 0 */
+            readonly max_tokens: number;
             /** @default  */
             readonly mode: string;
             readonly model: string;
@@ -2487,6 +2489,8 @@ export interface components {
             readonly rehearsal: boolean;
             /** @default 0 */
             readonly retry_in_s: number;
+            /** @default 0 */
+            readonly timeout_s: number;
         };
         /**
          * ModelCached

@@ -12,6 +12,7 @@ import msgspec
 from cyclopts import Parameter
 
 from podium.api.accepting import check_start
+from podium.api.choosing import reply_config
 from podium.cli.detaching import fleet_of
 from podium.cli.flags import AsJson, BudgetFlags, EngineName, ModelFlags, StoreUrl
 from podium.cli.opening import opened
@@ -64,6 +65,7 @@ async def add(
     check_start(found, text, budget.totals(), None, (), options)
     start = Start(
         workflow=found.ref, request=text, model=models.model, model_for=models.per_role() or {},
+        **reply_config(models.reply_timeout, models.reply_tokens),
         budget=budget.totals(), options=options,
     )  # fmt: skip
     made = Schedule(

@@ -60,6 +60,7 @@ class HostedModel:
         mode: Mode = "",
         hinted: bool = True,
         mark: Sequence[str] = (),
+        window: int | None = None,
     ) -> None:
         self.name = name
         self.guard = guard
@@ -73,6 +74,9 @@ class HostedModel:
         self._mark = [*mark, mode]
         self._close = opened.close
         self._profile = opened.backend.profile
+        profile: dict[str, Any] = dict(self._profile)
+        self.longest_reply: int | None = profile.get("anthropic_max_output_tokens") or window
+        """Most tokens that the model can write, as far as that is known; its window is a bound too."""
         self._tempered = _takes_temperature(opened.backend)
 
     @property
@@ -114,7 +118,7 @@ class HostedModel:
         return MODES[MODES.index(best) :]
 
     async def _ask(self, call: Call, mode: Mode, on_delta: OnDelta | None) -> Reply:
-        tally = Tally()
+        tally = Tally(read_s=call.timeout)
         token = TALLY.set(tally)
         try:
             asked, wrapped = ModelRequestParameters(), False

@@ -221,7 +221,7 @@ def outcome_of(result: Result, artifacts: int, children: Sequence[Returned] = ()
 def retryable(error: Exception) -> bool:
     """Whether a failed node might do better another time: a provider in trouble, not a wrong answer."""
     trouble = isinstance(error, (ModelFailedError, StepTimeoutError))
-    return trouble and getattr(error, "error_type", "") in ("ModelFault", "TimeoutError")
+    return trouble and getattr(error, "error_type", "") in ("ProviderError", "ModelFault", "TimeoutError")
 
 
 SCRATCHPAD = "scratchpad.md"
