@@ -1,4 +1,4 @@
-"""A call keeps its slot until its outcome is durable, so a crash repeats no more calls than there are slots."""
+"""A call keeps its slot until its outcome is durable: a crash repeats no more calls than there are slots."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def check(case: Case, report: Report, undisturbed: Report) -> None:
     check_repeats(case, report, cuts)
     check_ceilings(case, report)
     if case.counts_steps:
-        assert same_result(report.last, undisturbed.last)
+        check_same(report, report.last, undisturbed.last)
         return
     check_counts(case, report, cuts)
     for life in report.lives:
@@ -114,19 +114,20 @@ def check_result(case: Case, report: Report, undisturbed: Report) -> None:
         assert last.shown["stop_reason"] == "budget"
         assert usage["calls"] == case.calls
         assert report.raised is not None
-        assert same_result(report.raised, undisturbed.last)
+        check_same(report, report.raised, undisturbed.last)
     else:
         assert report.raised is None
-        assert same_result(last, undisturbed.last)
+        check_same(report, last, undisturbed.last)
 
 
-def same_result(life: Life, undisturbed: Life) -> bool:
-    """Whether a run has ended as the undisturbed one: same status, output, warnings and own events."""
+def check_same(report: Report, life: Life, undisturbed: Life) -> None:
+    """The run has ended as the undisturbed one: same status, output, warnings, own events and calls."""
+    begun = {call for one in (*report.lives, life) for call in one.begun}
+    assert begun == set(undisturbed.begun)
     assert life.seen.last == undisturbed.seen.last == "run.completed"
     assert without_times(life.seen.ended["output"]) == without_times(undisturbed.seen.ended["output"])
     assert life.shown["warnings"] == undisturbed.shown["warnings"]
     assert life.seen.emitted == undisturbed.seen.emitted
-    return True
 
 
 def without_times(output: Any) -> Any:

@@ -289,8 +289,9 @@ def main(folder: Path, name: str, instants: int, stride: int, seed: int) -> None
     tell(first)
     for _ in range(instants):
         tell(lab.at_an_instant())
-    for number in range(1, first.last.seen.events, stride) if stride else ():
-        tell(lab.at_an_event(number, durable=bool(number // stride % 2)))
+    for number in range(1, first.last.seen.events + 1, stride) if stride else ():
+        for durable in (False, True) if stride == 1 else (bool(number // stride % 2),):
+            tell(lab.at_an_event(number, durable=durable))
 
 
 def tell(report: Report) -> None:
