@@ -32,7 +32,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-small-model test check format bench bench-postgres lock ui ui-check ui-ready ui-types system clean test-chaos
+.PHONY: help setup demo test-small-model test check format bench bench-postgres lock ui ui-check ui-ready ui-types system clean test-chaos test-kill
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (1
 
 test-chaos: system $(STAMP) $(TEMPORAL) ## A fleet at full size: 1,000 runs while workers are killed, and while PostgreSQL restarts
 	FLEET_CHAOS=1 $(BIN)/pytest -s tests/cluster/test_chaos.py $(ARGS)
+
+test-kill: $(STAMP) ## Kill drivers with SIGKILL at 500 random instants and at every event, over six workflows
+	KILL_FULL=1 $(BIN)/pytest -s -n $(WORKERS) tests/engine/test_kill.py $(ARGS)
 
 check: $(STAMP) ## Lint, formatting and strict types
 	$(BIN)/ruff check $(SOURCES)

@@ -112,7 +112,7 @@ class Effect:
 
     async def backoff(self, seconds: float) -> None:
         """Wait before another attempt. Holds no slot and no money, and ends when the run is stopped."""
-        self.give_back()
+        await self.free_slot()
         self.calling = False
         try:
             await asyncio.sleep(seconds)
@@ -133,6 +133,13 @@ class Effect:
             self._timer = loop.call_later(timeout, self._expire, "timeout")
         elif time_left is not None:
             self._timer = loop.call_later(time_left, self._expire, "budget")
+
+    async def free_slot(self) -> None:
+        """Make the outcome of the last call durable, then let another call take its slot."""
+        if self.holds_slot:
+            if (durable := self.core.journal.commit()) is not None:
+                await asyncio.shield(durable)
+            self.give_back()
 
     def give_back(self) -> None:
         """Another call may take the slot."""
@@ -259,7 +266,7 @@ class Attempt:
     async def __aenter__(self) -> Self:
         effect, core = self._effect, self._effect.core
         core.check()
-        effect.give_back()
+        await effect.free_slot()
         effect.calling = False
         core.attempts.add(self)
         try:
@@ -345,7 +352,7 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.cut_off()
-        if error is None and self._held:
+        if self._held and self._logged and (error is None or isinstance(error, Exception)):
             self._held, self._effect.holds_slot = False, True
         self._release()
 
