@@ -54,6 +54,8 @@ class Done(msgspec.Struct):
     blob: str = ""
     edited: bool = False
     """A person gave it in the place of what the step gave."""
+    cut: bool = False
+    """The result ends where a reply was cut off."""
 
 
 class Memo:
@@ -201,7 +203,12 @@ class Memo:
         data = _COMPLETED.decode(row.data)
         small = len(data.result) <= KEEP_BYTES and not data.blob
         self.done[row.path] = Done(
-            row.seq, data.fingerprint, bytes(data.result) if small else None, data.blob, data.edited
+            row.seq,
+            data.fingerprint,
+            bytes(data.result) if small else None,
+            data.blob,
+            edited=data.edited,
+            cut=data.cut,
         )
         self.failed.pop(row.path, None)
         self._end_step(row.path)

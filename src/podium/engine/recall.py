@@ -53,6 +53,7 @@ def was_stale(core: Core, branch: Branch, path: str, seq: int | None = None) -> 
 
 
 async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read) -> Any:
+    branch.cut = done.cut
     try:
         return read(await core.result_of(done))
     except ValueError as error:  # msgspec's and pydantic's validation errors are ValueErrors

@@ -90,6 +90,11 @@ class Run:
         """Whether this is only a look at what was recorded: nothing in the world may be touched."""
         return self._core.replaying
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether the last ask of this branch returned a text that was cut off, and is not complete."""
+        return CURRENT.get().cut
+
     # ── steps ──
 
     @overload
@@ -163,6 +168,7 @@ class Run:
                 effect.give_back()
         if kind == "ask" and (turn := core.turns.take()) is not None:
             await turn
+        branch.cut = effect.cut
         if type(outcome) is Raised:
             raise outcome.error
         return outcome
