@@ -320,6 +320,11 @@ class InvalidReplyError(StepFailedError):
         return bool(self.details.get("cut"))
 
 
+def was_cut(error: BaseException) -> bool:
+    """Whether a step failed because the replies were cut off: asking again the same way does not help."""
+    return isinstance(error, InvalidReplyError) and error.cut
+
+
 FAILURES: dict[str, type[StepFailedError]] = {
     cls.kind: cls for cls in (StepFailedError, StepTimeoutError, ModelFailedError, InvalidReplyError)
 }

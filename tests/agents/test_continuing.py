@@ -400,6 +400,23 @@ async def test_a_crash_after_data_was_cut_off_early_asks_the_same_again(store: S
     assert model.calls[2].max_tokens == 100
 
 
+async def test_closing_words_that_cannot_be_continued_are_kept(store: Store) -> None:
+    async def ask(run: podium.Run, request: str) -> str:
+        async with run.closing():
+            return await run.ask(NORA, "write", prompt="Sum up.")
+
+    flow = asking(ask)
+    model = Answering(cut("All went well until"))
+    result = await podium.run(flow, "x", model=model, store=store, budget=podium.Budget(calls=1))
+    assert (result.status, result.stop_reason) == ("partial", "budget")
+    assert result.output == "All went well until"
+    assert "The reply of Nora at write was cut off" in result.warnings[0]
+    [completed] = await data_of(store, result.run_id, StepCompleted)
+    assert completed.cut
+    again = await podium.replay(result.run_id, workflow=flow, store=store)
+    assert (again.status, again.output, again.warnings) == (result.status, result.output, result.warnings)
+
+
 async def test_a_workflow_can_see_that_a_text_was_cut_off(store: Store) -> None:
     seen: list[bool] = []
 

@@ -95,6 +95,8 @@ class Exchange:
         self._text = ""
         """The beginning of a text that was cut off."""
         self._continued = 0
+        self._cut: Cut | None = None
+        """Where the text was cut off last."""
 
     async def restore(self, progress: Sequence[EventData]) -> None:
         """Continue after the last reply that an earlier life of the run has logged."""
@@ -104,6 +106,7 @@ class Exchange:
                 cut = Cut(self.call.max_tokens, event.cut_at) if event.cut else None
                 self._repair(raw, event.error, cut, event.max_tokens)
             elif isinstance(event, ModelContinued):
+                self._cut = Cut(self.call.max_tokens)
                 self._continue(await self._read(event.raw, event.blob))
 
     def take(self, reply: Reply, model: str) -> Any:
@@ -129,18 +132,27 @@ class Exchange:
             return join(self._text, text)
         if not text.strip() and not self._text:  # all of it went into thinking
             return self._again(text, "", cut, model)
+        self._cut = cut
         if self._continued < MAX_CONTINUATIONS:
             raw, blob = self._kept(text)
             self._effect.emit(ModelContinued(attempt=self.call.attempt, raw=raw, blob=blob))
             self._continue(text)
             return AGAIN
+        return self._end_cut(join(self._text, text), cut)
+
+    def close(self) -> str | None:
+        """Return a text that was cut off as it is, if it cannot be continued any more and belongs to the
+        closing words of a run: better a part of them than none. Elsewhere return None."""
+        if self._cut is None or not self._text or not self._effect.branch.closing:
+            return None
+        return self._end_cut(self._text, self._cut)
+
+    def _end_cut(self, text: str, cut: Cut) -> str:
         self._effect.cut = True
-        note = self._effect.core.note
-        note(
-            f"The reply of {self.call.agent} at {self._effect.path} was cut off {cut.where}. It is not complete."
-        )
+        agent, path, note = self.call.agent, self._effect.path, self._effect.core.note
+        note(f"The reply of {agent} at {path} was cut off {cut.where}. It is not complete.")
         note(cut.advice)
-        return join(self._text, text)
+        return text
 
     def _again(self, raw: str, error: str, cut: Cut | None, model: str) -> Any:
         if cut is not None:

@@ -95,6 +95,11 @@ class Run:
         """Whether the last ask of this branch returned a text that was cut off, and is not complete."""
         return CURRENT.get().cut
 
+    @property
+    def cut_steps(self) -> list[str]:
+        """The paths of all steps so far whose text was cut off, sorted."""
+        return sorted(self._core.cut_steps)
+
     # ── steps ──
 
     @overload
@@ -169,6 +174,8 @@ class Run:
         if kind == "ask" and (turn := core.turns.take()) is not None:
             await turn
         branch.cut = effect.cut
+        if effect.cut:
+            core.cut_steps.add(path)
         if type(outcome) is Raised:
             raise outcome.error
         return outcome
