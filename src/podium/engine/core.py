@@ -131,8 +131,6 @@ class Core:
         """What the workflow warns of."""
         self.notes: list[str] = list(memo.notes)
         """What the engine warns of; the log of an earlier life counts."""
-        self.cut_steps: set[str] = set()
-        """Steps whose result ends where a reply was cut off."""
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()
         self._told_spending = time.monotonic()

@@ -93,6 +93,8 @@ class Memo:
         """Calls that cost more than their worst case."""
         self.notes: list[str] = []
         """Warnings of the engine's own."""
+        self.cut_steps: set[str] = set()
+        """Steps that the workflow has come to whose result ends where a reply was cut off."""
         self._reserved: dict[str, Charge] = {}
         """Calls that the log does not know the outcome of, by path."""
         self._progress: dict[str, list[EventData]] = {}

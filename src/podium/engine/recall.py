@@ -55,7 +55,7 @@ def was_stale(core: Core, branch: Branch, path: str, seq: int | None = None) -> 
 async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read) -> Any:
     branch.cut = done.cut
     if done.cut:
-        core.cut_steps.add(path)
+        core.memo.cut_steps.add(path)
         if core.replaying and path in core.memo.exhausted:  # the budget ended before it was continued
             core.ran_out(path, _exhaustion(core.memo.exhausted[path]))
     try:

@@ -98,7 +98,7 @@ class Run:
     @property
     def cut_steps(self) -> list[str]:
         """The paths of all steps so far whose text was cut off, sorted."""
-        return sorted(self._core.cut_steps)
+        return sorted(self._core.memo.cut_steps)
 
     # ── steps ──
 
@@ -175,7 +175,7 @@ class Run:
             await turn
         branch.cut = effect.cut
         if effect.cut:
-            core.cut_steps.add(path)
+            core.memo.cut_steps.add(path)
         if type(outcome) is Raised:
             raise outcome.error
         return outcome
