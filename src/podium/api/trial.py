@@ -135,6 +135,8 @@ def problem_of(trial: Trial) -> str:
 def hint_of(trial: Trial) -> str:
     """What to do about it, as far as the fault tells."""
     details = trial.failure.details if trial.failure else {}
+    if details.get("hint"):
+        return str(details["hint"])
     status, fault = details.get("status", 0), details.get("fault", "")
     provider = PROVIDERS.get(str(details.get("model", "")).partition(":")[0])
     if provider is not None and status in (401, 403):

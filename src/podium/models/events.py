@@ -68,7 +68,9 @@ class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):
     cut: bool = False
     """The reply was cut off at its longest."""
     max_tokens: int = 0
-    """The larger limit of the next attempt, after a reply that was cut off."""
+    """The limit of the next attempt, after a reply that was cut off."""
+    cut_at: int = 0
+    """Tokens after which the reply was cut off, if that was before its limit."""
 
 
 class ModelContinued(EventData, frozen=True, omit_defaults=True, kw_only=True):

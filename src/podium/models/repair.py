@@ -162,6 +162,15 @@ def cut_prompt(prompt: str, limit: int, larger: int) -> str:
     )
 
 
+def shorter_prompt(prompt: str, tokens: int) -> str:
+    """The original question, asked again after a reply that the server cut off before its limit."""
+    return (
+        f"{prompt}\n\n---\n\n"
+        f"You have answered this before, but your reply was cut off after {tokens:,} tokens before it was "
+        f"complete. Answer again, completely, in fewer than {tokens:,} tokens."
+    )
+
+
 def continue_prompt(prompt: str, text: str) -> str:
     """The original question and the beginning of an answer that has to be continued."""
     return (

@@ -121,7 +121,7 @@ async def kickoff(table: Table) -> None:
         LEADER, "kickoff", topic=table.discussion.topic, size=len(terms.team), members=members(terms.team)
     )
     if text.strip():
-        await table.say(LEADER, "kickoff", text.strip())
+        await table.say(LEADER, "kickoff", table.run.marked(text))
     else:
         table.warn(f"The {NAMES[LEADER]} opened without a word.", LEADER)
 
@@ -158,10 +158,14 @@ async def judge(table: Table) -> None:
     """Phase 3: the moderator scores all ideas, the leader selects, the highest score wins."""
     table.phase("validation", table.terms.rounds + 1)
     if not table.discussion.ideas:
+        failure = table.last_failure
+        why = f" The last failure: {failure.reason}." if failure is not None else ""
+        hint = failure.hint if failure is not None else ""
+        again = "Resume tries the failed steps again; or start anew with another model or topic."
         raise PodiumError(
-            "No idea was generated, so there is nothing to choose from.",
-            hint="Resume tries the failed steps again; or start anew with another model or topic.",
-        ) from table.last_failure
+            f"No idea was generated, so there is nothing to choose from.{why}",
+            hint=f"{hint} {again}".strip(),
+        ) from failure
     if MODERATOR in table.terms:
         await validate(table)
     await select(table)

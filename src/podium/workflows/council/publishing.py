@@ -8,6 +8,7 @@ import msgspec
 
 from podium.engine.events import Charge
 from podium.errors import StepFailedError
+from podium.report.cuts import cut_note
 from podium.report.facts import Facts
 from podium.report.html import to_html
 from podium.workflows.council import events
@@ -78,5 +79,6 @@ def _facts(table: Table, spent: Spent, status: str, missing: list[str]) -> Facts
         run_id=run.id, workflow=run.workflow, request=held.topic,
         status=status, missing=missing, duration_s=spent.seconds,
         models=spent.models, rehearsal=spent.rehearsal, deliverable=answer_of(held), summary=summary_of(held),
-        warnings=held.warnings, usage=spent.usage, budget=run.budget.to_dict(), options=run.options,
+        warnings=held.warnings, incomplete=cut_note(run.cut_steps),
+        usage=spent.usage, budget=run.budget.to_dict(), options=run.options,
     )  # fmt: skip

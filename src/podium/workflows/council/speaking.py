@@ -158,7 +158,7 @@ async def implement(table: Table) -> bool:
 @optional(IDEATION)
 async def rebut(table: Table) -> bool:
     """The deep dive: ideation answers idea by idea."""
-    text = (await table.ask(IDEATION, "rebut")).strip()
+    text = table.run.marked(await table.ask(IDEATION, "rebut"))
     if text:
         await table.say(IDEATION, "ideation", text, to="critic" if CRITIC in table.terms else "team")
     return bool(text)
@@ -166,7 +166,8 @@ async def rebut(table: Table) -> bool:
 
 @optional(LEADER)
 async def synthesize(table: Table) -> bool:
-    text = (await table.ask(LEADER, "synthesize", round=table.round, rounds=table.terms.rounds)).strip()
+    reply = await table.ask(LEADER, "synthesize", round=table.round, rounds=table.terms.rounds)
+    text = table.run.marked(reply)
     if text:
         await table.say(LEADER, "synthesis", text)
     return bool(text)

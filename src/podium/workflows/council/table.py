@@ -11,6 +11,7 @@ from podium.agents.agent import Agent
 from podium.agents.ask import Run
 from podium.engine.codec import encode, schema
 from podium.errors import StepFailedError
+from podium.report.cuts import cut_note
 from podium.tools.tool import ToolSpec
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import events
@@ -115,7 +116,9 @@ class Table:
         )  # fmt: skip
 
     def warn(self, text: str, role: str = "") -> None:
-        """The discussion goes on, and whoever reads its result should know this."""
+        """Warn the readers of the result, once; the discussion goes on."""
+        if text in self.discussion.warnings:
+            return
         self.discussion.warnings.append(text)
         self.run.emit(events.Warned(message=text, role=role, round=self.round))
         self.run.warn(text)
@@ -156,7 +159,7 @@ class Table:
             "below_threshold": verdict is not None and verdict.below_threshold,
             "leader_choice": None if verdict is None else verdict.leader_choice,
             "messages": plain(held.messages),
-            "warnings": list(held.warnings),
+            "warnings": [*held.warnings, *filter(None, [cut_note(self.run.cut_steps)])],
         }
 
 

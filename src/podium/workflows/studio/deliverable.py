@@ -28,9 +28,12 @@ def to_markdown(
     reports: Sequence[DepartmentReport],
     conflicts: Sequence[Conflict],
     quality: float | None,
+    incomplete: str = "",
 ) -> str:
     """What a person reads first."""
     parts = [f"# {one_line(request, 200)}"]
+    if incomplete:
+        parts.append(f"> **Not complete.** {cell(incomplete, 800)}")
     if opening:
         parts.append(demoted(opening.strip()))
     if quality is not None:
@@ -160,6 +163,7 @@ def to_page(
     reports: Sequence[DepartmentReport],
     conflicts: Sequence[Conflict],
     quality: float | None,
+    incomplete: str,
     route: Route,
     *,
     rehearsal: bool,
@@ -177,5 +181,5 @@ def to_page(
         reviews=REVIEWS, score_line=score_line, conflicts_title=conflicts_title(conflicts),
         names=names_of(reports), team=team, model=model,
         relevance={one.department: one.relevance for one in route.scores}, primary=route.primary,
-        rehearsal=rehearsal, run_id=run_id,
+        rehearsal=rehearsal, run_id=run_id, incomplete=incomplete,
     )  # fmt: skip

@@ -212,7 +212,7 @@ async def _aggregate(result: Result) -> None:
 
 async def _opening(result: Result) -> str:
     errors = [f"{one.department_name}: {one.error}" for one in result.reports if one.error]
-    return await result.studio.run.ask(
+    text = await result.studio.run.ask(
         roles.MASTER, "aggregate", request=result.studio.request, errors=errors,
         conflicts=conflict_lines(result.conflicts),
         outputs=[
@@ -221,12 +221,13 @@ async def _opening(result: Result) -> str:
             for one in result.reports
         ],
     )  # fmt: skip
+    return result.studio.run.marked(text)
 
 
 def _give_up(result: Result, why: str, reason: str, cause: Exception | None = None) -> NoReturn:
     """The master has no second attempt. What was finished is handed over all the same."""
     result.deliverable = to_markdown(
-        result.studio.request, "", result.reports, result.conflicts, result.quality
+        result.studio.request, "", result.reports, result.conflicts, result.quality, result.incomplete
     )
     raise GaveUpError(f"{UNABLE}: {why}: {reason}", output=result.shown()) from cause
 

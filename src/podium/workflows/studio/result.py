@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from podium.report.cuts import cut_note
 from podium.report.words import model_name
 from podium.workflows.studio import events
 from podium.workflows.studio.contracts import DepartmentReport
@@ -28,6 +29,11 @@ class Result:
     def quality(self) -> float | None:
         done = [one for one in self.reports if one.status == "completed"]
         return overall_quality([(self.studio.route.relevance(one.key), one.quality_score) for one in done])
+
+    @property
+    def incomplete(self) -> str:
+        """A sentence that names the texts that were cut off; empty if none was."""
+        return cut_note(self.studio.run.cut_steps)
 
     @property
     def errors(self) -> list[dict[str, str]]:
@@ -74,7 +80,9 @@ def scores_shown(route: Route) -> list[dict[str, Any]]:
 async def hand_over(result: Result) -> None:
     """The deliverable, as text and as a page."""
     studio, run = result.studio, result.studio.run
-    told = (studio.request, result.opening, result.reports, result.conflicts, result.quality)
+    told = (
+        studio.request, result.opening, result.reports, result.conflicts, result.quality, result.incomplete
+    )  # fmt: skip
     result.deliverable = to_markdown(*told)
     rehearsed = bool(run.config.get("rehearsal"))
     models = list(dict.fromkeys(map(model_name, run.config.get("models") or [])))
