@@ -19,6 +19,7 @@ from tests.workflows.tree.team import (
     leaf,
     plan,
     step,
+    tool_call,
 )
 
 FIFTY_BANDS = plan(*(band(n, f"s{n}") for n in range(50)))
@@ -173,11 +174,22 @@ async def test_labels_that_hold_keys_are_redacted_and_still_told_apart(store: St
     assert all(label not in str(found.output) for label in labels)
 
 
-async def test_a_huge_document_reaches_parents_as_a_snippet(store: Store) -> None:
-    text = "x" * 300_000
-    team = Team({"plan": plan(band(0, "a")), "a/execute": leaf(document(text=text)), "a/plan": execute()})
+async def test_a_huge_document_is_shown_in_part_and_can_be_read_on(store: Store) -> None:
+    text = "x" * 300_000 + "the end"
+    reading = {**aggregate(), "actions": [tool_call("read_document", label="a/doc", offset=290_000)]}
+    team = Team(
+        {
+            "plan": plan(band(0, "a")),
+            "a/execute": leaf(document(text=text)),
+            "a/plan": execute(),
+            "aggregate": reading,
+            "aggregate#2": aggregate(document("all", text="{{include a/doc}}")),
+        }
+    )
     found = await grow(store, team)
     assert found.status == "completed"
-    prompt = team.asked("aggregate")[0].prompt
-    assert prompt.count("x" * 1_999) == 1
-    assert "x" * 2_001 not in prompt
+    first, second = (call.prompt for call in team.asked_to("aggregate"))
+    assert "[230,400 of 300,007 characters shown]" in first
+    assert "the end" not in first
+    assert "the end" in second
+    assert found.output["document"] == text, "an include takes it over whole"
