@@ -159,7 +159,9 @@ class _Asking:
         progress, agent = effect.progress(), self._question.agent
         calling = Calling(effect, self._run.models, self._names(edited), agent, self._taking, progress)
         prompt = redacted(effect, edited.get("prompt") or self._question.render())
-        exchange = Exchange(effect, self._call(effect, prompt), self._question.returns, self._check)
+        exchange = Exchange(
+            effect, calling.limit(self._call(effect, prompt)), self._question.returns, self._check
+        )
         effect.emit_clean(_asked(effect, exchange.call, calling.model))
         if progress:
             await exchange.restore(progress)

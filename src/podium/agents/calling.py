@@ -12,7 +12,7 @@ from typing import cast
 
 from podium.agents.agent import Agent
 from podium.agents.answering import complete
-from podium.agents.limits import limited
+from podium.agents.limits import limited, within
 from podium.agents.models import Models
 from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
@@ -76,11 +76,15 @@ class Calling:
         if event is not None and not self._effect.core.journal.closed:
             self._effect.emit(event)
 
+    def limit(self, call: Call) -> Call:
+        """Return the call with the limits that hold for the agent and the model that answers now."""
+        return limited(call, self._agent, self.model, self._models.settings, self._effect.run.config)
+
     async def answer(self, call: Call, deltas: Deltas, fits: Fits) -> Reply:
         """The reply of the first model that gives one, or that has given one to another run and it `fits`.
         The cache is asked before anything is reserved: what it serves needs no budget and no slot."""
         while True:
-            call = limited(call, self._agent, self.model, self._models.settings, self._effect.run.config)
+            call = within(call, self.model)
             found = await self._taking.take(self._effect, self.model, call, fits) if self._taking else None
             if isinstance(found, Reply):
                 self._place = None
@@ -93,6 +97,7 @@ class Calling:
                     raise
                 self._next(self.model.name, error.reason)
                 self.model = self._open()
+                call = self.limit(call)
             else:
                 return self._accepted(call, reply)
 

@@ -47,14 +47,19 @@ def limits_for(
 
 
 def limited(call: Call, agent: Agent, model: Model, settings: Settings, config: Mapping[str, Any]) -> Call:
-    """Return the call with the limits that hold for it. A model's own longest reply is not exceeded: its
-    provider would refuse the call."""
+    """Return the call with the limits that hold for it."""
     limits = limits_for(agent, model.name, settings, workflow=call.workflow, config=config)
+    if (call.timeout, call.max_tokens) != limits:
+        call = msgspec.structs.replace(call, timeout=limits.timeout, max_tokens=limits.max_tokens)
+    return within(call, model)
+
+
+def within(call: Call, model: Model) -> Call:
+    """Return the call with no longer a reply than the model can give: its provider would refuse the call."""
     longest: int | None = getattr(model, "longest_reply", None)
-    tokens = limits.max_tokens if longest is None else min(limits.max_tokens, longest)
-    if (call.timeout, call.max_tokens) == (limits.timeout, tokens):
+    if longest is None or call.max_tokens <= longest:
         return call
-    return msgspec.structs.replace(call, timeout=limits.timeout, max_tokens=tokens)
+    return msgspec.structs.replace(call, max_tokens=longest)
 
 
 def _entries(
