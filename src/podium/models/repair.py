@@ -194,7 +194,8 @@ def join(first: str, second: str) -> str:
 
 def _line(item: dict[str, Any]) -> str:
     where = ".".join(str(part) for part in item.get("loc", ()))
-    given = repr(item.get("input"))
+    value = item.get("input")
+    given = repr(value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
     given = given if len(given) <= 60 else f"{given[:57]}…"
     return f"{where + ': ' if where else ''}{item.get('msg', 'invalid')} (got {given})"
 
