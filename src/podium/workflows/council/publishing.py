@@ -11,9 +11,10 @@ from podium.errors import StepFailedError
 from podium.report.facts import Facts
 from podium.report.html import to_html
 from podium.workflows.council import events
+from podium.workflows.council.deliverable import answer_of
 from podium.workflows.council.page import made_safe
-from podium.workflows.council.policy import NAMES, UI_CREATOR
-from podium.workflows.council.report import answer_of, sections_of, summary_of
+from podium.workflows.council.policy import NAMES, UI_CREATOR, score_text
+from podium.workflows.council.report import sections_of, summary_of
 from podium.workflows.council.roles import AGENTS
 from podium.workflows.council.table import Table
 
@@ -35,7 +36,12 @@ async def visualize(table: Table) -> None:
         return
     table.phase("visualization", table.terms.rounds + 1)
     final = table.discussion.final_idea
-    shown = None if final is None else {"id": final.id, "title": final.title, "score": final.score}
+    shown = None
+    if final is not None:
+        shown = {
+            "id": final.id, "title": final.title, "document": answer_of(table.discussion) or "",
+            "score": None if final.score is None else score_text(final.score),
+        }  # fmt: skip
     try:
         reply = await table.ask(UI_CREATOR, "visualize", final=shown)
     except StepFailedError as error:
