@@ -55,13 +55,13 @@ async def test_the_report_tells_everything_that_it_has_to(store: Store) -> None:
     _, page = await seen(store, run)
     text = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     for heading in (
-        "How it was decided", "Runners-up", "Next steps", "Open questions and risks", "All ideas",
+        "The record: how it was decided", "Runners-up", "Next steps", "Open questions and risks", "All ideas",
         "Comparison",
         "Concept map", "Evidence", "The journey", "What it cost", "How it came about",
     ):  # fmt: skip
         assert f">{heading}</h2>" in text, heading
-    assert text.index("Wider lanes") < text.index("How it was decided"), "the answer comes first"
-    assert "It improves I1, <em>Bike lanes</em>." in text.split("How it was decided")[1]
+    assert text.index("Wider lanes") < text.index("The record: how it was decided"), "the answer comes first"
+    assert "It improves I1, <em>Bike lanes</em>." in text.split("The record: how it was decided")[1]
     assert "The team leader would have chosen <strong>I1</strong> Bike lanes" in text
     assert "Shops complain" in text.split("Risks of the recommended idea")[1].split("of other ideas")[0]
     assert "Too dear" in text.split("of other ideas")[1]
@@ -80,7 +80,13 @@ async def test_the_report_of_the_run_itself_tells_the_same_and_what_it_cost(stor
     run = await hold(store, Team(SCRIPT), preset="full", rounds=1, min_ideas=3)
     own = await artifact(store, run, "report.html")
     _, page = await seen(store, run)
-    for heading in ("How it was decided", "Runners-up", "All ideas", "Concept map", "The journey"):
+    for heading in (
+        "The record: how it was decided",
+        "Runners-up",
+        "All ideas",
+        "Concept map",
+        "The journey",
+    ):
         ours, theirs = (one.split(f"<h2>{heading}</h2>")[1].split("</section>")[0] for one in (own, page))
         assert ours == theirs
     assert "11 calls" in own
@@ -145,9 +151,9 @@ async def test_markdown_and_json_tell_it_too(store: Store) -> None:
     text = to_markdown(facts_of(events, output=run.output, shown=shown), sections)
     assert "| 1 | I3 | Wider lanes (refines I1) | streets | 1 | 8 | 8 | 8 | 8 | 8 | 8.00 |" in text
     assert "## Next steps\n\n1. Measure the road (I3, Wider lanes), a day" in text
-    assert "- **high** (I1, Bike lanes): Shops complain What helps: talk to them." in text
+    assert "- **high** (I1, Bike lanes): Shops complain. What helps: talk to them." in text
     assert [one.name for one in sections] == [
-        "doubts", "next_steps", "recommended", "runners_up", "ideas", "comparison", "concept_map", "evidence",
+        "recommended", "runners_up", "next_steps", "doubts", "ideas", "comparison", "concept_map", "evidence",
         "journey",
     ]  # fmt: skip
 

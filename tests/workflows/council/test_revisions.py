@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+import podium
+from podium.engine.budget import Budget
+from podium.engine.events import Event
 from podium.engine.log import Store
 from podium.report.facts import facts_of
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
+from podium.workflows.council import events
 from podium.workflows.council.discussion import plain
+from podium.workflows.council.folding import CouncilState
+from podium.workflows.council.points import points_of
 from podium.workflows.council.report import CouncilPresentation
 from podium.workflows.council.tellers import line_of
-from tests.workflows.council.pages import seen
+from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import (
     Team,
     hold,
     idea,
     ideas,
+    known_ids,
     recommendation,
     revision,
     scores,
@@ -33,6 +41,11 @@ REVISED = {
     "revisions": [revision("I1", NEW, given_up="the second shop", why="80,000 is more than there is")],
 }
 WON = scores(I1=9, I2=5, I3=5, I4=5)
+
+
+def won_by_the_first(call: podium.Call) -> dict[str, Any]:
+    return scores(**{name: 9 if name == "I1" else 5 for name in known_ids(call)})
+
 
 # ── revisions ──
 
@@ -78,7 +91,7 @@ async def test_report_and_terminal_show_the_current_version_and_keep_the_history
     shown, page = await seen(store, run)
     assert isinstance(shown, CouncilPresentation)
     assert plain(shown.council.discussion.ideas) == run.output["ideas"]
-    answer, record = page.split('class="answer"')[1].split("How it was decided")
+    answer, record = page.split('class="answer"')[1].split("The record: how it was decided")
     assert NEW in answer
     assert OLD not in answer
     assert OLD in record, "the history"
@@ -90,6 +103,31 @@ async def test_report_and_terminal_show_the_current_version_and_keep_the_history
     ]
     assert "I1 Growth, version 2: 80,000 is more than there is" in lines
     assert "Ideation Specialist to Critic: Granted: the shop is too dear. (1 revised)" in lines
+
+
+@pytest.mark.parametrize("calls", [8, 10, 15])
+async def test_a_council_that_goes_on_after_its_budget_keeps_its_revisions(store: Store, calls: int) -> None:
+    script = {"ideate": FIRST, "rebut": REVISED, "critique": [RISKS, REPLY], "validate": won_by_the_first}
+    first = await hold(store, Team(script), preset="extended", budget=Budget(calls=calls))
+    assert first.status == "partial"
+    handle = await podium.resume(first.run_id, model=Team(script), store=store, budget=Budget(calls=90))
+    run = await handle.result()
+    shown, _ = await seen(store, run)
+    assert isinstance(shown, CouncilPresentation)
+    held = shown.council.discussion
+    assert run.status == "completed"
+    assert run.output["ideas"][0]["version"] == 2
+    assert plain(held.ideas) == run.output["ideas"]
+    assert plain([one for one in points_of(held.spoken) if not one.settled]) == run.output["open_points"]
+    assert shown.deliverable(run.output) == run.output["deliverable"]
+
+
+@pytest.mark.parametrize(("logged", "found"), [("I1", ["I1"]), (None, []), (["I1", "I2"], ["I1", "I2"])])
+def test_logs_of_earlier_releases_are_still_read(logged: Any, found: list[str]) -> None:
+    shown = CouncilState()
+    added = events.IdeaAdded(id="I3", title="c", description="d", refines=logged, round=1)
+    shown.apply(Event(1, "r", datetime.now(UTC), "", added.type, added))
+    assert shown.discussion.ideas[0].refines == found
 
 
 async def test_an_idea_may_join_several(store: Store) -> None:
@@ -174,7 +212,7 @@ async def test_the_reason_shown_for_the_winner_argues_for_the_winner(store: Stor
     assert run.output["reasoning"] == "A stall pays for itself."
     assert "love" not in run.output["deliverable"]
     _, page = await seen(store, run)
-    record = page.split("How it was decided")[1]
+    record = page.split("The record: how it was decided")[1]
     assert "The team leader would have chosen <strong>I2</strong> Boxes" in record
     assert "Boxes are what I love." in record.split("In its words")[1]
 
@@ -254,7 +292,9 @@ async def test_the_deliverable_holds_no_ids_scores_or_transcript(store: Store) -
         shown.apply(event)
     assert shown.deliverable(run.output) == text
     report = to_markdown(facts_of(events, output=run.output, shown=shown), shown.sections(alive=False))
-    assert report.index("6,000 euros once.") < report.index("## How it was decided")
+    alone = await artifact(store, run, "recommendation.md")
+    assert alone == f"# the topic\n\n{text}\n"
+    assert report.index("6,000 euros once.") < report.index("## The record: how it was decided")
 
 
 async def test_every_preset_gives_next_steps(store: Store) -> None:

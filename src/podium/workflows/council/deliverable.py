@@ -54,8 +54,9 @@ def _step(held: Discussion, step: NextStep) -> str:
 
 
 def _open(held: Discussion, point: Point) -> str:
-    helps = f" What helps: {cell(without_ids(point.mitigation, held), 300)}" if point.mitigation else ""
-    return f"- {cell(without_ids(point.text, held), 400)}{helps}"
+    helps = sentence(cell(without_ids(point.mitigation, held), 300)) if point.mitigation else ""
+    text = sentence(cell(without_ids(point.text, held), 400))
+    return f"- {text} What helps: {helps}" if helps else f"- {text}"
 
 
 def _part(title: str, text: str) -> str:
@@ -132,6 +133,12 @@ def without_ids(text: str, held: Discussion) -> str:
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     text = re.sub(rf"\s*[(\[](?:{known})(?:\s*[,;/&]\s*(?:{known}))*[)\]]", "", text)
     return re.sub(rf"\b(?:{known})\b(?![\w-])", lambda found: names[found[0]], text)
+
+
+def sentence(text: str) -> str:
+    """A text that ends as a sentence does, so that another one can follow."""
+    text = text.rstrip()
+    return text if not text or text.endswith((".", "!", "?", "…", "。", "！", "？")) else f"{text}."
 
 
 def contained(text: str) -> str:

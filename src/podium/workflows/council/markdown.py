@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.report.markdown import cell
-from podium.workflows.council.deliverable import contained
+from podium.workflows.council.deliverable import contained, sentence
 from podium.workflows.council.discussion import CRITERIA
 from podium.workflows.council.policy import score_text
 
@@ -54,8 +54,8 @@ def _versions(idea: dict[str, Any]) -> list[str]:
     """How an idea changed, version by version."""
     lines = [
         f"- Version {one['version']} (round {one['round']}): {cell(one['description'], 600)}"
-        + (f" Given up: {cell(one['given_up'], 300)}." if one["given_up"] else "")
-        + (f" Why: {cell(one['why'], 300)}." if one["why"] else "")
+        + (f" Given up: {sentence(cell(one['given_up'], 300))}" if one["given_up"] else "")
+        + (f" Why: {sentence(cell(one['why'], 300))}" if one["why"] else "")
         for one in idea["history"]
     ]
     return ["How it changed:\n\n" + "\n".join(lines)] if lines else []
@@ -115,8 +115,8 @@ def doubts(data: dict[str, Any]) -> str:
 
 
 def _risk(risk: dict[str, Any]) -> str:
-    helps = f" What helps: {cell(risk['mitigation'], 300)}." if risk["mitigation"] else ""
-    return f"- **{risk['severity']}**{_about(risk)}: {cell(risk['risk'], 400)}{helps}"
+    helps = f" What helps: {sentence(cell(risk['mitigation'], 300))}" if risk["mitigation"] else ""
+    return f"- **{risk['severity']}**{_about(risk)}: {sentence(cell(risk['risk'], 400))}{helps}"
 
 
 def _settled(point: dict[str, Any]) -> str:

@@ -85,10 +85,10 @@ def sections_of(held: Discussion) -> list[Section]:
     runners_up = rows[1 : 1 + RUNNERS_UP] if held.verdict else []
     table = {"orders": orders(rows), "radars": radars, "min_score": held.min_score, "longest": LONGEST}
     parts = [
-        _section("doubts", "Open questions and risks", _filled(doubts(held)), markdown.doubts),
-        _section("next_steps", "Next steps", _filled(next_steps(held)), markdown.next_steps),
         _recommended(held, rows, radars),
         _section("runners_up", "Runners-up", runners_up, markdown.runners_up),
+        _section("next_steps", "Next steps", _filled(next_steps(held)), markdown.next_steps),
+        _section("doubts", "Open questions and risks", _filled(doubts(held)), markdown.doubts),
         _section("ideas", "All ideas", rows, markdown.ideas, **table),
         _section("comparison", "Comparison", comparison(rows), markdown.comparison),
         _section("concept_map", "Concept map", _mapped(held), markdown.concept_map, drawn=concept_map(held)),
@@ -115,7 +115,11 @@ def _recommended(held: Discussion, rows: list[dict[str, Any]], radars: dict[str,
         "refined": [{"id": idea.id, "title": idea.title} for idea in older],
     }  # fmt: skip
     return _section(
-        "recommended", "How it was decided", data, markdown.recommended, radar=radars.get(verdict.idea)
+        "recommended",
+        "The record: how it was decided",
+        data,
+        markdown.recommended,
+        radar=radars.get(verdict.idea),
     )
 
 
