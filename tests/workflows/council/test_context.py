@@ -71,8 +71,8 @@ def test_open_points_stand_there_once_and_settled_ones_by_their_ids() -> None:
         said(2, "Fine.", 1).message, 1, Details(settled=[Settled(point="R2", how="faster")], own=5)
     )
     text = build_context(held([first, reply]), 10_000).text
-    assert "- R1 (high risk, I1): Too dear\n- Q1 (question): Who pays?\nSettled: R2 (faster)" in text
-    assert "(risks: R1, R2; 1 open questions)" in text
+    assert "- R1 (high risk, I1): Too dear.\n- Q1 (question): Who pays?\nSettled: R2 (faster)" in text
+    assert "(risks: R1, R2; 1 open question)" in text
     assert text.count("Too slow") == 0
     assert text.count("Too dear") == 1
 

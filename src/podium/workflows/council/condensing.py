@@ -1,4 +1,4 @@
-"""Shortening a text by meaning: the sentences that matter most are kept, in their order."""
+"""Texts in less room: shortened by meaning, so that the sentences that matter most are kept, or cut."""
 
 from __future__ import annotations
 
@@ -92,3 +92,9 @@ def cut_bytes(text: str, room: int) -> str:
 def cut_text(text: str, most: int) -> str:
     """A text in at most `most` characters."""
     return text if len(text) <= most else text[: max(most - 1, 0)].rstrip() + "…"
+
+
+def sentence(text: str) -> str:
+    """A text that ends as a sentence does, so that another one can follow."""
+    text = text.rstrip()
+    return text if not text or text.endswith((".", "!", "?", "…", "。", "！", "？")) else f"{text}."

@@ -17,7 +17,8 @@ from functools import partial
 
 import msgspec
 
-from podium.workflows.council.condensing import condense, cut_bytes, cut_text
+from podium.report.words import count
+from podium.workflows.council.condensing import condense, cut_bytes, cut_text, sentence
 from podium.workflows.council.discussion import Discussion, Idea, Spoken
 from podium.workflows.council.points import Point, points_of
 from podium.workflows.council.policy import score_text
@@ -176,7 +177,7 @@ def _names(one: Spoken) -> str:
         f"new ideas: {', '.join(details.ideas)}" if details.ideas else "",
         f"revised: {', '.join(details.revised)}" if details.revised else "",
         f"risks: {', '.join(risk.id for risk in details.risks)}" if details.risks else "",
-        f"{len(details.open_questions)} open questions" if details.open_questions else "",
+        count(len(details.open_questions), "open question") if details.open_questions else "",
         f"settled: {', '.join(note.point for note in details.settled)}" if details.settled else "",
     ]
     listed = "; ".join(part for part in told if part)
@@ -215,8 +216,8 @@ def _points(points: Sequence[Point], most: int = 0, *, settled: bool = True) -> 
 def _point(point: Point, most: int) -> str:
     kind = f"{point.severity} risk" if point.kind == "risk" else "question"
     about = f", {point.idea}" if point.idea else ""
-    helps = f" What helps: {point.mitigation}" if point.mitigation else ""
-    text = " ".join(f"{point.text}{helps}".split())
+    helps = f" What helps: {sentence(point.mitigation)}" if point.mitigation else ""
+    text = " ".join(f"{sentence(point.text)}{helps}".split())
     return f"- {point.id} ({kind}{about}): {_inert(cut_text(text, most) if most else text)}"
 
 

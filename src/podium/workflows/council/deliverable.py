@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from podium.report.markdown import cell
+from podium.workflows.council.condensing import sentence
 from podium.workflows.council.discussion import Discussion, Idea, NextStep
 from podium.workflows.council.points import Point, open_points, points_of
 
@@ -133,12 +134,6 @@ def without_ids(text: str, held: Discussion) -> str:
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     text = re.sub(rf"\s*[(\[](?:{known})(?:\s*[,;/&]\s*(?:{known}))*[)\]]", "", text)
     return re.sub(rf"\b(?:{known})\b(?![\w-])", lambda found: names[found[0]], text)
-
-
-def sentence(text: str) -> str:
-    """A text that ends as a sentence does, so that another one can follow."""
-    text = text.rstrip()
-    return text if not text or text.endswith((".", "!", "?", "…", "。", "！", "？")) else f"{text}."
 
 
 def contained(text: str) -> str:

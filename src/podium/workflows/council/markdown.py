@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from podium.report.markdown import cell
-from podium.workflows.council.deliverable import contained, sentence
+from podium.workflows.council.condensing import sentence
+from podium.workflows.council.deliverable import contained
 from podium.workflows.council.discussion import CRITERIA
 from podium.workflows.council.policy import score_text
 

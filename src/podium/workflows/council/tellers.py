@@ -85,7 +85,7 @@ def _scored(data: events.IdeaScored, council: CouncilState) -> Line:
 
 def _selected(data: events.Selected, council: CouncilState) -> Line:
     score = (score_text(data.score),)
-    low = " (below the threshold)" if data.below_threshold else ""
+    low = " (below the threshold)" if data.below_threshold else "" if data.chosen else " (nobody chose it)"
     other = ""
     if data.leader_choice and data.leader_choice != data.id:
         other = f"; the leader preferred {data.leader_choice}"
