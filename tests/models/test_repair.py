@@ -313,3 +313,12 @@ def test_a_very_long_reply_is_not_mended() -> None:
     broken = '{"title": "' + "x" * 300_000 + '", "score": 0.5,}'
     assert isinstance(find(broken, Idea), Mismatch)
     assert isinstance(find(broken.replace("x" * 300_000, "x"), Idea), Found)
+
+
+@pytest.mark.parametrize("reply", ["Two ideas: {a bike} and {Büsse}", "Here: {nothing}"])
+def test_what_is_no_json_is_quoted_as_text(reply: str) -> None:
+    """Pydantic hands the bytes that it could not read to its error; a person reads text."""
+    found = find(reply, Idea)
+    assert isinstance(found, Mismatch)
+    assert "b'" not in found.error
+    assert "(got '{" in found.error
