@@ -188,7 +188,7 @@ async def _integrate(result: Result) -> str:
         conflicts=conflict_lines(result.conflicts), canon=list(result.studio.settled),
         outputs=[{"name": one.department_name, "output": one.output} for one in written],
     )  # fmt: skip
-    return text.strip()
+    return result.studio.run.marked(text)
 
 
 def _give_up(result: Result, why: str, reason: str, cause: Exception | None = None) -> NoReturn:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from podium.errors import StepFailedError
+from podium.errors import StepFailedError, was_cut
+from podium.report.words import count
 from podium.workflows.studio import events, roles
 from podium.workflows.studio.assigning import find_specialist
 from podium.workflows.studio.contracts import Brief, SpecialistResult
@@ -62,8 +63,10 @@ async def by_head(retries: int, ask: Callable[[list[str]], Awaitable[T]]) -> tup
         except (StepFailedError, EmptyAnswerError) as error:
             said = error.reason if isinstance(error, StepFailedError) else str(error)
             errors = [*errors, f"Attempt {len(errors) + 1}: {said}"]
-            if len(errors) > retries:
-                raise HeadFailedError(f"the head failed {len(errors)} times; last: {said}") from error
+            if len(errors) > retries or was_cut(error):
+                raise HeadFailedError(
+                    f"the head failed {count(len(errors), 'time')}; last: {said}"
+                ) from error
 
 
 async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
@@ -103,7 +106,7 @@ async def write_alone(studio: Studio, department: Department, made: Made) -> Non
             roles.head_of(department.spec.head), "head_execute", request=studio.request, rejected=rejected,
             approach=department.approach, errors=errors, context=department.context(),
         )  # fmt: skip
-        return _not_empty(text)
+        return _not_empty(studio.run.marked(text))
 
     made.output, asked = await by_head(department.spec.max_retries, ask)
     made.made_by = _path(studio, "head_execute", asked)
@@ -157,7 +160,7 @@ async def _draft(studio: Studio, department: Department, made: Made, retries: in
             approach=department.approach, lost=lost, contradictions=made.contradictions, draft=made.output,
             errors=errors, context=department.context(),
         )  # fmt: skip
-        return _not_empty(text)
+        return _not_empty(studio.run.marked(text))
 
     return await by_head(retries, ask)
 

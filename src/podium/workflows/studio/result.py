@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from podium.report.cuts import cut_note
+from podium.report.markdown import cell
 from podium.report.words import model_name
 from podium.workflows.studio import events
 from podium.workflows.studio.contracts import DepartmentReport
-from podium.workflows.studio.deliverable import departments_text, integrated_text
+from podium.workflows.studio.deliverable import departments_text, integrated_text, title_and_body
 from podium.workflows.studio.policy import grade_of_department, overall_quality
 from podium.workflows.studio.record import Record, deliverable_page, record_page, record_text
 from podium.workflows.studio.routing import Route
@@ -42,6 +44,11 @@ class Result:
     def gaps(self) -> list[str]:
         """Departments that delivered nothing, or only the work of one specialist."""
         return [one.department_name for one in self.reports if one.status != "completed" or one.stand_in]
+
+    @property
+    def incomplete(self) -> str:
+        """A sentence that names the texts that were cut off; empty if none was."""
+        return cut_note(self.studio.run.cut_steps)
 
     @property
     def errors(self) -> list[dict[str, str]]:
@@ -95,11 +102,17 @@ def scores_shown(route: Route) -> list[dict[str, Any]]:
 
 
 def write_deliverable(result: Result) -> str:
-    """Return the master's text, or the departments' texts where there is none."""
+    """Return the master's text, or the departments' texts where there is none. A notice on top says that a
+    text was cut off."""
     request = result.studio.request
     if result.integrated:
-        return integrated_text(request, result.integrated)
-    return departments_text(request, result.reports)
+        text = integrated_text(request, result.integrated)
+    else:
+        text = departments_text(request, result.reports)
+    if not result.incomplete:
+        return text
+    title, body = title_and_body(text)
+    return f"# {title}\n\n> **Not complete.** {cell(result.incomplete, 800)}\n\n{body}"
 
 
 async def hand_over(result: Result) -> None:

@@ -207,7 +207,7 @@ async def execute(trying: Trying) -> str | None:
     except BudgetExhaustedError as error:
         trying.exhausted = error
         return None
-    return text.strip()
+    return trying.studio.run.marked(text)
 
 
 async def run_specialist(trying: Trying) -> SpecialistResult:
