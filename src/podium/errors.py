@@ -11,6 +11,7 @@ PodiumError                      one sentence for a person, `hint` says what to 
 ├── StoreError                   the log could not be read or written
 │   ├── StoreFullError           no space left: the run pauses                 (exit 4)
 │   ├── StoreAwayError           it cannot be reached: the run pauses          (exit 4)
+│   ├── StoreGoneError           its file was removed or replaced: it pauses   (exit 4)
 │   ├── RunLockedError           another process drives this run: `holder`
 │   └── FencedError              this process lost the run to another one
 ├── ExportError                  a collector did not take a trace
@@ -95,6 +96,10 @@ class StoreFullError(StoreError):
 
 class StoreAwayError(StoreError):
     """The store cannot be reached; what was committed is safe, and a run can be resumed when it is back."""
+
+
+class StoreGoneError(StoreError):
+    """The file of the store was removed or replaced while it was open. The run pauses."""
 
 
 class RunLockedError(StoreError):
@@ -281,7 +286,7 @@ class StepFailedError(PodiumError):
     kind: ClassVar[str] = "error"
 
     def __init__(self, path: str, error_type: str, message: str, **details: Any) -> None:
-        super().__init__(f"{path}: {message}" if path else message)
+        super().__init__(f"{path}: {message}" if path else message, hint=str(details.get("hint", "")))
         self.path = path
         """The step that failed."""
         self.error_type = error_type
@@ -313,6 +318,16 @@ class InvalidReplyError(StepFailedError):
     def raw(self) -> str:
         """The last raw reply."""
         return str(self.details.get("raw", ""))
+
+    @property
+    def cut(self) -> bool:
+        """Whether the replies were cut off, rather than wrong."""
+        return bool(self.details.get("cut"))
+
+
+def was_cut(error: BaseException) -> bool:
+    """Whether a step failed because the replies were cut off: asking again the same way does not help."""
+    return isinstance(error, InvalidReplyError) and error.cut
 
 
 FAILURES: dict[str, type[StepFailedError]] = {

@@ -13,6 +13,7 @@ def test_the_system_prompt_says_who_it_is_and_how_it_works() -> None:
     assert Agent("Nora").system == "You are Nora."
     assert Agent("Nora", "critic").system == "You are Nora, critic."
     assert Agent("Nora", "critic", "\nBe strict.\n").system == "You are Nora, critic.\n\nBe strict."
+    assert Agent("Team Leader", "team_leader").system == "You are Team Leader.", "the name says it already"
 
 
 def test_the_defaults() -> None:

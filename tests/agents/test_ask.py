@@ -200,7 +200,7 @@ async def test_a_reply_that_does_not_fit_is_sent_back_with_its_error(store: Stor
     assert second.startswith("Grade it.")
     assert "no idea" in second
     assert '{"score":"high"}' in third
-    assert "$.score" in third
+    assert "`score` must be a whole number" in third
     assert "no idea" not in third
     assert result.usage.calls == 3
 

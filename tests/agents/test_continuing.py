@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import podium
+from podium.agents.exchange import ENDED_EARLY, LIMIT_REACHED
 from podium.engine.events import BudgetSettled, RunWarned, StepCompleted
 from podium.engine.log import Store
 from podium.errors import FencedError, InvalidReplyError
@@ -52,8 +53,8 @@ class Answering:
         return worst_case(call, self.price)
 
 
-def cut(text: str) -> Reply:
-    return Reply(text, Usage(10, 100), finish="length")
+def cut(text: str, tokens: int = 100) -> Reply:
+    return Reply(text, Usage(10, tokens), finish="length")
 
 
 grading = asking(lambda run, request: run.ask(NORA, "grade", prompt="Grade it.", returns=Grade))
@@ -307,11 +308,11 @@ async def test_a_text_that_stays_cut_off_is_marked_and_warned_of(store: Store) -
     model = Answering(cut("The storm came at night"), cut(" and took the"))
     result = await podium.run(writing, "x", model=model, store=store)
     assert result.output == "The storm came at night and took the"
-    [warning] = result.warnings
-    assert warning == "The reply of Nora at write was cut off at its limit of 100 tokens and is not complete."
+    warning = "The reply of Nora at write was cut off at its limit of 100 tokens. It is not complete."
+    assert result.warnings == [warning, LIMIT_REACHED]
     [completed] = await data_of(store, result.run_id, StepCompleted)
     assert completed.cut
-    assert (await podium.replay(result.run_id, workflow=writing, store=store)).warnings == [warning]
+    assert (await podium.replay(result.run_id, workflow=writing, store=store)).warnings == result.warnings
 
 
 async def test_a_crash_while_a_text_is_continued_keeps_its_beginning(store: Store) -> None:
@@ -344,12 +345,93 @@ async def test_data_that_stays_cut_off_is_not_blamed_on_the_model(store: Store) 
             caught.append(error)
         return "done"
 
-    model = Answering(cut('{"sco'), cut('{"scor'), cut('{"score'))
-    await podium.run(asking(ask), "x", model=model, store=store)
+    model = Answering(cut('{"sco'), cut('{"scor', 200), cut('{"score', 400))
+    result = await podium.run(asking(ask), "x", model=model, store=store)
     [error] = caught
-    assert error.reason.startswith("the reply was cut off at its limit of 400 tokens before it was complete")
+    assert error.reason.startswith("the reply was cut off at its limit of 400 tokens")
     assert "JSON" not in error.reason
     assert error.raw == '{"score'
+    assert error.hint == LIMIT_REACHED
+    assert result.warnings == [LIMIT_REACHED], "also where the workflow goes on without the answer"
+
+
+def cut_early(text: str, tokens: int = 30) -> Reply:
+    """A reply that the server cut off before the limit of the call."""
+    return Reply(text, Usage(10, tokens), finish="length")
+
+
+async def test_a_text_that_the_server_cut_off_early_is_warned_of_with_both_limits(store: Store) -> None:
+    model = Answering(cut_early("The storm came at night"), cut_early(" and took the"))
+    result = await podium.run(writing, "x", model=model, store=store)
+    assert result.warnings == [
+        "The reply of Nora at write was cut off after 30 tokens, before its limit of 100 tokens. It is not "
+        "complete.",
+        ENDED_EARLY,
+    ]
+
+
+async def test_data_that_the_server_cut_off_early_is_asked_for_again_in_fewer_tokens(store: Store) -> None:
+    model = Answering(cut_early('{"sco'), '{"score": 3}')
+    result = await podium.run(grading, "x", model=model, store=store)
+    assert (result.status, result.output) == ("completed", {"score": 3})
+    assert [call.max_tokens for call in model.calls] == [100, 100], "a larger limit would change nothing"
+    assert "cut off after 30 tokens" in model.calls[1].prompt
+    assert "in fewer than 30 tokens" in model.calls[1].prompt
+    [repaired] = await data_of(store, result.run_id, ModelRepaired)
+    assert (repaired.cut, repaired.cut_at) == (True, 30)
+    assert repaired.error.startswith("the reply was cut off after 30 tokens, before its limit of 100 tokens")
+
+
+async def test_data_that_the_server_keeps_cutting_off_names_the_servers_limit(store: Store) -> None:
+    model = Answering(cut_early('{"sco'), cut_early('{"scor'), cut_early('{"score'))
+    result = await podium.run(grading, "x", model=model, store=store)
+    assert result.status == "failed"
+    assert "cut off after 30 tokens, before its limit of 100 tokens" in result.error
+    assert result.error.endswith("also when it was asked for in fewer tokens")
+    assert result.hint == ENDED_EARLY
+
+
+async def test_a_crash_after_data_was_cut_off_early_asks_the_same_again(store: Store) -> None:
+    model = Answering(cut_early('{"sco'), None, '{"score": 3}')
+    run_id = await crash(store, grading, model, budget=podium.Budget(calls=4))
+    result = await go_on(store, run_id, grading, model)
+    assert (result.status, result.output) == ("completed", {"score": 3})
+    assert model.calls[2].prompt == model.calls[1].prompt
+    assert model.calls[2].max_tokens == 100
+
+
+async def test_closing_words_that_cannot_be_continued_are_kept(store: Store) -> None:
+    async def ask(run: podium.Run, request: str) -> str:
+        async with run.closing():
+            return await run.ask(NORA, "write", prompt="Sum up.")
+
+    flow = asking(ask)
+    model = Answering(cut("All went well until"))
+    result = await podium.run(flow, "x", model=model, store=store, budget=podium.Budget(calls=1))
+    assert (result.status, result.stop_reason) == ("partial", "budget")
+    assert result.output == "All went well until"
+    assert "The reply of Nora at write was cut off" in result.warnings[0]
+    [completed] = await data_of(store, result.run_id, StepCompleted)
+    assert completed.cut
+    again = await podium.replay(result.run_id, workflow=flow, store=store)
+    assert (again.status, again.output, again.warnings) == (result.status, result.output, result.warnings)
+
+
+async def test_a_workflow_can_see_that_a_text_was_cut_off(store: Store) -> None:
+    seen: list[bool] = []
+
+    async def ask(run: podium.Run, request: str) -> str:
+        first = await run.ask(NORA, "write", prompt="One.")
+        seen.append(run.cut_off)
+        second = await run.ask(NORA, "write", prompt="Two.")
+        seen.append(run.cut_off)
+        return f"{first} {second}"
+
+    flow = asking(ask)
+    result = await podium.run(flow, "x", model=Answering(cut("one"), cut("two"), "three"), store=store)
+    assert seen == [True, False]
+    await podium.replay(result.run_id, workflow=flow, store=store)
+    assert seen == [True, False, True, False]
 
 
 async def test_an_empty_reply_at_the_limit_is_asked_for_with_a_larger_one(store: Store) -> None:

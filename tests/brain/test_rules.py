@@ -37,6 +37,14 @@ def test_another_value_of_the_same_thing_contradicts(known: str, new: str, sever
     assert found.reason.endswith(".")
 
 
+@pytest.mark.parametrize("name", ["The keeper", "An Old Man", "Mrs Marsh", "One of Them"])
+def test_articles_titles_and_common_words_of_a_name_name_nobody(name: str) -> None:
+    known = canon(f"{name} | age | 60", "Lamp | weight | 4 kg")
+    assert known.mentioned("the lamp of an engine, one of those that Mrs Bell made for them") == ["lamp"]
+    assert known.beginning_with("the") == known.beginning_with("an ") == []
+    assert known.resolve(name) in known.mentioned(f"What does {name} want?")
+
+
 PEACEFUL = [
     ("Elena | eye colour | green", "Elena | eyes | emerald"),
     ("Elena | eye colour | green", "Tomas | eye colour | blue"),
@@ -64,6 +72,18 @@ def test_a_place_has_one_location_a_person_has_many() -> None:
     known = canon("Lighthouse | location | north coast", kind="place")
     assert clashes(known, "Lighthouse | location | southern bay", kind="place")
     assert not clashes(known, "Lighthouse | location | southern bay", kind="object")
+
+
+@pytest.mark.parametrize("kind", ["place", "object", "scene", "rule", "other"])
+def test_opposite_sides_are_no_two_locations_of_one_thing(kind: str) -> None:
+    known = canon("Lighthouse | location | east", kind=kind)
+    assert clashes(known, "Lighthouse | location | west", kind=kind)
+    assert clashes(known, "Lighthouse | location | the west of the island", kind=kind)
+    assert not clashes(known, "Lighthouse | location | east", kind=kind)
+
+
+def test_a_person_walks_from_east_to_west() -> None:
+    assert clashes("Elena | location | east", "Elena | location | west") == []
 
 
 def test_a_rule_of_the_world_weighs_more() -> None:

@@ -71,7 +71,7 @@ OTHER = [
     ("short black hair", "long black hair", "the opposite"),
     ("left", "right-handed", "the opposite"),
     ("keeper", "captain", "another value"),
-    ("north tower", "south tower", "another value"),
+    ("north tower", "south tower", "the opposite"),
     ("married", "not married", "one denies the other"),
     ("can swim", "cannot swim", "one denies the other"),
     ("yes", "no", "another value"),

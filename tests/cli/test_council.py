@@ -17,7 +17,7 @@ def test_a_council_from_topic_to_report(podium: Shell) -> None:
     assert "report.html" in said.out
     podium("report", "last", "-o", "report.html")
     page = (podium.folder / "report.html").read_text()
-    assert "<h2>Its five scores</h2>" in page
+    assert "<h2>The record: how it was decided</h2>" in page
     assert "<script" not in page
     assert "## All ideas" in podium("report", "last", "--format", "md").out
     sections = podium("report", "last", "--format", "json").json["sections"]
@@ -28,6 +28,7 @@ def test_run_json_gives_the_whole_output(podium: Shell) -> None:
     found = podium("run", "council", TOPIC, "--model", "rehearsal", "--json").json
     assert set(found["output"]) == {
         "topic", "status", "rounds", "ideas", "final_idea", "scored", "below_threshold", "leader_choice",
+        "chosen", "reasoning", "recommendation", "deliverable", "open_points", "settled_points",
         "messages", "warnings",
     }  # fmt: skip
     assert (found["status"], found["rehearsal"], found["usage"]["calls"]) == ("completed", True, 6)

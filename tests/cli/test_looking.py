@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -233,6 +235,29 @@ def test_an_artifacts_name_cannot_leave_the_folder(podium: Shell) -> None:
     podium("artifacts", run_id, "-o", "a/b/c")
     assert (podium.folder / "a" / "b" / "c" / "escape.md").exists()
     assert not (podium.folder / "a" / "escape.md").exists()
+
+
+def test_artifacts_with_long_names_are_all_saved(podium: Shell) -> None:
+    run_id = podium.run("long_names", "rain")["run_id"]
+    podium("artifacts", run_id, "-o", "made")
+    saved = sorted((podium.folder / "made").iterdir())
+    assert [file.read_text() for file in saved if file.suffix == ".md"] == ["other", "rain", "rain"]
+    assert len(saved) == 4
+    assert {file.stat().st_mode & 0o777 for file in saved} == {0o600}
+
+
+def test_an_artifact_that_cannot_be_saved_does_not_stop_the_others(podium: Shell) -> None:
+    run_id = podium.run("long_names", "rain")["run_id"]
+    (podium.folder / "made" / "last.txt").mkdir(parents=True)
+    with closing(sqlite3.connect(podium.folder / "podium.sqlite")) as db:
+        (blob,) = db.execute("SELECT digest FROM blob WHERE data = CAST('other' AS BLOB)").fetchone()
+        db.execute("DELETE FROM blob WHERE digest = ?", (blob,))
+        db.commit()
+    said = podium("artifacts", run_id, "-o", "made", code=1)
+    assert "last.txt was not saved: Is a directory." in said.err
+    assert "second.md was not saved: The store has no blob" in said.err
+    assert "2 of 4 artifacts could not be saved." in said.err
+    assert len(said.out.splitlines()) == 2
 
 
 def test_reports_in_every_format(podium: Shell) -> None:

@@ -50,6 +50,31 @@ def test_without_a_key_the_list_says_that_answers_are_made_up(podium: Shell) -> 
     assert "set OPENAI_API_KEY" in out
 
 
+LIMITS = """reply_timeout = "6m"
+[agents.writer]
+reply_timeout = "2h"
+[providers.ollama]
+reply_tokens = 2048
+[models."opnai:gpt"]
+reply_tokens = 512
+"""
+
+
+def test_the_list_shows_the_limits_of_replies_that_are_in_force(podium: Shell) -> None:
+    (podium.folder / "podium.toml").write_text(LIMITS)
+    rows = [line.split() for line in podium("models").out.splitlines()]
+    assert ["agents", "writer", "2h", "00m"] in rows
+    assert ["providers", "ollama", "2,048"] in rows
+    assert ["every", "agent", "6m", "00s"] in rows
+    assert '[models."opnai:gpt"] has no effect: there is no such provider' in podium("models").out
+    rules = podium("models", "--json").json["reply_limits"]
+    assert rules[0] == {"table": "agents", "name": "writer", "reply_timeout_s": 7200, "reply_tokens": None}
+    assert (rules[-1]["table"], rules[-1]["reply_tokens"]) == ("code", 4096)
+    checks = {check["name"]: check for check in podium("doctor", "--json").json["checks"]}
+    assert checks["limits"]["state"] == "warn"
+    assert "opnai:gpt" in checks["limits"]["told"]
+
+
 def test_the_list_as_json(podium: Shell) -> None:
     data = podium("models", "--json", OPENAI_API_KEY=OPENAI, PODIUM_PROFILE_FAST="rehearsal").json
     assert data["chosen_by"] == "OPENAI_API_KEY"

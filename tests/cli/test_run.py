@@ -133,3 +133,30 @@ def test_a_stop_by_budget_suggests_the_resume_that_goes_on(podium: Shell) -> Non
     assert suggested.endswith("--max-usd 1")
     assert podium(*suggested.split(), "--json").json["status"] == "completed"
     assert (podium.folder / "marks").read_text() == "ran\n" * 4
+
+
+def test_the_limits_of_a_reply_are_flags_and_the_step_shows_them(podium: Shell) -> None:
+    flags = ("--reply-timeout", "20m", "--reply-tokens", "9000")
+    run_id = podium("run", f"{FLOWS}:chain", "rain", "--json", *flags).json["run_id"]
+    lines = podium("events", run_id, "--json").lines
+    attempts = [line["data"] for line in lines if line["type"] == "model.attempted"]
+    assert {(data["timeout_s"], data["max_tokens"]) for data in attempts} == {(1200, 9000)}
+    path = next(line["path"] for line in lines if line["type"] == "model.attempted")
+    assert "limits of the reply: 20m 00s, 9,000 tokens" in podium("show", run_id, path).out
+    shown = podium("show", run_id, path, "--json").json
+    assert shown["reply_limits"] == {"timeout_s": 1200, "max_tokens": 9000}
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "said"),
+    [
+        ("--reply-timeout", "soon", "write 90s, 15m or 2h"),
+        ("--reply-timeout", "0", "more than 0"),
+        ("--reply-timeout", "30d", "at most 7 days"),
+        ("--reply-tokens", "1.5", "not a whole number"),
+        ("--reply-tokens", "0", "a whole number from 1"),
+        ("--reply-tokens", "-4", "a whole number from 1"),
+    ],
+)
+def test_a_wrong_limit_of_a_reply_is_wrong_usage(podium: Shell, flag: str, value: str, said: str) -> None:
+    assert said in podium("run", f"{FLOWS}:chain", "rain", f"{flag}={value}", code=2).err

@@ -78,6 +78,7 @@ def test_doctor_finds_a_healthy_machine(podium: Shell) -> None:
         "sqlite",
         "settings",
         "store",
+        "privacy",
         "disk",
         "lock",
         "keys",

@@ -42,7 +42,7 @@ SQLITE, POSTGRES = (len(list(SCHEMA.glob(f"{kind}_*.sql"))) for kind in ("sqlite
 
 
 def test_migrate_makes_a_store_and_tells_what_it_found(podium: Shell, tmp_path: Path) -> None:
-    path = tmp_path / "new" / "podium.sqlite"
+    path = tmp_path / "new.sqlite"
     made = podium("migrate", "--store", str(path), code=0)
     assert made.out == f"Made the store sqlite:///{path} with schema {SQLITE}.\n"
     again = podium("migrate", "--store", str(path), code=0)

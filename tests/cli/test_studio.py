@@ -38,12 +38,14 @@ def test_every_report_of_a_studio(podium: Shell) -> None:
     podium("run", "studio", WORKED, *REHEARSAL, "--quiet")
     podium("report", "last", "-o", "studio.html")
     page = (podium.folder / "studio.html").read_text()
-    assert page.index("Overall quality") < page.index("<h2>The studio</h2>")
+    assert page.index("would write one document") < page.index("<h2>The studio</h2>")
     assert "## The studio" in podium("report", "last", "--format", "md").out
     data = json.loads(podium("report", "last", "--format", "json").out)
     assert data["sections"]["studio"]["departments"][0]["status"] == "completed"
     podium("artifacts", "last", "deliverable.html", "-o", "d.html")
     assert "<script" not in (podium.folder / "d.html").read_text()
+    podium("artifacts", "last", "record.html", "-o", "r.html")
+    assert "Overall quality" in (podium.folder / "r.html").read_text()
 
 
 def test_the_options_are_flags_with_help(podium: Shell) -> None:

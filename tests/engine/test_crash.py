@@ -1,5 +1,5 @@
 """`kill -9` at any instant: the same result, no finished step run again, at most the calls in flight
-repeated, and never past the budget."""
+repeated, and never past the budget. `test_kill.py` takes random instants, and workflows that ask models."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import podium
 from podium.settings import Settings
 from tests.engine.programs import crash_flow
+from tests.engine.programs.kill_log import label_of
 from tests.stores.postgres import Server
 
 ROOT = Path(__file__).parents[2]
@@ -37,15 +38,6 @@ async def reference(folder: Path) -> str:
     return str(result.output)
 
 
-def label_of(path: str) -> str:
-    """`b1/work#3` is the step labelled `b1-2`; in the root branch the head comes first, then the tail."""
-    branch, _, name = path.rpartition("/")
-    nth = int(name.partition("#")[2] or 1) - 1
-    if branch:
-        return f"{branch}-{nth}"
-    return f"head-{nth}" if nth < 5 else f"tail-{nth - 5}"
-
-
 def check(report: dict[str, Any], output: str) -> None:
     assert report["status"] == "completed", report
     assert report["output"] == output, report["how"]
@@ -63,19 +55,6 @@ async def test_killed_at_every_step_boundary(tmp_path: Path) -> None:
     for report in reports:
         assert report["was_killed"], report["how"]
         check(report, output)
-
-
-async def test_killed_at_random_instants(tmp_path: Path) -> None:
-    reports = lab(tmp_path, "instants")
-    assert len(reports) == 50
-    output = await reference(tmp_path)
-    survived_long_enough = [report for report in reports if report["begun_before"]]
-    assert survived_long_enough, "some instants have to hit a run that was under way"
-    for report in reports:
-        if report["status"] == "none":  # killed before `start` had returned: nothing was promised
-            assert not report["begun_before"]
-        else:
-            check(report, output)
 
 
 def test_killed_right_after_start_returns_the_run_exists(tmp_path: Path) -> None:

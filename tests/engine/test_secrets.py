@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any, ClassVar
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.errors import StepFailedError
+from podium.settings import NewsOptions, Settings
 
 KEY = "sk-abcdefghijklmnopqrstuvwxyz0123"
 HALF = "\ud800"
@@ -134,3 +136,31 @@ async def test_the_list_of_runs_holds_no_half_of_a_key(store: Store) -> None:
 
     result = await podium.run(podium.Workflow(nothing, "nothing"), f"{'x' * 489} {KEY}", store=store)
     assert "sk-" not in (await store.get(result.run_id)).request
+
+
+async def test_encoded_secrets_are_the_same_live_and_in_a_replay(store: Store) -> None:
+    secret = "Feed-key-0123456789"
+    settings = Settings(news=NewsOptions(feeds=[f"https://example.com/feed?api_key={secret}"]))
+    forms = [
+        secret,
+        b64encode(b"x" + secret.encode()).decode(),
+        secret.encode().hex(),
+        f"Feed-key-\n{secret[9:]}",
+    ]
+    seen: list[Any] = []
+
+    async def encoded(run: podium.Run, request: str) -> dict[str, Any]:
+        made = await run.step("encode", lambda: {"forms": forms, secret: 1, "n": [1.5, None, True]})
+        seen.append(made)
+        run.warn(forms[1])
+        return {"made": made, "again": forms}
+
+    workflow = podium.Workflow(encoded, "encoded")
+    result = await podium.run(workflow, "go", store=store, settings=settings)
+    replayed = await podium.replay(result.run_id, workflow=workflow, store=store, settings=settings)
+    assert result.status == "completed", result.error
+    assert seen[0] == seen[1]
+    assert replayed.to_dict() | {"duration_s": 0} == result.to_dict() | {"duration_s": 0}
+    assert seen[0]["n"] == [1.5, None, True]
+    everything = f"{result} {seen} {await log_of(store, result.run_id)}"
+    assert not any(form[4:-6] in everything for form in forms[:3])

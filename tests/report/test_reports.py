@@ -220,3 +220,26 @@ def test_prose_keeps_what_is_harmless() -> None:
     html = prose("# T\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\n1. x\n\n~~old~~ `code` <b>raw</b>")
     for kept in ("<h1>T</h1>", "<table>", "<ol>", "<s>old</s>", "<code>code</code>", "&lt;b&gt;raw"):
         assert kept in html, kept
+
+
+def test_texts_that_were_cut_off_are_named_before_the_answer() -> None:
+    paths = [f"part-{number}" for number in range(7)]
+    steps = [
+        (path, data)
+        for path in paths
+        for data in (StepStarted(kind="ask"), StepCompleted(result=msgspec.Raw(b'"x"'), cut=True))
+    ]
+    told = facts(*steps, ("", RunCompleted(output=msgspec.Raw(encode("The answer.")))))
+    note = "7 texts were cut off and are not complete: part-0, part-1, part-2, part-3, part-4 and 2 more."
+    assert told.incomplete == note
+    page = to_html(told).partition("<body")[2]
+    assert 0 < page.index(note) < page.index("The answer.")
+    text = to_markdown(told)
+    assert 0 < text.index(f"> **Not complete.** {note}") < text.index("The answer.")
+
+
+def test_a_run_whose_texts_are_complete_has_no_such_note() -> None:
+    told = facts(("", RunCompleted(output=msgspec.Raw(encode("The answer.")))))
+    assert told.incomplete == ""
+    assert "Not complete" not in to_html(told)
+    assert "Not complete" not in to_markdown(told)

@@ -10,13 +10,17 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from podium.server.guard import LOGINS, MOST_BODY, TRIES
+from podium.server.guard import LOGINS, MOST_BODY, PROBES
 from podium.server.users import add_user
 from tests.server.conftest import Shared
 from tests.server.routes import all_routes, filled
 from tests.server.serving import Served, done, flow, served, started
 
-GUARDED = [route for route in all_routes() if route[1] not in LOGINS or route[0] != "POST"]
+GUARDED = [
+    route
+    for route in all_routes()
+    if route[1] not in PROBES and (route[1] not in LOGINS or route[0] != "POST")
+]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +91,7 @@ def test_the_printed_address_gives_a_cookie_that_scripts_cannot_read(house: Serv
         answer = browser.get("/", params={"token": house.token})
         assert (answer.status_code, answer.headers["Location"]) == (303, "/")
         (cookie,) = SimpleCookie(answer.headers["set-cookie"]).values()
-        assert (bool(cookie["httponly"]), cookie["samesite"], cookie["path"]) == (True, "strict", "/")
+        assert (bool(cookie["httponly"]), cookie["samesite"], cookie["path"]) == (True, "lax", "/")
         assert house.token not in cookie.value
         assert house.base.rpartition(":")[2] in cookie.key, (
             "servers on other ports have cookies of other names"
@@ -134,7 +138,7 @@ def test_every_answer_has_the_headers_that_protect_a_browser(house: Served) -> N
         for path in ("/", "/api/runs", "/api/nothing", "/api/runs/zzzzzzzzzz"):
             headers = client.get(path).headers
             assert headers["X-Content-Type-Options"] == "nosniff"
-            assert headers["Referrer-Policy"] == "no-referrer"
+            assert headers["Referrer-Policy"] == "same-origin"
             assert "default-src 'self'" in headers["Content-Security-Policy"]
             assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
 
@@ -187,16 +191,6 @@ def test_no_file_outside_the_built_ui_is_served(house: Served, path: str) -> Non
         assert "import" not in answer.text
         assert "root:" not in answer.text
         assert answer.status_code in (200, 404)
-
-
-def test_wrong_keys_cannot_be_tried_for_ever(tmp_path: Path) -> None:
-    with served(tmp_path) as server, server.client("wrong") as stranger:
-        answers = [stranger.get("/api/runs").status_code for _ in range(TRIES + 5)]
-        assert answers[:TRIES] == [401] * TRIES
-        assert answers[-1] == 429
-        assert int(stranger.get("/api/runs").headers["Retry-After"]) >= 1
-        with server.client() as friend:
-            assert friend.get("/api/runs").status_code == 200, "whoever has the key is not disturbed"
 
 
 def test_a_user_who_asks_too_often_is_slowed_down(tmp_path: Path) -> None:

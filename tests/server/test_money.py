@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -117,3 +118,20 @@ async def test_on_a_store_for_many_machines_an_account_holds_and_nothing_is_held
         assert account.taken_usd == 1.0
         with pytest.raises(RefusedError, match="today"):
             await Purses(store).ceiling(alice, Budget(usd=3.5))
+
+
+async def test_a_store_with_absurd_figures_serves_accounts_and_metrics(tmp_path: Path) -> None:
+    """Sums that pass 64 bits and infinite money, as an earlier version wrote them."""
+    file = tmp_path / "podium.sqlite"
+    async with open_store(str(file)) as store:
+        for number in (1, 2):
+            await store.create(spent(number, 1.0, us(2026, 1, 1), us(2026, 1, 2)), [])
+    db = sqlite3.connect(file)
+    db.execute("UPDATE run SET owner = '', usd = 9e999, input_tokens = 9223372036854775807")
+    db.commit()
+    db.close()
+    with served(tmp_path) as server, server.client() as client:
+        answers = [client.get(f"/api/{name}") for name in ("me", "metrics", "runs", "ready")]
+        assert [answer.status_code for answer in answers] == [200] * 4
+        assert "podium_tokens{" in answers[1].text
+        assert len(answers[2].json()["runs"]) == 2

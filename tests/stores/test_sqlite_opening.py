@@ -47,6 +47,7 @@ async def test_a_store_is_named_by_url_or_path(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     path = tmp_path / "a folder" / "deeper" / "x.sqlite"
+    path.parent.mkdir(parents=True)
     async with open_store(f"sqlite:///{path}") as store:
         assert store.url == f"sqlite:///{path}"
         await store.create(a_run(), [a_row(1)])
@@ -84,7 +85,7 @@ async def test_what_cannot_be_a_store_is_refused(tmp_path: Path) -> None:
     text.write_text("Not a database, and longer than the header of one. " * 40)
     assert "not a Podium store" in str(await refusal(text))
     assert text.read_text().startswith("Not a database")
-    assert "cannot be used" in str(await refusal(text / "below" / "x.sqlite"))
+    assert "There is no folder" in str(await refusal(text / "below" / "x.sqlite"))
 
 
 async def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ async def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "locked"
     folder.mkdir(mode=0o500)
     assert isinstance(await refusal(folder / "x.sqlite"), StoreError)
-    assert isinstance(await refusal(folder / "deeper" / "x.sqlite"), StoreError)
+    assert isinstance(await refusal(folder / "deeper" / "x.sqlite"), UsageError)
 
 
 async def test_every_commit_reaches_the_disk(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ async def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 async def test_processes_that_open_a_fresh_store_at_once_all_succeed(tmp_path: Path) -> None:
     for attempt in range(3):
-        url = f"sqlite:///{tmp_path}/fresh-{attempt}/podium.sqlite"
+        url = f"sqlite:///{tmp_path}/fresh-{attempt}.sqlite"
         async with AsyncExitStack() as stack:
             crowd = [await stack.enter_async_context(child("open_at_once", url)) for _ in range(4)]
             for process in crowd:
@@ -245,6 +246,7 @@ async def test_no_row_is_written_behind_one_that_was_lost_on_the_way(tmp_path: P
 
 async def test_one_store_under_two_names_has_one_set_of_locks(tmp_path: Path) -> None:
     path, link = tmp_path / "real" / "x.sqlite", tmp_path / "link.sqlite"
+    path.parent.mkdir()
     async with open_store(str(path)) as store:
         await driven(store)
         link.symlink_to(path)

@@ -34,6 +34,7 @@ class Agent:
 
     @property
     def system(self) -> str:
-        """The system prompt."""
-        who = f"You are {self.name}, {self.role}." if self.role else f"You are {self.name}."
+        """The system prompt. A role that only repeats the name, as in Critic, critic, is left out."""
+        repeats = self.role.casefold() in self.name.casefold().replace(" ", "_")
+        who = f"You are {self.name}." if repeats else f"You are {self.name}, {self.role}."
         return f"{who}\n\n{self.instructions.strip()}".strip()

@@ -22,13 +22,16 @@ from podium.agents.wire import redacted
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES, Effect
 from podium.engine.run import Run as EngineRun
-from podium.errors import ModelFailedError
+from podium.errors import BudgetExhaustedError, ModelFailedError
 from podium.models.events import ModelAsked
 from podium.models.model import Call, Model, OnDelta, Reply
 from podium.models.repair import Found, find
 from podium.settings import Settings
 
 T = TypeVar("T")
+
+CUT_MARK = "*[… the reply was cut off here]*"
+"""Stands at the end of a text that is not complete."""
 
 
 class Run(EngineRun):
@@ -108,6 +111,12 @@ class Run(EngineRun):
             timeout=timeout,
         )
 
+    def marked(self, text: str) -> str:
+        """Return the text of the last ask without surrounding space; if it was cut off, with a mark at its
+        end for those who read it next."""
+        text = text.strip()
+        return f"{text}\n\n{CUT_MARK}" if text and self.cut_off else text
+
     def system_of(self, agent: Agent, effect: Effect) -> str:
         """The system prompt as it may be sent. Agents are few, so it is looked through once for each."""
         known = self._systems.get(id(agent))
@@ -150,12 +159,19 @@ class _Asking:
         progress, agent = effect.progress(), self._question.agent
         calling = Calling(effect, self._run.models, self._names(edited), agent, self._taking, progress)
         prompt = redacted(effect, edited.get("prompt") or self._question.render())
-        exchange = Exchange(effect, self._call(effect, prompt), self._question.returns, self._check)
+        exchange = Exchange(
+            effect, calling.limit(self._call(effect, prompt)), self._question.returns, self._check
+        )
         effect.emit_clean(_asked(effect, exchange.call, calling.model))
         if progress:
             await exchange.restore(progress)
         while True:
-            reply = await self._answer(effect, calling, exchange)
+            try:
+                reply = await self._answer(effect, calling, exchange)
+            except BudgetExhaustedError:
+                if (text := exchange.close()) is None:
+                    raise
+                return text
             calling.log_call()
             answer = exchange.take(reply, calling.model.name)
             if answer is not AGAIN:
@@ -203,6 +219,7 @@ class _Asking:
             schema=question.schema,
             temperature=agent.temperature,
             max_tokens=agent.max_tokens,
+            timeout=agent.timeout,
         )
 
     def _deltas(self, effect: Effect, call: Call) -> OnDelta | None:

@@ -11,17 +11,20 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from podium.agents.agent import Agent
+from podium.agents.answering import complete
+from podium.agents.limits import limited, within
 from podium.agents.models import Models
 from podium.agents.taking import Fits, Place, Taking
 from podium.agents.wire import Wire, redacted
 from podium.engine.effect import Attempt, Effect
 from podium.engine.events import Charge, EventData
+from podium.engine.figures import problem_with
 from podium.engine.retry import Retry
 from podium.errors import ModelFailedError, ModelUnavailableError, StepTimeoutError, StoreError
 from podium.models.events import ModelAttempted, ModelFellBack
-from podium.models.faults import ModelFault
+from podium.models.faults import MORE_TIME, ModelFault
 from podium.models.guard import Guard, Pace
-from podium.models.model import Call, Model, OnDelta, Reply, estimate
+from podium.models.model import Call, Model, OnDelta, Reply, estimate, plausible
 
 LONGEST_WAIT_S = 60.0
 """However long a provider asks to wait, and however often it failed."""
@@ -73,10 +76,15 @@ class Calling:
         if event is not None and not self._effect.core.journal.closed:
             self._effect.emit(event)
 
+    def limit(self, call: Call) -> Call:
+        """Return the call with the limits that hold for the agent and the model that answers now."""
+        return limited(call, self._agent, self.model, self._models.settings, self._effect.run.config)
+
     async def answer(self, call: Call, deltas: Deltas, fits: Fits) -> Reply:
         """The reply of the first model that gives one, or that has given one to another run and it `fits`.
         The cache is asked before anything is reserved: what it serves needs no budget and no slot."""
         while True:
+            call = within(call, self.model)
             found = await self._taking.take(self._effect, self.model, call, fits) if self._taking else None
             if isinstance(found, Reply):
                 self._place = None
@@ -89,6 +97,7 @@ class Calling:
                     raise
                 self._next(self.model.name, error.reason)
                 self.model = self._open()
+                call = self.limit(call)
             else:
                 return self._accepted(call, reply)
 
@@ -185,7 +194,7 @@ class Calling:
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
         """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
         when it is our turn, because another call may have been refused meanwhile."""
-        effect, worst = self._effect, self._models.worst_case(self.model, call)
+        effect, worst = self._effect, self._worst_case(call)
         tokens = 0 if pace is None else estimate(call, "").input_tokens + call.max_tokens
         while True:
             if pace is not None and (wait := pace.held()) > 0:
@@ -206,18 +215,18 @@ class Calling:
         self, attempt: Attempt, call: Call, worst: Charge, on_delta: OnDelta | None, nth: int
     ) -> Reply:
         """One call on the wire: timed and settled, whatever comes of it."""
-        limit = asyncio.timeout(self._agent.timeout)
+        limit = asyncio.timeout(call.timeout)
         wire = Wire(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
-                reply = await self.model.complete(call, on_delta)
+                reply, refused = plausible(await complete(self.model, call, on_delta))
         except StoreError:
             raise  # the log itself is in trouble; that is no outcome of a call
         except Exception as error:
             hosted = _guard_of(self.model) is not None
             if limit.expired() and not hosted:
-                raise wire.timed_out(self._agent.timeout) from error
-            fault = self._late() if limit.expired() else error
+                raise wire.timed_out(call.timeout) from error
+            fault = _late(call) if limit.expired() else error
             if not isinstance(fault, ModelFault) or not hosted:
                 raise wire.failed(error) from error
             fault.wait_s = self._wait(fault, nth)
@@ -226,11 +235,24 @@ class Calling:
         self._unlogged = answered = wire.answered(reply)
         if answered.charge.tokens > worst.tokens or answered.charge.usd > worst.usd:
             self._models.note_overrun(self.model, call, answered.charge)
+        if refused:
+            self._warn_of_usage(refused)
         return reply
 
-    def _late(self) -> ModelFault:
-        said = f"no answer within {self._agent.timeout:g} s"
-        return ModelFault("timeout", said, retry=True, billed=True, down=True)
+    def _worst_case(self, call: Call) -> Charge:
+        """Return what the call may cost at most; a model that gives an impossible figure cannot be paid."""
+        worst = self._models.worst_case(self.model, call)
+        if problem := problem_with(worst):
+            said = f"{self.model.name} names an impossible worst case: {problem}"
+            raise ModelFailedError(call.path, "UsageError", said, model=self.model.name, attempt=call.attempt)
+        return worst
+
+    def _warn_of_usage(self, refused: str) -> None:
+        """Warn once per run and model that reported figures were not counted."""
+        core = self._effect.core
+        known = f"{self.model.name} reported impossible usage"
+        if not any(warning.startswith(known) for warning in core.notes):
+            core.note(f"{known} ({refused}): such calls are counted with their worst case.")
 
     def _wait(self, fault: ModelFault, nth: int) -> float:
         """Seconds until the next attempt: as long as the provider asks, else longer each time."""
@@ -246,11 +268,17 @@ class Calling:
 
     def _failed(self, call: Call, fault: ModelFault, nth: int) -> ModelFailedError:
         tries = f" (attempt {nth} of {self._retry.attempts})" if nth > 1 else ""
-        said = redacted(self._effect, f"{self.model.name}: {fault}{tries}")
+        advice = f". {fault.hint}" if fault.hint else ""
+        said = redacted(self._effect, f"{self.model.name}: {fault}{tries}{advice}")
         return ModelFailedError(
-            call.path, "ModelFault", said, model=self.model.name, attempt=call.attempt,
+            call.path, "ProviderError", said, model=self.model.name, attempt=call.attempt,
             fault=fault.kind, status=fault.status,
         )  # fmt: skip
+
+
+def _late(call: Call) -> ModelFault:
+    said = f"no answer within {call.timeout:g} s"
+    return ModelFault("timeout", said, retry=True, billed=True, down=True, hint=MORE_TIME)
 
 
 def _guard_of(model: Model) -> Guard | None:

@@ -7,9 +7,11 @@ from typing import Any
 
 from podium.engine.effect import Attempt, Effect
 from podium.engine.events import Charge
+from podium.engine.failure import describe
+from podium.engine.redact import redact_text
 from podium.errors import ModelFailedError, StepFailedError, StepTimeoutError
 from podium.models.events import ModelAttempted
-from podium.models.faults import ModelFault
+from podium.models.faults import MORE_TIME, ModelFault
 from podium.models.model import Call, Model, Reply, charge
 
 
@@ -62,7 +64,7 @@ class Wire:
         if isinstance(error, StepFailedError):
             kind, said = error.error_type, error.reason
         else:
-            kind, said = type(error).__name__, f"{type(error).__name__}: {error}"
+            kind, said = type(error).__name__, describe(error)
         said = redacted(self._effect, said)
         self._settle(Charge(calls=1), ok=False, error=said)
         return ModelFailedError(
@@ -71,7 +73,7 @@ class Wire:
 
     def timed_out(self, seconds: float) -> StepTimeoutError:
         """It may have been answered and billed, so all of it counts."""
-        said = f"{self._model.name} gave no answer within {seconds:g} s"
+        said = f"{self._model.name} gave no answer within {seconds:g} s. {MORE_TIME}"
         self._settle(self._worst, estimated=True, ok=False, error=said)
         return StepTimeoutError(
             self._call.path, "TimeoutError", said, model=self._model.name, attempt=self._call.attempt
@@ -84,6 +86,8 @@ class Wire:
             nth=self._nth,
             latency_ms=round((time.perf_counter() - self._began) * 1000, 1),
             rehearsal=self._model.rehearsal,
+            timeout_s=self._call.timeout,
+            max_tokens=self._call.max_tokens,
             charge=spent,
             **told,
         )
@@ -93,6 +97,4 @@ class Wire:
 
 def redacted(effect: Effect, text: str) -> str:
     """Keys reach no prompt and no message either."""
-    data = text.encode("utf-8", "replace")
-    clean = effect.core.journal.redact(data)
-    return text if clean is data or clean == data else clean.decode("utf-8", "replace")
+    return redact_text(text, effect.core.journal.redact)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import shutil
 import sqlite3
 import time
@@ -15,15 +16,18 @@ from typing import Literal
 import msgspec
 
 from podium import __version__
+from podium.agents.limits import without_effect
 from podium.engine.codec import encode
 from podium.engine.events import RunCreated
 from podium.engine.log import Row, RunRow, Store
 from podium.errors import PodiumError, RunLockedError
+from podium.models.catalogue import PROVIDERS
 from podium.models.offers import offers
 from podium.models.profiles import PROFILES, Choice, behind, choose, install, models_of, why
 from podium.models.registry import DEFAULT, is_hosted, open_model
 from podium.report.words import size
 from podium.settings import Settings, provider_keys
+from podium.settings.private import others_may
 from podium.stores import is_postgres, open_store
 from podium.stores.address import shown
 from podium.tools.sandbox.opening import open_sandbox
@@ -52,8 +56,9 @@ async def check_all(store: str | None) -> list[Check]:
         return [*checks, Check("settings", "fail", str(error), error.hint)]
     checks += [_settings(settings), await _store(settings)]
     if checks[-1].state != "fail":  # without a store there is nothing to lock
+        checks += [*_privacy(settings)]
         checks += [*_disk(settings), *await _lock(settings)]
-    checks += [_keys(), _extras(settings), _models(settings), *_tracing(settings)]
+    checks += [_keys(), _extras(settings), _models(settings), *_limits(settings), *_tracing(settings)]
     return [*checks, await _sandbox(settings)]
 
 
@@ -101,6 +106,19 @@ async def _store(settings: Settings) -> Check:
     if fsync_ms > SLOW_FSYNC_MS:
         return Check("store", "warn", told, "Slow disk: runs with many short steps will wait for it.")
     return Check("store", "ok", told)
+
+
+def _privacy(settings: Settings) -> list[Check]:
+    """Whether others on this machine may read the runs. The folder protects what is in it."""
+    if is_postgres(settings.store):
+        return []
+    path = Path(settings.store.removeprefix("sqlite:///"))
+    files = [path, *(path.with_name(f"{path.name}{more}") for more in ("-wal", "-shm", ".locks"))]
+    open_files = [file for file in files if file.exists() and others_may(file)]
+    if not open_files or not others_may(path.parent):
+        return [Check("privacy", "ok", "only you may read the store")]
+    names = " ".join(shlex.quote(str(file)) for file in open_files)
+    return [Check("privacy", "warn", f"others may read {path}", f"Make it private: chmod go= {names}")]
 
 
 def _measure(url: str) -> tuple[str, float]:
@@ -180,6 +198,15 @@ def _extras(settings: Settings) -> Check:
         fix = install(",".join(dict.fromkeys(offer.provider.extra for offer in idle)))
         return Check("extras", "warn", f"{told}; without its client: {keys}", fix)
     return Check("extras", "ok", told)
+
+
+def _limits(settings: Settings) -> list[Check]:
+    """Return what is wrong with the limits of replies: entries that match no model."""
+    idle = without_effect(settings)
+    if not idle:
+        return []
+    told = f"no effect, there is no such provider: {', '.join(idle)}"
+    return [Check("limits", "warn", told, f"Providers: {', '.join(PROVIDERS)}.")]
 
 
 def _tracing(settings: Settings) -> list[Check]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from podium.api.context import Context, ModelChoice
 from podium.engine.budget import Budget
 from podium.engine.workflow import CEILINGS, Workflow
+from podium.errors import UsageError
 from podium.models.model import Model
 from podium.models.profiles import is_profile, resolved
 from podium.settings import Settings
+from podium.settings.limits import TIMEOUT_EXPECTED, TOKENS_EXPECTED, ReplyTokens, parse_timeout
 
 
 def config_of(
@@ -51,6 +55,23 @@ def named(ctx: Context, model_for: Mapping[str, str]) -> dict[str, str]:
     return {
         role: name if is_profile(name, profiles) else ctx.chosen(name)[0] for role, name in model_for.items()
     }
+
+
+def reply_config(timeout: float | None, tokens: int | None) -> dict[str, Any]:
+    """Return the limits of replies for a run's config, where they hold for all its agents; `UsageError` if
+    one cannot be a limit."""
+    config: dict[str, Any] = {}
+    try:
+        if timeout is not None:
+            config["reply_timeout"] = parse_timeout(timeout)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"The reply's time-out must be {TIMEOUT_EXPECTED}, not {timeout!r}.") from error
+    try:
+        if tokens is not None:
+            config["reply_tokens"] = msgspec.convert(tokens, ReplyTokens)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"The reply's tokens must be {TOKENS_EXPECTED}, not {tokens!r}.") from error
+    return config
 
 
 def budget_of(settings: Settings) -> Budget:

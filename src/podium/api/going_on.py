@@ -33,6 +33,8 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     budget: Budget = Budget()
     model: str | None = None
     model_for: dict[str, str] = {}
+    reply_timeout: float | None = None
+    reply_tokens: int | None = None
 
 
 async def put_in_line(
@@ -58,7 +60,8 @@ async def go_on(store: Store, settings: Settings, run_id: str, *, nap_s: float |
     change = changes[-1] if changes else Change()
     return await resume(
         run_id, store=store, settings=settings, budget=change.budget, model=change.model,
-        model_for=change.model_for or None, marks=MARKS, nap_s=nap_s,
+        model_for=change.model_for or None, reply_timeout=change.reply_timeout,
+        reply_tokens=change.reply_tokens, marks=MARKS, nap_s=nap_s,
     )  # fmt: skip
 
 

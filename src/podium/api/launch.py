@@ -11,7 +11,7 @@ import msgspec
 
 from podium.agents.models import Models
 from podium.api.accepting import accept, accept_fork, check_start, first_driven, first_of
-from podium.api.choosing import choose_model, named
+from podium.api.choosing import choose_model, named, reply_config
 from podium.api.context import Context, ModelChoice, open_context
 from podium.api.handle import RunHandle
 from podium.engine.budget import Budget
@@ -39,15 +39,21 @@ async def start(
     cache: bool | None = None,
     approve: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
+    reply_timeout: float | None = None,
+    reply_tokens: int | None = None,
     settings: Settings | None = None,
 ) -> RunHandle:
-    """Start a run. When this returns, the run is in the log and survives whatever happens next."""
+    """Start a run. When this returns, the run is in the log and survives whatever happens next.
+
+    `reply_timeout` (seconds) and `reply_tokens` limit each reply of this run, whatever the settings and the
+    agents say."""
     found = check_start(workflow, request, budget, concurrency, approve, options)
+    limits = reply_config(reply_timeout, reply_tokens)
     ctx = await open_context(store, settings)
     try:
         new = await accept(
             ctx, found, model=model, model_for=model_for, budget=budget,
-            concurrency=concurrency, cache=cache,
+            concurrency=concurrency, cache=cache, marks=limits,
         )  # fmt: skip
         lease = await ctx.store.create_driven(*first_driven(ctx, new))
         driver = Driver(
@@ -78,6 +84,8 @@ async def run(
     cache: bool | None = None,
     approve: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
+    reply_timeout: float | None = None,
+    reply_tokens: int | None = None,
     settings: Settings | None = None,
 ) -> RunResult:
     """Start a run and wait for its result. If the caller is cancelled meanwhile, the run is paused."""
@@ -92,6 +100,8 @@ async def run(
         cache=cache,
         approve=approve,
         options=options,
+        reply_timeout=reply_timeout,
+        reply_tokens=reply_tokens,
         settings=settings,
     )
     try:
@@ -109,6 +119,8 @@ async def resume(
     budget: Budget | None = None,
     model: ModelChoice | None = None,
     model_for: Mapping[str, str] | None = None,
+    reply_timeout: float | None = None,
+    reply_tokens: int | None = None,
     take_over: bool = False,
     settings: Settings | None = None,
     marks: Mapping[str, Any] | None = None,
@@ -116,13 +128,14 @@ async def resume(
 ) -> RunHandle:
     """Take a run up where its log ends. Budgets are new totals; finished steps are not run again. `marks` are
     kept in the config of its log. A run that sleeps for longer than `nap_s` is paused until it wakes."""
+    kept = {**(marks or {}), **reply_config(reply_timeout, reply_tokens)}
     ctx = await open_context(store, settings)
     try:
         row = await ctx.store.get(run_id)
         check_resumable(row.run_id, row.status)
         lease, taken = await _acquired(ctx.store, row.run_id, take_over)
         try:
-            driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for, marks or {})
+            driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for, kept)
             driver.taken_over, driver.nap_s = taken, nap_s
         except BaseException:
             await ctx.store.release(lease)

@@ -40,7 +40,8 @@ HINTS = {
     "unreachable": "Is the address right, and is there a way to it from here?",
     "limited": "The provider wants fewer calls: try later, or look at your account's limits.",
     "unavailable": "The provider is in trouble itself: try later.",
-    "timeout": "The provider took too long: try later, or another model.",
+    "timeout": "The provider took too long: try later, raise `reply_timeout`, or take another model.",
+    "dropped": "Something closed the connection: the provider, a proxy or the network.",
     "garbled": "Is the address that of a provider's API?",
     "InvalidReplyError": "The model cannot keep to a schema; try `output` in [providers] or another model.",
 }
@@ -134,6 +135,8 @@ def problem_of(trial: Trial) -> str:
 def hint_of(trial: Trial) -> str:
     """What to do about it, as far as the fault tells."""
     details = trial.failure.details if trial.failure else {}
+    if details.get("hint"):
+        return str(details["hint"])
     status, fault = details.get("status", 0), details.get("fault", "")
     provider = PROVIDERS.get(str(details.get("model", "")).partition(":")[0])
     if provider is not None and status in (401, 403):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from podium.brain.claims import Claim, claims_of
 from podium.brain.life import DeadNames, speaks_of_life, tells_death, tells_life
 from podium.brain.predicates import ALIAS, predicate_key
-from podium.brain.words import name_key, word_set, words_of
+from podium.brain.words import STOP_WORDS, TITLES, name_key, word_set, words_of
 from podium.engine.facts import Fact
 
 NAMED = ("character", "place", "object")
@@ -152,7 +152,7 @@ class Canon:
     def beginning_with(self, text: str) -> list[str]:
         """The keys of subjects with a name that begins like this."""
         key = name_key(text)
-        if len(key) < _SHORTEST_PREFIX:
+        if len(key) < _SHORTEST_PREFIX or key in STOP_WORDS:
             return []
         own = [name for name in self._by_subject if name.startswith(key)]
         others = [self._root(alias) for alias in self._aliases if alias.startswith(key)]
@@ -168,6 +168,6 @@ def _parts(name: str) -> list[str]:
         for word in ends
         if len(word) > 2
         and word[:1].isupper()
-        and word.casefold().strip(".") not in _RANKS
+        and word.casefold().strip(".") not in _RANKS | STOP_WORDS | TITLES
         and name_key(word)
     ]

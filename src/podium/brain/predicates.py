@@ -10,6 +10,7 @@ from podium.brain.words import singular, words_of
 ALIAS = "alias"
 STATUS = "status"
 DESCRIPTION = "description"
+LOCATION = "location"
 
 _SYNONYMS = {
     ALIAS: "also known as, aka, a k a, nickname, known as, goes by, called, other name, alias",
@@ -33,7 +34,7 @@ _SYNONYMS = {
     "mother": "mom, mum",
     "father": "dad",
     "home": "lives in, lives at, residence, resides in, dwells in",
-    "location": "located in, located at, lies in, in, at, current location, position, whereabouts",
+    LOCATION: "located in, located at, lies in, in, at, current location, position, whereabouts",
     "duration": "length, lasts, running time, runtime",
     "time of day": "time, set at",
     "year": "set in year, takes place in year",
@@ -94,7 +95,7 @@ def predicate_key(predicate: str) -> str:
 
 
 def is_single(predicate: str, kind: str) -> bool:
-    """Whether one subject has one value of it. People and things move about, places do not."""
-    if predicate == "location":
-        return kind == "place"
+    """Return whether one subject has one value of it. People and things move; everything else stays."""
+    if predicate == LOCATION:
+        return kind not in ("character", "object")
     return predicate not in MANY

@@ -13,8 +13,8 @@ import msgspec
 from podium.brain.canon import Canon
 from podium.brain.claims import Claim, claims_of
 from podium.brain.life import PAST_ACTS, act_of, acts_of_others, tells_death, tells_life
-from podium.brain.predicates import FIXED, STATUS, is_single
-from podium.brain.values import difference
+from podium.brain.predicates import FIXED, LOCATION, STATUS, is_single
+from podium.brain.values import OPPOSITE, difference
 from podium.brain.words import value_words
 from podium.engine.facts import Fact
 
@@ -53,13 +53,14 @@ _SHORT = 3
 def _values(fact: Fact, canon: Canon) -> Iterator[Contradiction]:
     key = canon.resolve(fact.subject)
     for claim in claims_of(fact):
-        if not is_single(claim.predicate, fact.kind):
+        movable = claim.predicate == LOCATION and fact.kind == "object"
+        if not movable and not is_single(claim.predicate, fact.kind):
             continue
         for known, said in canon.claims(key, claim.predicate):
             if known.id and known.id == fact.id:
                 continue
             why = difference(claim.value, said.value, canon.is_named)
-            if why:
+            if why and (why == OPPOSITE or not movable):
                 yield Contradiction(
                     new=fact,
                     canon=known,

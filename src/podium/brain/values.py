@@ -18,7 +18,9 @@ _NOISE = frozenset({"old", "age", "aged", "year", "born", "tall", "high", "long"
 _OPPOSITES = (
     ("short", "long"), ("short", "tall"), ("young", "old"), ("left", "right"), ("high", "low"),
     ("open", "closed"), ("straight", "curly"), ("rich", "poor"), ("alive", "dead"), ("married", "single"),
+    ("east", "west"), ("north", "south"), ("inside", "outside"), ("indoors", "outdoors"),
 )  # fmt: skip
+OPPOSITE = "the opposite"
 _NOT = frozenset({"not", "no"})
 
 
@@ -61,7 +63,7 @@ def _words(new: str, canon: str, *, figured: bool = False) -> str:
     if denied:
         return "another value"
     if any(_parted(mine, theirs, one, other) for pair in _OPPOSITES for one, other in (pair, pair[::-1])):
-        return "the opposite"
+        return OPPOSITE
     colours, others = mine & COLOURS, theirs & COLOURS
     if colours or others:  # a colour beside something else may tell of something else
         return "" if colours <= others or others <= colours else "another colour"

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ARTICLES = frozenset({"a", "an", "the"})
-_TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord"})
+TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord"})
 _FILLERS = _ARTICLES | {
     "of", "and", "with", "in", "on", "at", "is", "are", "was", "were", "be", "has", "have", "had", "her",
     "his", "their", "its", "color", "colour", "coloured", "colored", "who", "which", "that", "by", "to",
@@ -61,7 +61,7 @@ def _unaccented(text: str) -> str:
 def name_key(name: str) -> str:
     """A name as it is compared: `The Dr. Elena Marsh` and `elena marsh` are one."""
     words = words_of(name)
-    kept = [word for word in words if word not in _ARTICLES and word not in _TITLES]
+    kept = [word for word in words if word not in _ARTICLES and word not in TITLES]
     return " ".join(kept or words) or " ".join(name.casefold().split())  # a name may be a 🦊
 
 

@@ -18,6 +18,7 @@ from podium.cli.terminal import err, out, print_raw, results
 from podium.engine.events import Charge, RunWaiting
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
+from podium.report.cuts import cut_note, cut_steps
 from podium.report.presentation import Presentation
 from podium.report.words import (
     amount,
@@ -74,7 +75,7 @@ def print_card(result: RunResult, state: RunState, shown: Presentation, commands
     made_up = any(step.kind == "ask" and step.status == "completed" for step in state.steps.values())
     if result.rehearsal and made_up:
         say_prose(console, (REHEARSAL, "yellow"))
-    print_problems(console, result)
+    print_problems(console, result, cut_note(cut_steps(state)))
     print_result(console, result.output, shown, commands("show", result.run_id, "--output"))
     print_questions(console, result.questions)
     print_pairs(console, made_of(result, shown, commands), next_steps(state, result.status, commands, shown))
@@ -96,6 +97,8 @@ def print_quietly(result: RunResult, state: RunState, shown: Presentation, comma
     """The output alone; what is wrong with it goes to stderr."""
     if result.output is not None:
         print_output(result.output, shown)
+    if incomplete := cut_note(cut_steps(state)):
+        say_line(err(), ("Not complete: ", "bold yellow"), incomplete)
     if result.status == "completed":
         return
     error = f"  {one_line(result.error)}" if result.error else ""
@@ -106,17 +109,21 @@ def print_quietly(result: RunResult, state: RunState, shown: Presentation, comma
         say_line(err(), (f"{why}  ", "dim"), command)
 
 
-def print_problems(console: Console, result: RunResult) -> None:
-    """What went wrong, and what a reader of the result should know. A met ceiling is not an error."""
+def print_problems(console: Console, result: RunResult, incomplete: str) -> None:
+    """What went wrong, and what a reader of the result should know. A met ceiling is not an error. Where not
+    all warnings fit, `incomplete` comes first: it names the texts that were cut off."""
     label = ("Stopped: ", "bold yellow") if result.status == "partial" else ("Error: ", "bold red")
     if result.error:
         say_prose(console, label, safe(result.error))
     if result.hint:
         say_prose(console, ("Hint: ", "bold"), safe(result.hint))
-    for warning in result.warnings[:SHOWN_WARNINGS]:
+    warnings = [warning for warning in result.warnings if warning != result.hint]
+    if len(warnings) > SHOWN_WARNINGS and incomplete:
+        say_prose(console, ("! ", "yellow"), safe(incomplete))
+    for warning in warnings[:SHOWN_WARNINGS]:
         say_prose(console, ("! ", "yellow"), safe(warning))
-    if len(result.warnings) > SHOWN_WARNINGS:
-        rest = count(len(result.warnings) - SHOWN_WARNINGS, "more warning")
+    if len(warnings) > SHOWN_WARNINGS:
+        rest = count(len(warnings) - SHOWN_WARNINGS, "more warning")
         say_line(console, (f"! … {rest}; a report lists all", "yellow"))
 
 

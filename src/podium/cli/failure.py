@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import traceback
 from typing import Any
 
 from cyclopts import CycloptsError
@@ -17,6 +16,7 @@ from cyclopts.exceptions import (
 )
 
 from podium.cli.app import FAMILIES, NAMES
+from podium.cli.redaction import clean, clean_traceback
 from podium.cli.terminal import print_json, say
 from podium.errors import (
     PodiumError,
@@ -24,6 +24,7 @@ from podium.errors import (
     RunLockedError,
     StoreAwayError,
     StoreFullError,
+    StoreGoneError,
     UsageError,
 )
 from podium.report.words import one_line, safe, sentence
@@ -48,13 +49,14 @@ def exit_code_of(error: PodiumError) -> int:
     """Which exit code an error means when it reaches the command line."""
     if isinstance(error, (UsageError, RunLockedError)):
         return USAGE
-    if isinstance(error, (StoreFullError, StoreAwayError)):
+    if isinstance(error, (StoreFullError, StoreAwayError, StoreGoneError)):
         return STOPPED
     return INTERRUPTED if isinstance(error, RunInterrupted) else FAILED
 
 
 def tell(message: str, hint: str = "", *, as_json: bool = False) -> None:
-    """One sentence and a hint: as JSON on stdout, or for people on stderr."""
+    """One sentence and a hint, without secrets: as JSON on stdout, or for people on stderr."""
+    message, hint = clean(message), clean(hint)
     if as_json:
         print_json({"error": message, "hint": hint})
         return
@@ -78,7 +80,7 @@ def tell_unexpected(error: BaseException, *, as_json: bool) -> int:
     message = sentence(f"Something went wrong inside Podium, this is a bug: {what}")
     tell(message, f"{saved}PODIUM_DEBUG=1 shows the traceback.", as_json=as_json)
     if debug_wanted():
-        traceback.print_exception(cause, file=sys.stderr)
+        sys.stderr.write(clean_traceback(cause))
     return FAILED
 
 

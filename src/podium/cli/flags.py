@@ -107,6 +107,16 @@ class ModelFlags:
             help="Another model or profile for one role; may be repeated.",
         ),
     ] = ()  # fmt: skip
+    reply_timeout: Annotated[
+        float | None,
+        Parameter(
+            group=MODELS, metavar="TIME", converter=seconds_of, help="Longest time of one reply: 90s, 20m."
+        ),
+    ] = None
+    reply_tokens: Annotated[
+        int | None,
+        Parameter(group=MODELS, metavar="N", converter=whole_number, help="Most tokens of one reply."),
+    ] = None
 
     def per_role(self) -> dict[str, str] | None:
         """`ROLE=MODEL` pairs; `None` when none was given."""

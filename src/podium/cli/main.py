@@ -15,17 +15,22 @@ from cyclopts import CycloptsError
 
 from podium.cli.app import build_app
 from podium.cli.failure import FAILED, INTERRUPTED, STOPPED, tell, tell_error, tell_unexpected, tell_usage
+from podium.cli.redaction import redact_logs
 from podium.cli.terminal import abandon_stdout, reserve_stdout
 from podium.errors import PodiumError
 
 BROKEN_PIPE = 141
 """What a program ends with when the reader of its output has gone (`| head`)."""
+DRIVING = (["run"], ["resume"], ["fork"])
+"""Commands that drive a run: whoever interrupts one is told that the run is not lost."""
 RESULTS_ONLY = frozenset({"--json", "--events", "--quiet"})
 """With these, nothing but results may appear on stdout, whatever a workflow prints."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    if arguments is None:  # the process is ours
+        redact_logs()
     code = _main(arguments)
     if arguments is None and "temporalio" in sys.modules:
         _leave(code)
@@ -55,8 +60,9 @@ def _main(arguments: Sequence[str] | None) -> int:
     except PodiumError as error:
         return tell_error(error, as_json=as_json)
     except KeyboardInterrupt:
-        if as_json:
-            tell("Interrupted.", "A run that was under way goes on with `podium resume last`.", as_json=True)
+        if as_json or tokens[:1] in DRIVING:
+            hint = "A run that was under way goes on with `podium resume last`."
+            tell("Interrupted.", hint, as_json=as_json)
         return INTERRUPTED
     except BrokenPipeError:
         abandon_stdout()

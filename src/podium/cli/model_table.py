@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from podium.agents.limits import rules, without_effect
 from podium.cli.card import say_line, say_prose
 from podium.cli.table import print_table
 from podium.cli.terminal import out
@@ -12,7 +13,7 @@ from podium.models.model import Price
 from podium.models.offers import Offer, Rated
 from podium.models.profiles import PROFILES, Choice, behind, models_of, why
 from podium.models.registry import DEFAULT
-from podium.report.words import count, model_name
+from podium.report.words import count, duration, model_name
 from podium.settings import Settings
 
 FIGURES = ("in $/M", "out $/M", "window")
@@ -32,6 +33,7 @@ def print_offers(settings: Settings, choice: Choice, found: list[Offer], ratings
     rest += [("python", "a function of your own: python:FILE.py:function")]
     _print_pairs("By name", rest)
     say_line(out())
+    _print_limits(settings)
     _print_pairs("Not usable yet", [(o.provider.name, o.missing) for o in found if not o.usable])
     if not has_price_tables():
         say_line(out())
@@ -78,6 +80,24 @@ def _print_usable(found: list[Offer], ratings: dict[str, Rated]) -> None:
     for offer in found:
         if offer.provider.keyless and not offer.key:  # nobody has looked whether it can be used
             say_prose(out(), (f"  {offer.provider.name}: {offer.note}; not looked for here.", "dim"))
+    say_line(out())
+
+
+def _print_limits(settings: Settings) -> None:
+    """Print how long one reply may take and be, the strongest rule first."""
+    say_line(out(), ("Limits of one reply", "bold"), ("  the first that applies holds", "dim"))
+    names = {"settings": "every agent", "code": "an agent whose code sets none"}
+    rows = [
+        (
+            names.get(rule.table) or f"{rule.table} {model_name(rule.name)}",
+            "" if rule.timeout is None else duration(rule.timeout),
+            "" if rule.max_tokens is None else f"{rule.max_tokens:,}",
+        )
+        for rule in rules(settings)
+    ]
+    print_table(out(), ("for", "time-out", "tokens"), rows, figures=("time-out", "tokens"), indent=2)
+    for entry in without_effect(settings):
+        say_prose(out(), (f"  {entry} has no effect: there is no such provider.", "yellow"))
     say_line(out())
 
 

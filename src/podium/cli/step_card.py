@@ -14,9 +14,9 @@ from podium.engine.events import Event
 from podium.engine.log import Store
 from podium.engine.state import RunState, StepState
 from podium.errors import UsageError
-from podium.models.events import ModelAsked
+from podium.models.events import ModelAsked, ModelAttempted
 from podium.report.tellers import line_of
-from podium.report.words import model_name, pretty, safe
+from podium.report.words import duration, model_name, pretty, safe
 from podium.settings import nearest
 
 
@@ -42,7 +42,7 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
         prompt = (await store.get_blob(asked.blob)).decode("utf-8", "replace")
         asked = msgspec.structs.replace(asked, prompt=prompt, blob="")
     if as_json:
-        print_json(_as_data(step, asked, result))
+        print_json(_as_data(step, asked, result, _limits(own)))
         return
     console = out()
     about = [str(step.about.get("agent", "")), model_name(str(step.about.get("model", "")))]
@@ -55,6 +55,9 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
             line = line_of(event, state)
             if event.type not in ("step.completed", "model.asked"):
                 say_line(console, ("  ".join((f"  {line.mark} {line.what}", *line.notes)), "dim"))
+    if (limits := _limits(own)) is not None:
+        seconds, tokens = limits["timeout_s"], limits["max_tokens"]
+        say_line(console, (f"  limits of the reply: {duration(seconds)}, {tokens:,} tokens", "dim"))
     for title, text in (("system", asked.system), ("prompt", asked.prompt)) if asked is not None else ():
         if text:
             say_line(console, (f"\n{title}", "bold"))
@@ -64,7 +67,17 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
         say_line(console, safe(pretty(result)))
 
 
-def _as_data(step: StepState, asked: ModelAsked | None, result: Any) -> dict[str, Any]:
+def _limits(events: list[Event]) -> dict[str, Any] | None:
+    """Return the limits of the step's last call; `None` if it made none, or its version recorded none."""
+    for event in reversed(events):
+        if isinstance(event.data, ModelAttempted) and event.data.max_tokens:
+            return {"timeout_s": event.data.timeout_s, "max_tokens": event.data.max_tokens}
+    return None
+
+
+def _as_data(
+    step: StepState, asked: ModelAsked | None, result: Any, limits: dict[str, Any] | None
+) -> dict[str, Any]:
     return {
         "path": step.path,
         "status": step.status,
@@ -72,6 +85,7 @@ def _as_data(step: StepState, asked: ModelAsked | None, result: Any) -> dict[str
         "about": step.about,
         "system": asked.system if asked else None,
         "prompt": asked.prompt if asked else None,
+        "reply_limits": limits,
         "result": result,
         "error": step.error or None,
         "duration_s": step.duration_s,

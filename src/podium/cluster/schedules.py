@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from podium.api import enqueue
+from podium.api.choosing import reply_config
 from podium.api.going_on import MARKS
 from podium.api.ids import run_id_of
 from podium.cluster.port import Engine, Schedule, Ticket
@@ -34,6 +35,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     request: Any
     model: str | None = None
     model_for: dict[str, str] = {}
+    reply_timeout: float | None = None
+    reply_tokens: int | None = None
     budget: Budget = Budget()
     concurrency: int | None = None
     cache: bool | None = None
@@ -93,12 +96,13 @@ async def _made(store: Store, settings: Settings, schedule: Schedule, moment: in
         return await store.get(run_id)
     except UnknownRunError:
         start = msgspec.convert(schedule.start, Start)
+    limits = reply_config(start.reply_timeout, start.reply_tokens)
     try:
         return await enqueue(
             start.workflow, start.request, store=store, settings=settings, model=start.model,
             model_for=start.model_for or None, budget=start.budget, concurrency=start.concurrency,
             cache=start.cache, approve=start.approve, options=start.options,
-            marks={**MARKS, "schedule": schedule.name, "moment": moment}, run_id=run_id,
+            marks={**MARKS, **limits, "schedule": schedule.name, "moment": moment}, run_id=run_id,
         )  # fmt: skip
     except StoreError:
         return await store.get(run_id)  # somebody was quicker, or the store is away

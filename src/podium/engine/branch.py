@@ -24,6 +24,7 @@ class Branch:
         "_keys",
         "_redact",
         "closing",
+        "cut",
         "deadline",
         "depth",
         "depth_limit",
@@ -47,6 +48,8 @@ class Branch:
         """A step ran again over its record: what plain steps recorded before this place of the log is
         out of date from here on and below."""
         self.closing = False
+        self.cut = False
+        """The last step's result ends where a reply was cut off."""
         self.scopes: tuple[Scope, ...] = ()
         """The ceilings that count here, innermost first."""
         self.depth = 0

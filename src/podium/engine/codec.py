@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
+from podium.engine.failure import unawaited
 from podium.errors import NotEncodableError
 
 Raw = msgspec.Raw
@@ -25,7 +26,7 @@ def encode(value: Any) -> bytes:
         return _ENCODER.encode(_without_surrogates(value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise NotEncodableError(
-            f"A value of type {type(value).__name__} cannot be logged: {error}.",
+            f"A value of type {type(value).__name__} cannot be logged: {unawaited(value) or error}.",
             hint="Use JSON-like data, dataclasses, msgspec structs or pydantic models.",
         ) from error
 

@@ -26,6 +26,7 @@ from podium.engine.events import (
     StepCompleted,
     StepFailed,
 )
+from podium.engine.failure import is_close, reason_of
 from podium.errors import (
     FAILURES,
     BudgetExhaustedError,
@@ -111,7 +112,7 @@ class Effect:
 
     async def backoff(self, seconds: float) -> None:
         """Wait before another attempt. Holds no slot and no money, and ends when the run is stopped."""
-        self.give_back()
+        await self.free_slot()
         self.calling = False
         try:
             await asyncio.sleep(seconds)
@@ -132,6 +133,13 @@ class Effect:
             self._timer = loop.call_later(timeout, self._expire, "timeout")
         elif time_left is not None:
             self._timer = loop.call_later(time_left, self._expire, "budget")
+
+    async def free_slot(self) -> None:
+        """Make the outcome of the last call durable, then let another call take its slot."""
+        if self.holds_slot:
+            if (durable := self.core.journal.commit()) is not None:
+                await asyncio.shield(durable)
+            self.give_back()
 
     def give_back(self) -> None:
         """Another call may take the slot."""
@@ -169,9 +177,9 @@ class Effect:
                 if self.task is not None:
                     self.task.add_done_callback(_looked_at)
                 raise
-            except GeneratorExit:
-                raise
-            except BaseException as error:  # noqa: BLE001 - whatever a step raises is its outcome
+            except BaseException as error:  # whatever a step raises is its outcome
+                if is_close(error, self.task):
+                    raise
                 self._record_failure(error)
         except Exception as error:  # noqa: BLE001 - a fault of ours: never leave the caller waiting
             self._fail(error)
@@ -190,7 +198,7 @@ class Effect:
         return StepCompleted(fingerprint=self._fingerprint, result=Raw(raw), charge=self.charge, cut=self.cut)
 
     def _record_failure(self, error: BaseException) -> None:
-        kind, name, said, details = "error", type(error).__name__, str(error), dict[str, Any]()
+        kind, name, said, details = "error", type(error).__name__, reason_of(error), dict[str, Any]()
         if isinstance(error, StepFailedError):
             kind, name, said, details = error.kind, error.error_type, error.reason, error.details
         data = self.core.as_logged(
@@ -258,7 +266,7 @@ class Attempt:
     async def __aenter__(self) -> Self:
         effect, core = self._effect, self._effect.core
         core.check()
-        effect.give_back()
+        await effect.free_slot()
         effect.calling = False
         core.attempts.add(self)
         try:
@@ -344,7 +352,7 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.cut_off()
-        if error is None and self._held:
+        if self._held and self._logged and (error is None or isinstance(error, Exception)):
             self._held, self._effect.holds_slot = False, True
         self._release()
 

@@ -23,6 +23,7 @@ from podium.engine.events import (
     RunPartial,
     RunPaused,
 )
+from podium.engine.failure import describe
 from podium.engine.result import RunResult
 from podium.engine.workflow import Outcome, Partial
 from podium.errors import (
@@ -232,7 +233,7 @@ def _inline_or_blob(core: Core, output: Any) -> tuple[Any, str]:
 def _said(error: Exception) -> str:
     if isinstance(error, PodiumError):
         return str(error)
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return describe(error)
 
 
 def where(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from podium.engine.codec import content_hash, decode, encode
 from podium.engine.effect import BLOB_BYTES
 from podium.engine.events import EventData, RunAnswered, RunForked, StepCompleted, StepStale
-from podium.engine.log import Row
+from podium.engine.log import UNREADABLE, Row, damaged_event
 from podium.errors import UsageError
 
 _LEFT_BEHIND = ("run.", "budget.")
@@ -74,7 +74,10 @@ def _is_work(row: Row) -> bool:
 
 
 def _inherited(row: Row) -> Row:
-    fields: dict[str, Any] = decode(row.data)
+    try:
+        fields: dict[str, Any] = dict(decode(row.data))
+    except UNREADABLE as error:
+        raise damaged_event(row, error) from error
     return row._replace(data=encode({**fields, "inherited": True}))
 
 

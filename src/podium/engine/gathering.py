@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from podium.engine.branch import CURRENT, Branch, Failed, Ok
 from podium.engine.core import Core
 from podium.engine.ending import cancelled_inside
+from podium.engine.failure import is_close
 from podium.errors import ConcurrentBranchError, DuplicateKeyError, ExitError, ReplayDivergedError, StoreError
 
 T = TypeVar("T")
@@ -56,10 +57,12 @@ class Gathering(Generic[T]):
             self._outcomes[index] = Failed(error)
         except asyncio.CancelledError as error:
             self._outcomes[index] = self._stopped(error)
-        except (KeyboardInterrupt, GeneratorExit):
+        except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - `join` raises it
-            self._outcomes[index] = error
+        except BaseException as error:
+            if is_close(error, self._tasks[index]):
+                raise
+            self._outcomes[index] = error  # `join` raises it
         finally:
             child.task = None  # task, context and branch would keep each other alive
             self._left -= 1

@@ -9,7 +9,7 @@ import msgspec
 
 from podium.engine.budget import Budget
 from podium.engine.events import BudgetRaised, RunCreated, RunResumed
-from podium.engine.log import Row, RunRow
+from podium.engine.log import DAMAGED, UNREADABLE, Row, RunRow, damaged_event
 from podium.engine.result import RunResult
 from podium.errors import NotResumableError, StoreError
 
@@ -25,16 +25,21 @@ def shown_model(config: Mapping[str, Any]) -> str:
 def history_of(rows: Sequence[Row]) -> tuple[RunCreated, dict[str, Any], Budget]:
     """How a run was created, and its settings and ceilings with all later changes."""
     if not rows or rows[0].type != "run.created":
-        raise StoreError("The log of this run does not begin with its creation; it is damaged.")
-    created = _CREATED.decode(rows[0].data)
-    config, budget = dict(created.config), msgspec.convert(created.budget, Budget)
+        raise StoreError("The log of this run does not begin with its creation; it is damaged.", hint=DAMAGED)
+    created, config, budget = RunCreated(workflow="", request=None), dict[str, Any](), Budget()
     for row in rows:
-        if row.type == "run.resumed":
-            resumed = _RESUMED.decode(row.data)
-            config |= resumed.config
-            budget = budget.merged(msgspec.convert(resumed.budget, Budget))
-        elif row.type == "budget.raised":
-            budget = budget.merged(msgspec.convert(_RAISED.decode(row.data).budget, Budget))
+        try:
+            if row.type == "run.created":
+                created = _CREATED.decode(row.data)
+                config, budget = dict(created.config), msgspec.convert(created.budget, Budget)
+            elif row.type == "run.resumed":
+                resumed = _RESUMED.decode(row.data)
+                config |= resumed.config
+                budget = budget.merged(msgspec.convert(resumed.budget, Budget))
+            elif row.type == "budget.raised":
+                budget = budget.merged(msgspec.convert(_RAISED.decode(row.data).budget, Budget))
+        except UNREADABLE as error:
+            raise damaged_event(row, error) from error
     return created, config, budget
 
 

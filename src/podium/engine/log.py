@@ -18,6 +18,7 @@ from podium.engine.budget import Budget
 from podium.engine.events import NOTHING, Charge, Event, decode_event
 from podium.engine.facts import Facts
 from podium.engine.samples import Samples
+from podium.errors import StoreError
 
 if TYPE_CHECKING:
     from podium.engine.limits import Limits
@@ -43,7 +44,24 @@ class Row(NamedTuple):
     """JSON."""
 
     def to_event(self, run_id: str) -> Event:
-        return decode_event(run_id, *self)
+        """Return the decoded event; `StoreError` if the stored data is damaged."""
+        try:
+            return decode_event(run_id, *self)
+        except UNREADABLE as error:
+            raise damaged_event(self, error, run_id) from error
+
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, ValueError, OverflowError)
+"""What decoding damaged data raises."""
+DAMAGED = "The store is damaged: restore it from a copy, or look at another run."
+"""The hint for damaged data."""
+
+
+def damaged_event(row: Row, error: Exception, run_id: str = "") -> StoreError:
+    """Return the error for an event that cannot be decoded."""
+    whose = f"run {run_id}" if run_id else "this run"
+    why = " ".join(str(error).split())[:200].rstrip(".")
+    return StoreError(f"Event {row.seq} of {whose} cannot be read: {why}.", hint=DAMAGED)
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +120,9 @@ class RunUpdate(msgspec.Struct, frozen=True, kw_only=True):
 
 class Lease(Protocol):
     """The right to drive one run. `store.acquire` makes it, `store.release` ends it."""
+
+    on_lost: Callable[[StoreError], object] | None
+    """Called when the store finds out by itself that nothing more can be written."""
 
     @property
     def run_id(self) -> str: ...

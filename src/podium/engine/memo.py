@@ -32,7 +32,7 @@ from podium.engine.events import (
     StepFailed,
     StepStarted,
 )
-from podium.engine.log import Row
+from podium.engine.log import UNREADABLE, Row, damaged_event
 
 KEEP_BYTES = 2048
 """Results up to this size stay in memory."""
@@ -53,6 +53,8 @@ class Done(msgspec.Struct):
     blob: str = ""
     edited: bool = False
     """A person gave it in the place of what the step gave."""
+    cut: bool = False
+    """The result ends where a reply was cut off."""
 
 
 class Memo:
@@ -88,6 +90,8 @@ class Memo:
         """Calls that were under way when the last driver died: where, and their worst case."""
         self.notes: list[str] = []
         """Warnings of the engine's own."""
+        self.cut_steps: set[str] = set()
+        """Steps that the workflow has come to whose result ends where a reply was cut off."""
         self._reserved: dict[str, Charge] = {}
         """Calls that the log does not know the outcome of, by path."""
         self._progress: dict[str, list[EventData]] = {}
@@ -110,7 +114,10 @@ class Memo:
     def of(cls, rows: Iterable[Row]) -> Memo:
         memo = cls()
         for row in rows:
-            memo._add(row)
+            try:
+                memo._add(row)
+            except UNREADABLE as error:
+                raise damaged_event(row, error) from error
         return memo
 
     @property
@@ -198,7 +205,12 @@ class Memo:
         data = _COMPLETED.decode(row.data)
         small = len(data.result) <= KEEP_BYTES and not data.blob
         self.done[row.path] = Done(
-            row.seq, data.fingerprint, bytes(data.result) if small else None, data.blob, data.edited
+            row.seq,
+            data.fingerprint,
+            bytes(data.result) if small else None,
+            data.blob,
+            edited=data.edited,
+            cut=data.cut,
         )
         self.failed.pop(row.path, None)
         self._end_step(row.path)

@@ -8,7 +8,7 @@ from typing import Any, cast
 from podium.engine.branch import Branch
 from podium.engine.core import Core
 from podium.engine.effect import failure_from
-from podium.engine.events import StepStale
+from podium.engine.events import BudgetExhausted, StepStale
 from podium.engine.memo import Done
 from podium.errors import BudgetExhaustedError, UsageError
 
@@ -53,6 +53,11 @@ def was_stale(core: Core, branch: Branch, path: str, seq: int | None = None) -> 
 
 
 async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read) -> Any:
+    branch.cut = done.cut
+    if done.cut:
+        core.memo.cut_steps.add(path)
+        if core.replaying and path in core.memo.exhausted:  # the budget ended before it was continued
+            core.ran_out(path, _exhaustion(core.memo.exhausted[path]))
     try:
         return read(await core.result_of(done))
     except ValueError as error:  # msgspec's and pydantic's validation errors are ValueErrors
@@ -83,5 +88,9 @@ def _missing(core: Core, path: str) -> Exception:
     told = core.memo.exhausted.get(path)
     if told is None:
         return core.diverged(path, "the log does not hold this step")
-    error = BudgetExhaustedError(told.kind, told.scope, told.limit, told.spent, told.needed, told.kept)
-    return core.ran_out(path, error)
+    return core.ran_out(path, _exhaustion(told))
+
+
+def _exhaustion(event: BudgetExhausted) -> BudgetExhaustedError:
+    """Return the error that a recorded exhausted budget stands for."""
+    return BudgetExhaustedError(event.kind, event.scope, event.limit, event.spent, event.needed, event.kept)

@@ -16,7 +16,7 @@ from podium.engine.memo import Memo
 from podium.engine.result import RunResult
 from podium.engine.runner import MakeRun
 from podium.engine.workflow import Workflow
-from podium.errors import ReplayDivergedError
+from podium.errors import ReplayDivergedError, StoreError
 
 
 class _NoLease:
@@ -28,6 +28,7 @@ class _NoLease:
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
+        self.on_lost: Callable[[StoreError], object] | None = None
 
 
 class _ReadOnlyJournal(Journal):

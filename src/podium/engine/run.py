@@ -90,6 +90,16 @@ class Run:
         """Whether this is only a look at what was recorded: nothing in the world may be touched."""
         return self._core.replaying
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether the last ask of this branch returned a text that was cut off, and is not complete."""
+        return CURRENT.get().cut
+
+    @property
+    def cut_steps(self) -> list[str]:
+        """The paths of all steps so far whose text was cut off, sorted."""
+        return sorted(self._core.memo.cut_steps)
+
     # ── steps ──
 
     @overload
@@ -163,6 +173,9 @@ class Run:
                 effect.give_back()
         if kind == "ask" and (turn := core.turns.take()) is not None:
             await turn
+        branch.cut = effect.cut
+        if effect.cut:
+            core.memo.cut_steps.add(path)
         if type(outcome) is Raised:
             raise outcome.error
         return outcome

@@ -19,6 +19,7 @@ from podium.engine.budget import Budget
 from podium.engine.core import Answer, Core
 from podium.engine.ending import Ending, ending_asleep, ending_of, ending_of_broken, overrun_warnings
 from podium.engine.events import BudgetRaised, BudgetSettled, RunCreated, RunResumed, RunStarted
+from podium.engine.failure import describe, is_close
 from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Lease, Message, Store, this_process
@@ -151,6 +152,7 @@ class Driver:
         core.viewers = self._viewers
         core.stop = self._orders.given
         self._orders.core = core
+        lease.on_lost = core.broke
         try:
             if not self._fresh:
                 self._begin(core, memo)
@@ -233,7 +235,8 @@ class Driver:
         self._orders.wake.set()
 
     async def _main(self, run: Run, core: Core) -> Any:
-        CURRENT.set(core.root_branch(asyncio.current_task()))
+        task = asyncio.current_task()
+        CURRENT.set(core.root_branch(task))
         try:
             if (turn := core.turns.take()) is not None:
                 await turn
@@ -243,6 +246,12 @@ class Driver:
             return value
         except SystemExit as error:
             raise ExitError(error.code) from error
+        except (Exception, asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            if is_close(error, task):
+                raise
+            raise PodiumError(f"The workflow raised {describe(error)}.") from error
 
     async def _supervise(self, core: Core, main: asyncio.Task[Any]) -> Ending:
         """Wait for whatever ends the stretch."""

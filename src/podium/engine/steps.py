@@ -11,8 +11,10 @@ from typing import Any
 
 from podium.engine.effect import Effect
 from podium.engine.events import NOTHING, Charge, StepRetried
+from podium.engine.failure import call_in_thread, describe
+from podium.engine.figures import problem_with
 from podium.engine.retry import Retry
-from podium.errors import BudgetExhaustedError, StoreError
+from podium.errors import BudgetExhaustedError, StoreError, UsageError
 
 _SIMPLE: dict[Any, Any] = {t: t for t in (str, int, float, bool, bytes)} | {
     t.__name__: t for t in (str, int, float, bool, bytes)
@@ -28,6 +30,8 @@ class PlainStep:
     def __init__(
         self, fn: Callable[..., Any], args: tuple[Any, ...], retry: Retry | None, cost: Charge | None
     ) -> None:
+        if cost is not None and (problem := problem_with(cost)):
+            raise UsageError(f"A step cannot cost {problem}.", hint="Give finite figures from 0 on.")
         self._fn = fn
         self._args = args
         self._retry = retry
@@ -52,7 +56,7 @@ class PlainStep:
                     raise
                 wait = retry.wait(attempt)
                 spent, effect.charge = effect.charge, NOTHING
-                said = f"{type(error).__name__}: {error}"
+                said = describe(error)
                 effect.emit(StepRetried(attempt=attempt, error=said, wait_s=round(wait, 3), charge=spent))
                 await effect.backoff(wait)
                 attempt += 1
@@ -73,7 +77,7 @@ class PlainStep:
     async def _call(self) -> Any:
         if _is_async(self._fn):
             return await self._fn(*self._args)
-        value = await asyncio.to_thread(self._fn, *self._args)
+        value = await asyncio.to_thread(call_in_thread, self._fn, *self._args)
         return await value if inspect.isawaitable(value) else value
 
 

@@ -18,6 +18,7 @@ from podium.engine.codec import convert
 from podium.engine.loading import load_module
 from podium.errors import UsageError, WorkflowLoadError
 from podium.settings.places import named
+from podium.settings.validation import plain
 
 _LIMIT = re.compile(r"Expected `\w+` (>=|<=) (\S+)")
 
@@ -170,14 +171,15 @@ def _converted(option: Option, value: Any) -> Any:
     try:
         return convert(value, option.type)
     except msgspec.ValidationError as error:
-        raise UsageError(f"The option {option.name} cannot be {value!r}: {_wanted(str(error))}.") from error
+        raise UsageError(f"The option {option.name} cannot be {value!r}: {_wanted(error)}.") from error
 
 
-def _wanted(error: str) -> str:
+def _wanted(error: msgspec.ValidationError) -> str:
     """A limit in words; msgspec writes it as a program would."""
-    found = _LIMIT.fullmatch(error)
+    found = _LIMIT.fullmatch(str(error))
     if found is None:
-        return error
+        said = plain(error).removesuffix(".")
+        return said[:1].lower() + said[1:]
     return f"it must be {'at least' if found[1] == '>=' else 'at most'} {found[2]}"
 
 

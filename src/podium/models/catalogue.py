@@ -77,6 +77,8 @@ class Access(msgspec.Struct, frozen=True):
     address: str = ""
     """Base URL; empty: the client's own."""
     options: ProviderOptions = ProviderOptions()
+    read_s: float = 0.0
+    """The longest time-out that the settings give a reply; 0: none is set."""
 
     def __repr__(self) -> str:
         return f"Access({self.name!r})"

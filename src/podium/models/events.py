@@ -47,6 +47,10 @@ class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True)
     """Input that the provider keeps for next time: part of the input, and a little dearer with some."""
     rehearsal: bool = False
     """The answer was made up by the rehearsal model."""
+    timeout_s: float = 0.0
+    """The time that the reply was given; 0: written by a version that did not record it."""
+    max_tokens: int = 0
+    """The most tokens that the reply was allowed; 0: not recorded."""
 
 
 class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -64,7 +68,9 @@ class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):
     cut: bool = False
     """The reply was cut off at its longest."""
     max_tokens: int = 0
-    """The larger limit of the next attempt, after a reply that was cut off."""
+    """The limit of the next attempt, after a reply that was cut off."""
+    cut_at: int = 0
+    """Tokens after which the reply was cut off, if that was before its limit."""
 
 
 class ModelContinued(EventData, frozen=True, omit_defaults=True, kw_only=True):

@@ -26,6 +26,7 @@ class ModelFault(Exception):
         wait_s: float | None = None,
         calls: int = 1,
         mode: str = "",
+        hint: str = "",
     ) -> None:
         super().__init__(message)
         self.kind: FaultKind = kind
@@ -43,7 +44,12 @@ class ModelFault(Exception):
         """Requests that went out."""
         self.mode = mode
         """How a structured reply was asked for."""
+        self.hint = hint
+        """What to do about it, where there is something: half a sentence without a full stop."""
 
+
+MORE_TIME = "For a slow model raise `reply_timeout` in podium.toml, or give --reply-timeout"
+"""What to do about a reply that took too long."""
 
 RETRIED_STATUSES = frozenset({408, 409, 429})
 """Error replies below 500 that are worth another attempt."""

@@ -18,6 +18,7 @@ import msgspec
 
 from podium.engine.codec import encode
 from podium.engine.events import Charge
+from podium.engine.failure import describe, is_close, running_task, unawaited
 from podium.engine.loading import load_module
 from podium.errors import ModelFailedError, ModelUnavailableError
 from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
@@ -42,16 +43,20 @@ class FunctionModel:
         self._fn = fn
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
+        task = running_task()
         try:
             answer = await self._fn(call)
+            text = str.__str__(answer) if isinstance(answer, str) else self._encoded(answer, call)
+        except (KeyboardInterrupt, ModelFailedError):
+            raise
         except asyncio.CancelledError as error:
-            task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             raise self._failed(call, error) from error  # it came out of the function, nobody cancelled us
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if is_close(error, task):
+                raise
             raise self._failed(call, error) from error
-        text = answer if isinstance(answer, str) else self._encoded(answer, call)
         return Reply(text, estimate(call, text), self.name)
 
     def worst_case(self, call: Call) -> Charge:
@@ -71,24 +76,22 @@ class FunctionModel:
         return [source, call.workflow, call.agent, call.role, call.task, str(call.attempt)]
 
     def _failed(self, call: Call, error: BaseException) -> ModelFailedError:
-        kind = type(error).__name__
-        return ModelFailedError(call.path, kind, f"{kind}: {error}" if str(error) else kind, model=self.name)
+        return ModelFailedError(call.path, type(error).__name__, describe(error), model=self.name)
 
     def _encoded(self, answer: Any, call: Call) -> str:
         if isinstance(answer, (dict, msgspec.Struct)):
             return encode(cast("object", answer)).decode()
         dump = getattr(answer, "model_dump_json", None)
         if callable(dump):  # a pydantic model; its schema names fields by their aliases
-            return str(dump(by_alias=True))
+            text: Any = dump(by_alias=True)
+            if isinstance(text, str):
+                return str.__str__(text)
         if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
             return encode(answer).decode()
-        kind = type(answer).__name__
-        raise ModelFailedError(
-            call.path,
-            "TypeError",
-            f"the model function returned {kind}, not a string or a dictionary",
-            model=self.name,
-        )
+        said = f"the model function returned {type(answer).__name__}, not a string or a dictionary"
+        if hint := unawaited(answer):
+            said = f"{said}: {hint}"
+        raise ModelFailedError(call.path, "TypeError", said, model=self.name)
 
 
 def load_function(name: str) -> FunctionModel:

@@ -13,7 +13,11 @@ import msgspec
 
 from podium.engine.codec import encode
 from podium.engine.events import Charge
+from podium.engine.figures import MOST_CALLS, MOST_TOKENS, is_cost, is_count
+from podium.errors import UsageError
 
+_SHOWN = 40
+"""Characters of an impossible figure that a warning quotes."""
 OnDelta = Callable[[str], None]
 """Called with each piece of a reply as it is generated."""
 
@@ -40,6 +44,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float = 0.7
     max_tokens: int = 4096
     """The longest reply, always sent: without it no worst case could be reserved."""
+    timeout: float = 300.0
+    """Seconds that the reply may take."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -85,6 +91,14 @@ class Price(msgspec.Struct, frozen=True):
     input_per_million: float = 0.0
     output_per_million: float = 0.0
 
+    def __post_init__(self) -> None:
+        for rate in (self.input_per_million, self.output_per_million):
+            if not is_cost(rate):
+                raise UsageError(
+                    f"A price of {rate!r} US dollars per million tokens is impossible.",
+                    hint="Give a finite number from 0 on.",
+                )
+
 
 FREE = Price("free")
 UNKNOWN = Price("unknown")
@@ -129,6 +143,24 @@ def charge(price: Price, usage: Usage, calls: int = 1) -> Charge:
         calls=calls,
         unpriced_calls=calls if price.kind == "unknown" else 0,
     )
+
+
+def plausible(reply: Reply) -> tuple[Reply, str]:
+    """Return a reply without usage that cannot be true, and the figure that was refused; empty: none was.
+    A call without usage is charged with its worst case and marked as estimated."""
+    if not is_count(reply.calls, MOST_CALLS) or reply.calls == 0:
+        return msgspec.structs.replace(reply, usage=None, calls=1), f"calls {reply.calls!r}"
+    refused = "" if reply.usage is None else impossible(reply.usage)
+    return (msgspec.structs.replace(reply, usage=None), refused) if refused else (reply, "")
+
+
+def impossible(usage: Usage) -> str:
+    """Return the first figure that no call can have, as `name value`."""
+    for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
+        value: object = getattr(usage, name)
+        if not is_count(value, MOST_TOKENS):
+            return f"{name} {str(value)[:_SHOWN]}"
+    return "" if usage.usd is None or is_cost(usage.usd) else f"cost {str(usage.usd)[:_SHOWN]}"
 
 
 def worst_case(call: Call, price: Price) -> Charge:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from podium.engine.log import Store
 from podium.errors import ModelUnavailableError
 from podium.models.catalogue import COMPATIBLE, PROVIDERS, access_to
@@ -17,6 +19,7 @@ from podium.models.profiles import PROFILES
 from podium.models.rehearsal import Rehearsal
 from podium.models.replay import ReplayModel
 from podium.settings import Settings, nearest
+from podium.settings.limits import longest_timeout
 
 DEFAULT = "rehearsal"
 """What answers when nobody names a model and no provider has a key here: it needs none and costs nothing."""
@@ -60,6 +63,7 @@ def open_model(
 
 def _open_hosted(name: str, settings: Settings, env: Mapping[str, str] | None, store: Store | None) -> Model:
     access = access_to(name, settings.providers, env)
+    access = msgspec.structs.replace(access, read_s=longest_timeout(settings))
     from podium.models.providers.opening import open_hosted  # noqa: PLC0415 - takes a second to import
 
     return open_hosted(access, settings.prices, store.limits if store is not None else None)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
 from podium.engine import codec
 from podium.errors import NotEncodableError
 from podium.models.mending import close_brackets, mended
+from podium.settings.validation import plain
 
 MAX_REPAIRS = 2
 """How often a reply that does not fit is sent back."""
@@ -29,7 +30,6 @@ _MOST_MARKS = 400_000
 """Brackets and strings that are looked at in one reply."""
 _MOST_CANDIDATES = 32
 _DEEPEST = 1_000
-_SHOWN_ERRORS = 6
 _SHOWN_REPLY = 8_000
 _LONGEST_SEAM = 2_000
 _SHORTEST_SEAM = 10
@@ -121,13 +121,15 @@ def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> Foun
 
 def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> Found | Mismatch:
     """A reply without any JSON may still be just the word that a type of choices wants."""
+    if not text:
+        return Mismatch("The reply is empty.")
     if returns is None or returns is Any:
         return Mismatch("The reply holds no JSON.")
     word = codec.encode(text)
     try:
         value = codec.reader(returns)(word)
     except ValueError as error:
-        return Mismatch(f"The reply holds no JSON: {explain(error)}")
+        return Mismatch(f"The reply holds no JSON. {explain(error)}")
     return _judged(value, word, check)
 
 
@@ -135,16 +137,7 @@ def explain(error: Exception) -> str:
     """One readable paragraph about why a value did not fit, whoever checked it."""
     if isinstance(error, RecursionError):
         return "The JSON is nested too deeply."
-    details = getattr(error, "errors", None)
-    if not callable(details):
-        return f"{str(error).removesuffix('.')}."
-    found = cast(
-        "list[dict[str, Any]]", details(include_url=False, include_context=False, include_input=True)
-    )
-    lines = [_line(item) for item in found[:_SHOWN_ERRORS]]
-    if len(found) > _SHOWN_ERRORS:
-        lines.append(f"and {len(found) - _SHOWN_ERRORS} more problems")
-    return f"{'; '.join(lines)}."
+    return plain(error)
 
 
 def repair_prompt(prompt: str, raw: str, error: str) -> str:
@@ -169,6 +162,15 @@ def cut_prompt(prompt: str, limit: int, larger: int) -> str:
     )
 
 
+def shorter_prompt(prompt: str, tokens: int) -> str:
+    """The original question, asked again after a reply that the server cut off before its limit."""
+    return (
+        f"{prompt}\n\n---\n\n"
+        f"You have answered this before, but your reply was cut off after {tokens:,} tokens before it was "
+        f"complete. Answer again, completely, in fewer than {tokens:,} tokens."
+    )
+
+
 def continue_prompt(prompt: str, text: str) -> str:
     """The original question and the beginning of an answer that has to be continued."""
     return (
@@ -190,13 +192,6 @@ def join(first: str, second: str) -> str:
             return first + begun[length:]
     words = first[-1:].isalnum() and second[:1].isalnum()
     return f"{first} {second}" if words else first + second
-
-
-def _line(item: dict[str, Any]) -> str:
-    where = ".".join(str(part) for part in item.get("loc", ()))
-    given = repr(item.get("input"))
-    given = given if len(given) <= 60 else f"{given[:57]}…"
-    return f"{where + ': ' if where else ''}{item.get('msg', 'invalid')} (got {given})"
 
 
 def _candidates(text: str, complete: bool) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ import msgspec
 
 from podium.engine.codec import decode
 from podium.engine.events import Charge, StepCompleted
-from podium.engine.log import Store
+from podium.engine.log import UNREADABLE, Row, Store, damaged_event
 from podium.errors import ModelFailedError
 from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
 
@@ -21,6 +21,14 @@ from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, wor
 class _Recorded:
     result: bytes
     blob: str
+
+
+def _recorded(row: Row) -> _Recorded:
+    try:
+        data = msgspec.json.decode(row.data, type=StepCompleted)
+    except UNREADABLE as error:
+        raise damaged_event(row, error) from error
+    return _Recorded(bytes(data.result), data.blob)
 
 
 class ReplayModel:
@@ -44,8 +52,7 @@ class ReplayModel:
                 return
             run = await self._store.get(self._run_id)
             rows = await self._store.read(run.run_id, types=("step.completed",))
-            done = ((row.path, msgspec.json.decode(row.data, type=StepCompleted)) for row in rows)
-            self._answers = {path: _Recorded(bytes(data.result), data.blob) for path, data in done}
+            self._answers = {row.path: _recorded(row) for row in rows}
             self.name, self.rehearsal = f"replay:{run.run_id}", run.rehearsal
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:

@@ -13,6 +13,7 @@ from podium.engine.events import NOTHING, Charge, Event, RunAnswered, RunWaiting
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted
 from podium.report.costs import Cost, costs_of, summed
+from podium.report.cuts import cut_note, cut_steps
 from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import model_name, one_line
 
@@ -68,6 +69,8 @@ class Facts(msgspec.Struct, kw_only=True):
     missing: list[str] = []
     error: str = ""
     hint: str = ""
+    incomplete: str = ""
+    """A sentence that names the texts that were cut off; empty if none was."""
     warnings: list[str]
     usage: Charge
     saved: Charge = NOTHING
@@ -112,6 +115,7 @@ def facts_of(
         missing=state.missing,
         error=state.error,
         hint=state.hint,
+        incomplete=cut_note(cut_steps(state)),
         warnings=state.warnings,
         usage=state.usage,
         saved=state.saved,

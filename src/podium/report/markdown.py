@@ -37,6 +37,8 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
     if facts.status != "completed":
         reason = f" ({facts.stop_reason})" if facts.stop_reason not in ("", facts.status) else ""
         parts.append(f"**{facts.status}{reason}** {safe(facts.error)}".strip())
+    if facts.incomplete and cell(facts.incomplete, 800) not in (facts.deliverable or ""):
+        parts.append(f"> **Not complete.** {cell(facts.incomplete, 800)}")
     if facts.deliverable:
         parts.append(without_title(safe(facts.deliverable), facts.request).strip())
     elif facts.deliverable is None and facts.output is not None:

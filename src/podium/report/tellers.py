@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podium import errors
 from podium.engine.codec import decode, encode
 from podium.engine.events import (
     NOTHING,
@@ -198,7 +199,9 @@ def _step_failed(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, StepFailed) or step is None:
         return None
     kind, error = event.data.error_type, one_line(event.data.error)
-    what = error if error.startswith(f"{kind}:") else ": ".join(part for part in (kind, error) if part)
+    own = event.data.kind != "error" or hasattr(errors, kind)  # says what happened without its class
+    named = own or error == kind or error.startswith(f"{kind}:")
+    what = error if named and error else ": ".join(part for part in (kind, error) if part)
     return Line(what, "failure", _figures(step), "✗")
 
 

@@ -26,6 +26,7 @@ from podium.server.routes import (
     files,
     models,
     runs,
+    session,
     steering,
     system,
     teams,
@@ -37,7 +38,7 @@ TEXT = """Run teams of language-model agents: start them, watch them, steer them
 
 A run is an append-only log of events; everything here is a reading of it. Scripts send
 `Authorization: Bearer KEY`; browsers get a cookie, and send JSON or the header `X-Podium: 1` with whatever
-changes something."""
+changes something. Only the probes, `/api/health` and `/api/ready`, answer without either."""
 
 
 ROUTERS = (
@@ -57,9 +58,10 @@ ROUTERS = (
             cache,
             models,
             system,
+            session,
         )
     ),
-    system.door,
+    session.form,
 )
 """In the order in which they are looked through: `/api/runs/stream` is no run."""
 
@@ -93,4 +95,4 @@ def build_app(hall: Hall, names: Names, *, ready: Callable[[int], Any] = lambda 
             await hall.conductor.stop()
 
     app.router.lifespan_context = lifespan
-    return Addresses(Guard(app, door=hall.door, names=names, cookie=hall.cookie))
+    return Addresses(Guard(app, door=hall.door, keys=hall.keys, names=names, cookie=hall.cookie))

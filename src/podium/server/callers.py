@@ -1,7 +1,7 @@
 """Who is asking: a key or a cookie, and the caller that it stands for.
 
-A cookie is `NAME.EXPIRES.MAC`, made with the hash of the user's key (or with the secret of a server on this
-machine): it outlives a restart, and ends when the key is changed.
+A cookie is `NAME.EXPIRES.NONCE.MAC`, made with the hash of the user's key (or with the secret of a server on
+this machine): it outlives a restart, and ends when the key is changed or its browser signs out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ COOKIE_S = 7 * 24 * 3600
 """How long a cookie is good for."""
 REMEMBERED = 1000
 """Keys that need not be hashed again."""
+MOST_ENDED = 100_000
+"""Sessions that were signed out of and have not expired."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +71,26 @@ class Doorkeeper(Protocol):
 
     def cookie_for(self, caller: Caller) -> str: ...
 
+    def end(self, cookie: str) -> None:
+        """Refuse a cookie from here on, for as long as this server runs."""
+        ...
+
+
+class EndedSessions:
+    """Cookies that were signed out of, by their MAC, until they would have expired anyway."""
+
+    def __init__(self) -> None:
+        self._expiries: dict[str, float] = {}
+
+    def add(self, cookie: str) -> None:
+        now = time.time()
+        if len(self._expiries) >= MOST_ENDED:
+            self._expiries = {mac: expiry for mac, expiry in self._expiries.items() if expiry > now}
+        self._expiries[cookie.rpartition(".")[2]] = now + COOKIE_S
+
+    def __contains__(self, cookie: str) -> bool:
+        return cookie.rpartition(".")[2] in self._expiries
+
 
 class LocalDoor:
     """One user, and a token that is made anew each time the server starts."""
@@ -76,6 +98,7 @@ class LocalDoor:
     token_in_address = True
 
     def __init__(self, token: str = "", secret: str = "") -> None:
+        self._ended = EndedSessions()
         self.token = token or secrets.token_urlsafe(32)
         self._secret = secret or self.token
 
@@ -86,14 +109,15 @@ class LocalDoor:
         return Caller() if hmac.compare_digest(key.encode(), self.token.encode()) else None
 
     def by_cookie(self, cookie: str) -> Caller | None:
-        return (
-            Caller(by_cookie=True)
-            if _name_signed(cookie, lambda name: "" if name else self._secret) == ""
-            else None
-        )
+        name = _name_signed(cookie, lambda name: "" if name else self._secret)
+        return Caller(by_cookie=True) if name == "" and cookie not in self._ended else None
 
     def cookie_for(self, caller: Caller) -> str:
         return _signed("", self._secret)
+
+    def end(self, cookie: str) -> None:
+        if self.by_cookie(cookie):
+            self._ended.add(cookie)
 
 
 class UsersDoor:
@@ -104,18 +128,23 @@ class UsersDoor:
     def __init__(self, users: Users) -> None:
         self._users = users
         self._seen: dict[bytes, User] = {}
-        """Keys that fitted, as digests: hashing one takes too long to be done for every request."""
+        """Keys that fitted a slow hash, as digests: it takes too long to be done for every request."""
         self._slow = asyncio.Semaphore(2)
+        self._ended = EndedSessions()
 
     def remembered(self, key: str) -> Caller | None:
-        seen = self._seen.get(_digest(key))
-        if seen is None or self._users.get(seen.name) != seen:
+        user = self._users.matching(key) or self._seen.get(_digest(key))
+        if user is None or self._users.get(user.name) != user:
             return None
-        return Caller(name=seen.name, user=seen)
+        return Caller(name=user.name, user=user)
 
     async def by_key(self, key: str) -> Caller | None:
+        if caller := self.remembered(key):
+            return caller
+        if not self._users.slow:
+            return None
         async with self._slow:
-            user = await asyncio.to_thread(self._users.matching, key)
+            user = await asyncio.to_thread(self._users.matching_slow, key)
         if user is None:
             return None
         if len(self._seen) >= REMEMBERED:
@@ -125,8 +154,12 @@ class UsersDoor:
 
     def by_cookie(self, cookie: str) -> Caller | None:
         name = _name_signed(cookie, self._secret)
-        user = self._users.get(name) if name else None
+        user = self._users.get(name) if name and cookie not in self._ended else None
         return Caller(name=user.name, user=user, by_cookie=True) if user else None
+
+    def end(self, cookie: str) -> None:
+        if self.by_cookie(cookie):
+            self._ended.add(cookie)
 
     def cookie_for(self, caller: Caller) -> str:
         return _signed(caller.name, self._secret(caller.name))
@@ -144,21 +177,22 @@ class _Secret(Protocol):
     def __call__(self, name: str) -> str: ...
 
 
-def _mac(name: str, expires: str, secret: str) -> str:
-    return hmac.new(secret.encode(), f"podium session|{name}|{expires}".encode(), "sha256").hexdigest()
+def _mac(name: str, expires: str, nonce: str, secret: str) -> str:
+    text = f"podium session|{name}|{expires}|{nonce}"
+    return hmac.new(secret.encode(), text.encode(), "sha256").hexdigest()
 
 
 def _signed(name: str, secret: str) -> str:
-    expires = str(int(time.time()) + COOKIE_S)
-    return f"{name}.{expires}.{_mac(name, expires, secret)}"
+    expires, nonce = str(int(time.time()) + COOKIE_S), secrets.token_hex(8)
+    return f"{name}.{expires}.{nonce}.{_mac(name, expires, nonce, secret)}"
 
 
 def _name_signed(cookie: str, secret: _Secret) -> str | None:
-    """The name in a cookie that is genuine and still good."""
+    """Return the name in a cookie that is genuine and has not expired."""
     parts = cookie.split(".")
-    if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit()) or len(parts[1]) > 15:
+    if len(parts) != 4 or not (parts[1].isascii() and parts[1].isdigit()) or len(parts[1]) > 15:
         return None
-    name, expires, mac = parts
+    name, expires, nonce, mac = parts
     known = secret(name)
-    genuine = bool(known) and hmac.compare_digest(mac.encode(), _mac(name, expires, known).encode())
+    genuine = bool(known) and hmac.compare_digest(mac.encode(), _mac(name, expires, nonce, known).encode())
     return name if genuine and int(expires) > time.time() else None

@@ -22,14 +22,17 @@ SECURITY = {
     "cookie": {
         "type": "apiKey",
         "in": "cookie",
-        "name": "podium",
+        "name": "podium-PORT",
         "description": "Given by `POST /api/session`.",
     },
 }
 ENGINE = ("run", "step", "budget", "model", "artifact")
 """Namespaces of events that every workflow has."""
-OPEN = {"signIn"}
-"""Operations that need no key: they are where one is given."""
+OPEN: dict[str, list[dict[str, list[str]]]] = {
+    "signIn": [],
+    **{name: [{}, *({scheme: []} for scheme in SECURITY)] for name in ("readHealth", "readReadiness")},
+}
+"""Operations that need no key. The probes tell more to a caller who sends one."""
 
 
 def describe(app: FastAPI) -> None:
@@ -55,7 +58,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
     for methods in found["paths"].values():
         for operation in methods.values():
             if operation.get("operationId") in OPEN:
-                operation["security"] = []
+                operation["security"] = OPEN[operation["operationId"]]
     return found
 
 

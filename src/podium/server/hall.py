@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from podium.engine.log import RunRow, Store
-from podium.errors import UnknownRunError
+from podium.engine.redact import redactor
+from podium.errors import StoreError, UnknownRunError
 from podium.server.broadcast import Broadcasts
 from podium.server.callers import Caller, Doorkeeper
 from podium.server.changes import Changes
 from podium.server.conductor import Conductor
 from podium.server.dispatcher import Dispatcher
+from podium.server.key_check import KeyCheck
 from podium.server.purses import Purses
 from podium.server.room import Room
 from podium.server.telling import summary_of
@@ -24,6 +27,38 @@ from podium.settings import Settings
 
 UI = Path(__file__).parent / "ui"
 """Where a build of the web UI is put, and a wheel has it."""
+STORE_PATIENCE_S = 2.0
+"""How long the store may take to answer a readiness probe."""
+STORE_CHECK_S = 1.0
+"""How long the outcome of a readiness probe is used again: anybody may ask."""
+
+
+class StoreCheck:
+    """Tells whether the store answers, asking it at most once a second."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = asyncio.Lock()
+        self._problem = ""
+        self._checked: float | None = None
+
+    async def problem(self) -> str:
+        """Return what is wrong with the store; empty if nothing is."""
+        async with self._lock:
+            if self._checked is None or time.monotonic() - self._checked >= STORE_CHECK_S:
+                self._problem = await self._ask()
+                self._checked = time.monotonic()
+            return self._problem
+
+    async def _ask(self) -> str:
+        try:
+            async with asyncio.timeout(STORE_PATIENCE_S):
+                await self._store.list_runs(limit=1)
+        except TimeoutError:
+            return "The store does not answer."
+        except StoreError as error:
+            return error.message
+        return ""
 
 
 class Hall:
@@ -44,8 +79,11 @@ class Hall:
         dispatcher: Dispatcher | None = None,
     ) -> None:
         self.settings = settings
+        self.redact = redactor(settings.secrets())
         self.store = store
         self.door = door
+        self.keys = KeyCheck(door)
+        self.store_check = StoreCheck(store)
         self.cookie = cookie
         """The name of the cookie: servers on one machine share a browser's cookies, whatever their port."""
         self.users = users
@@ -92,9 +130,15 @@ def hall_of(request: Request) -> Hall:
 
 
 def caller_of(request: Request) -> Caller:
-    """Whom the guard has let in."""
+    """The authenticated caller."""
     return request.state.caller
+
+
+def anyone_of(request: Request) -> Caller | None:
+    """The authenticated caller of a route that needs no key, if there is one."""
+    return getattr(request.state, "caller", None)
 
 
 InHall = Annotated[Hall, Depends(hall_of)]
 By = Annotated[Caller, Depends(caller_of)]
+ByAnyone = Annotated[Caller | None, Depends(anyone_of)]

@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from podium.engine.redact import Redact, redact_text, redactor
 from podium.errors import (
     ExportError,
     NotResumableError,
@@ -61,12 +62,19 @@ TOLD: dict[int | str, dict[str, Any]] = {
 """What any route may answer."""
 
 
+KEYS_ONLY = redactor()
+"""Redacts keys of well-known formats, for problems that name nothing from settings or the environment."""
+
+
 class RefusedError(PodiumError):
     """Refused for a reason that has a status of its own."""
 
-    def __init__(self, status: int, message: str, *, hint: str = "") -> None:
+    def __init__(
+        self, status: int, message: str, *, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+        self.headers = headers
 
 
 def problem(
@@ -75,34 +83,51 @@ def problem(
     hint: str = "",
     problems: list[str] | None = None,
     headers: Mapping[str, str] | None = None,
+    redact: Redact = KEYS_ONLY,
 ) -> JSONResponse:
-    told = Problem(error=error, hint=hint, problems=problems or [])
+    """Return an error as a response, without secrets."""
+    told = Problem(
+        error=redact_text(error, redact),
+        hint=redact_text(hint, redact),
+        problems=[redact_text(flaw, redact) for flaw in problems or ()],
+    )
     return JSONResponse(told.model_dump(), status, headers=dict(headers or {}))
+
+
+def _redact_of(request: Request) -> Redact:
+    """Return the redactor of the server that answers."""
+    hall = getattr(request.app.state, "hall", None)
+    return KEYS_ONLY if hall is None else hall.redact
 
 
 def tell_problems(app: FastAPI) -> None:
     """Let every error of the application end as a `Problem`."""
 
     @app.exception_handler(PodiumError)
-    async def podium(_: Request, error: PodiumError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+    async def podium(request: Request, error: PodiumError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
         if isinstance(error, RefusedError):
-            return problem(error.status, error.message, error.hint)
+            return problem(
+                error.status, error.message, error.hint, redact=_redact_of(request), headers=error.headers
+            )
         status = next((code for kind, code in STATUSES if isinstance(error, kind)), 500)
         if status == 500:
             LOG.error("A request failed: %s", error, exc_info=error)
-        return problem(status, error.message, error.hint)
+        return problem(status, error.message, error.hint, redact=_redact_of(request))
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+    async def http(request: Request, error: HTTPException) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
         sentence, hint = SENTENCES.get(error.status_code, (str(error.detail), ""))
-        return problem(error.status_code, sentence, hint, headers=error.headers)
+        return problem(error.status_code, sentence, hint, headers=error.headers, redact=_redact_of(request))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
         flaws = [_flaw(one) for one in error.errors()]
         if any(one.get("type") == "json_invalid" for one in error.errors()):
-            return problem(400, "The request is not valid JSON.", flaws[0])
-        return problem(422, "Something in the request is wrong.", "Correct it and send it again.", flaws[:50])
+            return problem(400, "The request is not valid JSON.", flaws[0], redact=_redact_of(request))
+        return problem(
+            422, "Something in the request is wrong.", "Correct it and send it again.", flaws[:50],
+            redact=_redact_of(request),
+        )  # fmt: skip
 
     @app.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import TimerHandle, Transport
+from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from podium.server.strict_http import StrictConnection
 
 HEAD_S = 20.0
 """For everything before the body of a request."""
+MOST_HEAD = 65_536
+"""Bytes of a request's head."""
 
 
 class Punctual(H11Protocol):
-    """The head of a request comes within `head_s` seconds, or the connection is closed."""
+    """The head of a request comes within `head_s` seconds and is unambiguous, or the connection is closed."""
 
     head_s = HEAD_S
     _late: TimerHandle | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn = StrictConnection(h11.SERVER, MOST_HEAD)
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import signal
 import socket
@@ -51,6 +52,8 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """A folder whose projects users may name for `build`; `{user}` in it is the user's name."""
     max_runs: int = 20
     allow_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
     token: str = ""
     """Of a server on this machine; empty: a new one."""
     ui: Path = UI
@@ -116,6 +119,18 @@ def check(serving: Serving) -> None:
         )
     if serving.max_runs < 1:
         raise UsageError("--max-runs must be at least 1.")
+    for proxy in serving.trusted_proxies:
+        _check_proxy(proxy)
+
+
+def _check_proxy(given: str) -> None:
+    try:
+        ipaddress.ip_network(given)
+    except ValueError as error:
+        raise UsageError(
+            f"{given!r} is not the address of a proxy, nor a network.",
+            hint="Give an IP address or a network: --trusted-proxy 10.0.0.0/8",
+        ) from error
 
 
 async def serve(
@@ -127,10 +142,15 @@ async def serve(
     """Serve until somebody stops it. Runs that are under way then are paused, and go on with the next
     server."""
     check(serving)
+    names = Names(serving.host, serving.allow_hosts)
     users = Users(serving.users) if serving.users is not None else None
     listening = listen(serving.host, serving.port)
     port = int(listening.getsockname()[1])
-    store = await _opened(serving.settings)
+    try:
+        store = await _opened(serving.settings)
+    except BaseException:
+        listening.close()
+        raise
     door = UsersDoor(users) if users else LocalDoor(serving.token, session_secret(store.url))
     engine = room = None
     try:
@@ -150,8 +170,8 @@ async def serve(
         def ready(taken_up: int) -> None:
             started(Started(address, len(users) if users else None, taken_up, engine is None))
 
-        app = build_app(hall, Names(serving.host, serving.allow_hosts), ready=ready)
-        server = PodiumServer(_config(app))
+        app = build_app(hall, names, ready=ready)
+        server = PodiumServer(_config(app, serving.trusted_proxies))
         logging.getLogger("uvicorn.error").addFilter(_is_news)
         server.stopping = hall.end_streams
         made(server)
@@ -195,12 +215,13 @@ def _is_news(record: logging.LogRecord) -> bool:
     return "without completing response" not in told and "Cancel 0 running" not in told
 
 
-def _config(app: ASGIApp) -> uvicorn.Config:
+def _config(app: ASGIApp, trusted_proxies: tuple[str, ...]) -> uvicorn.Config:
     """No access log: addresses may hold a token."""
     return uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False,
-        date_header=True, limit_concurrency=None, h11_max_incomplete_event_size=65_536, ws="none",
-        lifespan="on", http=Punctual, timeout_keep_alive=15, proxy_headers=True,
+        date_header=True, limit_concurrency=None, ws="none", lifespan="on",
+        http=Punctual, timeout_keep_alive=15, proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
     )  # fmt: skip
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
-from podium.server.hall import InHall
+from podium.server.hall import By, InHall
 from podium.server.problems import RefusedError
-from podium.server.routes.system import give_cookie
+from podium.server.routes.session import give_cookie
+from podium.server.sign_in import target_after_sign_in
 
 FOR_EVER = "public, max-age=31536000, immutable"
 HASHED = re.compile(r".+-[A-Za-z0-9_-]{8,}\.[a-z0-9]+")
@@ -24,11 +25,12 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
-async def index(request: Request, hall: InHall) -> Response:
+async def index(request: Request, hall: InHall, by: By) -> Response:
     """The page. The token in the address that was printed is exchanged for a cookie first (see `Guard`)."""
     if "token" in request.query_params:
-        response = RedirectResponse("/", 303)
-        give_cookie(request, response, hall, request.state.caller)
+        response = RedirectResponse(target_after_sign_in(request.scope), 303)
+        if not by.by_cookie:
+            give_cookie(request, response, hall, by)
         return response
     return _page(hall.ui)
 

@@ -1,12 +1,14 @@
 """The users of a server: a TOML file with a table each, and keys that are kept only as hashes.
 
 [users.alice]
-key = "scrypt$…"        # made by `podium users add alice`
+key = "sha256$…"        # made by `podium users add alice`
 budget_usd = 20.0       # all her runs together
 max_runs = 2            # at once
 
 A key is `podium-NAME-SECRET`: the name in it says whose hash it has to fit, so a wrong one costs one hash and
-not one for each user.
+not one for each user. The secret is 256 random bits, too many to search through, however fast the hash is: a
+salted SHA-256 keeps it as safe as a slow hash would, and wrong keys cannot keep the server busy. Hashes made
+with scrypt by an earlier version are still read.
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ import msgspec
 from podium.errors import SettingsError, UsageError
 from podium.settings import nearest
 from podium.settings.tables import read_toml
+from podium.settings.validation import plain
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 """No hyphen: it ends the name in a key."""
 _N, _R, _P = 2**14, 8, 1
 """What scrypt costs: 16 MB and some 50 ms."""
-_NOBODY = "scrypt$AAAAAAAAAAAAAAAAAAAAAA==$" + base64.b64encode(bytes(32)).decode()
-"""Checked for a name that does not exist, so that the time tells nothing."""
+_SALT_AND_DIGEST = f"{'A' * 22}==${base64.b64encode(bytes(32)).decode()}"
+_NOBODY, _NOBODY_SLOW = f"sha256${_SALT_AND_DIGEST}", f"scrypt${_SALT_AND_DIGEST}"
+"""Checked where no user's hash is, so that the time tells nothing."""
+_HASH = re.compile(r"(?:sha256|scrypt)\$[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=")
 
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
@@ -59,9 +64,10 @@ class User(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Live streams at once: each open page has one or two."""
     requests_per_minute: Count = 1200
 
-    def fits(self, key: str) -> bool:
-        """Whether this is the user's key. It takes a while, on purpose."""
-        return _fits(key, self.key)
+    @property
+    def slow(self) -> bool:
+        """Whether the hash takes some 50 ms to compute."""
+        return self.key.startswith("scrypt$")
 
 
 def new_key(name: str) -> str:
@@ -76,17 +82,23 @@ def name_in(key: str) -> str:
 
 
 def hashed(key: str) -> str:
+    """Return the hash of a key for the file of users."""
     salt = os.urandom(16)
-    return f"scrypt${base64.b64encode(salt).decode()}${base64.b64encode(_scrypt(key, salt)).decode()}"
+    return f"sha256${base64.b64encode(salt).decode()}${base64.b64encode(_sha256(key, salt)).decode()}"
+
+
+def _sha256(key: str, salt: bytes) -> bytes:
+    return hmac.digest(salt, key.encode("utf-8", "replace"), "sha256")
 
 
 def _scrypt(key: str, salt: bytes) -> bytes:
     return hashlib.scrypt(key.encode("utf-8", "replace"), salt=salt, n=_N, r=_R, p=_P, dklen=32)
 
 
-def _fits(key: str, told: str) -> bool:
-    _, salt, digest = told.split("$")
-    return hmac.compare_digest(_scrypt(key, base64.b64decode(salt)), base64.b64decode(digest))
+def _fits(key: str, stored: str) -> bool:
+    kind, salt, digest = stored.split("$")
+    computed = (_scrypt if kind == "scrypt" else _sha256)(key, base64.b64decode(salt))
+    return hmac.compare_digest(computed, base64.b64decode(digest))
 
 
 class Users:
@@ -120,13 +132,23 @@ class Users:
         except (OSError, SettingsError) as error:
             self.trouble = str(error)
 
+    @property
+    def slow(self) -> bool:
+        """Whether any hash is one of scrypt."""
+        return any(user.slow for user in self._known.values())
+
     def matching(self, key: str) -> User | None:
-        """The user whose key this is. It takes as long for a name that nobody has."""
+        """Return the user whose key this is, if its hash is a fast one. Takes as long for a wrong key as for
+        a name that does not exist."""
         user = self.get(name_in(key))
-        if user is None:
-            _fits(key, _NOBODY)
-            return None
-        return user if user.fits(key) else None
+        fast = user if user and not user.slow else None
+        return fast if _fits(key, fast.key if fast else _NOBODY) else None
+
+    def matching_slow(self, key: str) -> User | None:
+        """Return the user whose key this is, if its hash is one of scrypt. Takes some 50 ms for any key."""
+        user = self.get(name_in(key))
+        slow = user if user and user.slow else None
+        return slow if _fits(key, slow.key if slow else _NOBODY_SLOW) else None
 
 
 def read_users(path: Path) -> dict[str, User]:
@@ -150,8 +172,10 @@ def _read_user(path: Path, name: str, given: Any) -> User:
     except msgspec.ValidationError as error:
         unknown = re.search(r"unknown field `(.+?)`", str(error))
         meant = nearest(unknown[1], User.__struct_fields__) if unknown else None
-        raise SettingsError(f"{where}: {error}.", hint=f"Did you mean `{meant}`?" if meant else "") from error
-    if not re.fullmatch(r"scrypt\$[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=", user.key):
+        raise SettingsError(
+            f"{where}: {plain(error)}", hint=f"Did you mean `{meant}`?" if meant else ""
+        ) from error
+    if not _HASH.fullmatch(user.key):
         raise SettingsError(
             f"{where}: `key` is not the hash of a key.", hint="Make one with `podium users add`."
         )

@@ -15,6 +15,7 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from podium.settings.layers import TABLES, read_environment, read_file, read_flags
+from podium.settings.limits import ReplyLimits, ReplyTokens
 from podium.settings.options import (
     Amount,
     BrainOptions,
@@ -33,14 +34,20 @@ from podium.settings.places import (
     user_file,
 )
 from podium.settings.sandbox import SandboxOptions
+from podium.settings.secrets import (
+    is_secret_name,
+    secrets_of_settings,
+    secrets_of_variables,
+    worth_redacting,
+)
 from podium.settings.servers import McpServer
 from podium.settings.variables import OTHER_VARIABLES, PROVIDER_KEYS, debug_wanted, provider_keys, variable
-from podium.settings.words import SECRET_NAMES, VARIABLE, nearest, parse_duration, parse_size
+from podium.settings.words import VARIABLE, nearest, parse_duration, parse_size
 
 __all__ = [
-    "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "SECRET_NAMES", "TABLES", "VARIABLE",
-    "BrainOptions", "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions",
-    "SandboxOptions", "Settings", "debug_wanted", "default_store", "nearest", "parse_duration",
+    "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "TABLES", "VARIABLE", "BrainOptions",
+    "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions", "ReplyLimits", "SandboxOptions",
+    "Settings", "debug_wanted", "default_store", "is_secret_name", "nearest", "parse_duration",
     "parse_size", "provider_keys", "settings_files", "store_url", "user_file", "variable",
 ]  # fmt: skip
 
@@ -77,6 +84,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Own prices, by the model's full name."""
     providers: dict[str, ProviderOptions] = {}
     """Addresses and limits, by the provider's name."""
+    reply_timeout: float | None = None
+    """Seconds that one reply may take, of any agent; not given: as each agent's code says. Written like
+    `time_limit`."""
+    reply_tokens: ReplyTokens | None = None
+    """Most tokens of one reply, of any agent; not given: as each agent's code says."""
+    models: dict[str, ReplyLimits] = {}
+    """Limits of replies by the model's full name, or by a pattern with `*`; stronger than a provider's."""
+    agents: dict[str, ReplyLimits] = {}
+    """Limits of replies by the agent's name or role, or `WORKFLOW/NAME`; stronger than a model's."""
     mcp: dict[str, McpServer] = {}
     """MCP servers, by the name that stands before the dot in the names of their tools."""
     retry_wait: float = 1.0
@@ -123,10 +139,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def secrets(self, env: Mapping[str, str] | None = None) -> list[str]:
         """Values that must be redacted wherever they appear, the longest first."""
         environ = os.environ if env is None else env
-        found = {value.strip() for name, value in environ.items() if SECRET_NAMES.search(name.upper())}
+        own = {key: msgspec.to_builtins(getattr(self, key)) for key in KEYS if key != "mcp"}
+        found = {*secrets_of_variables(environ), *secrets_of_settings(own)}
         for server in self.mcp.values():
-            found |= set(server.secrets(environ))
-        return sorted((value for value in found if len(value) >= 8), key=len, reverse=True)
+            found.update(server.secrets(environ))
+        return worth_redacting(found)
 
 
 _DEFAULTS = Settings()

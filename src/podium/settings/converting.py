@@ -10,6 +10,8 @@ from typing import Any, cast
 import msgspec
 
 from podium.errors import SettingsError
+from podium.settings.entries import ENTRIES, read_entries
+from podium.settings.limits import TIMEOUT_EXPECTED, TOKENS_EXPECTED, parse_timeout
 from podium.settings.options import BrainOptions
 from podium.settings.places import store_url
 from podium.settings.sandbox import EXAMPLE as SANDBOX_EXAMPLE
@@ -26,16 +28,20 @@ _EXPECTED = {
     "engine": "procrastinate, temporal://HOST:PORT/NAMESPACE or local",
     "model": "a model's name",
     "profiles": "a table of profile = model, or of profile = [model, next model]",
-    "max_usd": "an amount of at least 0",
-    "max_tokens": "a whole number of at least 0",
-    "max_calls": "a whole number of at least 0",
+    "max_usd": "an amount from 0 to 1,000,000,000,000",
+    "max_tokens": "a whole number from 0 to 1,000,000,000,000,000",
+    "max_calls": "a whole number from 0 to 1,000,000,000,000,000",
     "time_limit": "a duration such as 90s, 15m or 2h",
     "concurrency": "a whole number from 1 to 10,000",
     "cache": "true or false",
     "cache_size": "a size such as 500MB or 2GB",
     "prices": "a table of models with `input` and `output` in US dollars per million tokens",
-    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, `output` "
-    "and `prompt_cache`",
+    "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, "
+    "`output`, `prompt_cache`, `reply_timeout` and `reply_tokens`",
+    "reply_timeout": TIMEOUT_EXPECTED,
+    "reply_tokens": TOKENS_EXPECTED,
+    "models": "a table of models with `reply_timeout` and `reply_tokens`",
+    "agents": "a table of agents with `reply_timeout` and `reply_tokens`",
     "mcp": "a table of servers, each with a `command` or a `url`",
     "retry_wait": "a duration such as 500ms or 2s",
     "pause_grace": "a duration such as 500ms or 30s",
@@ -57,6 +63,10 @@ def convert(
     try:
         if key in _DURATIONS:
             return parse_duration(value)
+        if key == "reply_timeout":
+            return parse_timeout(value)
+        if key in ENTRIES:
+            return read_entries(key, value, source, base)
         if key == "mcp":
             return read_servers(value, source, base)
         if key == "sandbox":
@@ -104,5 +114,8 @@ def _hint(key: str) -> str:
         "news": '[news]\nfeeds = ["https://example.org/feed.xml"]',
         "sandbox": SANDBOX_EXAMPLE,
         "providers": "[providers.openai]\nrequests_per_minute = 500",
+        "reply_timeout": 'reply_timeout = "20m"',
+        "models": '[models."ollama:qwen3"]\nreply_timeout = "20m"',
+        "agents": "[agents.writer]\nreply_tokens = 8192",
     }
     return "" if key not in examples else f"For example: {examples[key]}"

@@ -15,7 +15,7 @@ from podium.settings.tables import read_toml
 from podium.settings.variables import OTHER_VARIABLES
 from podium.settings.words import nearest
 
-TABLES = ("profiles", "prices", "providers", "mcp")
+TABLES = ("profiles", "prices", "providers", "models", "agents", "mcp")
 """Keys that are tables: their entries are merged over all sources. No variable of their own sets them."""
 
 

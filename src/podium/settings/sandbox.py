@@ -36,6 +36,8 @@ class SandboxOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Standard output and error together."""
     workspace: int | None = None
     """The workspace and the temporary files together."""
+    files: Count | None = None
+    """Files and folders that a program may add to the workspace and the temporary files together."""
     open_files: Count | None = None
     """Open files of one process."""
 
@@ -45,7 +47,7 @@ _SIZES = ("memory", "file_size", "output", "workspace")
 
 EXPECTED = (
     "a table with `tier` (auto, bubblewrap or landlock), `bubblewrap`, `readable`, `time`, `cpu`, `memory`, "
-    "`processes`, `file_size`, `output`, `workspace` and `open_files`"
+    "`processes`, `file_size`, `output`, `workspace`, `files` and `open_files`"
 )
 EXAMPLE = '[sandbox]\ntime = "10m"\nmemory = "2GB"'
 

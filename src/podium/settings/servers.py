@@ -11,7 +11,9 @@ import msgspec
 
 from podium.errors import SettingsError
 from podium.settings.places import at_home
-from podium.settings.words import SECRET_HEADERS, SECRET_NAMES, VARIABLE, nearest, parse_duration
+from podium.settings.secrets import is_secret_name, secrets_of_arguments, secrets_within
+from podium.settings.validation import plain
+from podium.settings.words import SECRET_HEADERS, VARIABLE, nearest, parse_duration
 
 EXAMPLE = '[mcp.files]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-filesystem", "."]'
 _HINT = f"For example: {EXAMPLE}"
@@ -43,12 +45,17 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Seconds for connecting, and for each call; written like `time_limit`."""
 
     def secrets(self, env: Mapping[str, str]) -> Iterator[str]:
-        """The values of headers and variables whose names say that they are secret."""
-        named = [*self.headers.items(), *((f"_{name}", value) for name, value in self.env.items())]
-        for name, value in named:
-            if SECRET_NAMES.search(name.upper()) or SECRET_HEADERS.search(name):
+        """Yield values of headers, variables and arguments whose names say that they are secret, and
+        passwords in addresses."""
+        for name, value in [*self.headers.items(), *self.env.items()]:
+            if is_secret_name(name) or SECRET_HEADERS.search(name):
                 yield from (env.get(found, "").strip() for found in VARIABLE.findall(value))
                 yield from VARIABLE.sub(" ", value).split()
+        written = [self.url, *self.args, *self.env.values()]
+        filled = [VARIABLE.sub(lambda found: env.get(found[1], ""), value) for value in written]
+        for value in filled:
+            yield from secrets_within(value)
+        yield from secrets_of_arguments(filled[1 : 1 + len(self.args)])
 
 
 def read_servers(value: Any, source: str, base: Path) -> dict[str, McpServer]:
@@ -78,7 +85,7 @@ def _read_server(name: str, given: Any, source: str, base: Path) -> McpServer:
         timed = {"timeout": parse_duration(table["timeout"])} if "timeout" in table else {}
         server = msgspec.convert(table | timed, McpServer)
     except (msgspec.ValidationError, ValueError, TypeError) as error:
-        raise SettingsError(f"{where} is wrong: {error}.", hint=_HINT) from error
+        raise SettingsError(f"{where} is wrong: {plain(error)}", hint=_HINT) from error
     return msgspec.structs.replace(
         server,
         command=str((base / server.command).absolute()) if "/" in server.command else server.command,

@@ -1,16 +1,10 @@
-"""Words of the settings: durations, misspelt names, variables, and the names that secrets go by."""
+"""Words of the settings: durations, sizes, misspelt names, variables, and names of secret headers."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import re
-
-SECRET_NAMES = re.compile(
-    r"(_API_KEY|_APIKEY|_ACCESS_KEY|_SECRET_KEY|_TOKEN|_SECRET|_PASSWORD|_PASSWD|_CREDENTIALS)$"
-    r"|^(AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|AWS_BEARER_TOKEN_BEDROCK|PGPASSWORD)$"
-)
-"""Names of variables whose values must never reach a log, a prompt or a report."""
 
 SECRET_HEADERS = re.compile(
     r"authorization|cookie|token|secret|password|(?<![a-z])(api|auth)?-?key", re.IGNORECASE
@@ -29,7 +23,7 @@ def parse_duration(text: str | float) -> float:
         if len(parts) > 1 and not all(unit for _, unit in parts):
             raise ValueError(f"{text!r} is not a duration")
         text = sum(float(number) * units[unit or "s"] for number, unit in parts)
-    if isinstance(text, bool) or not math.isfinite(text) or text <= 0:
+    if isinstance(text, bool) or not _is_finite(text) or text <= 0:
         raise ValueError("a duration must be more than 0")
     return float(text)
 
@@ -47,6 +41,14 @@ def parse_size(text: str | float) -> int:
         if found is None or found[2] not in units:
             raise ValueError(f"{text!r} is not a size")
         text = float(found[1]) * units[found[2]]
-    if isinstance(text, bool) or not math.isfinite(text) or text < 0:
+    if isinstance(text, bool) or not _is_finite(text) or text < 0:
         raise ValueError("a size must be 0 or more")
     return int(text)
+
+
+def _is_finite(number: float) -> bool:
+    """Return whether a number is finite and fits a float: TOML holds whole numbers of any length."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podium.engine.budget import Budget
+from podium.engine.figures import LARGEST
 from podium.engine.log import Row, RunRow, RunUpdate
 from podium.engine.samples import Sample
-from podium.errors import PodiumError
+from podium.errors import PodiumError, StoreError
+from podium.stores.figures import charge_columns
 
 Key = tuple[int, int]
 """A lease as the database knows it: run number and epoch."""
@@ -27,7 +29,17 @@ ROW_WIDTH = 6
 class HeldLease:
     """The right to drive one run."""
 
-    __slots__ = ("base", "epoch", "failure", "key", "last_seq", "last_time_us", "next_seq", "run_id")
+    __slots__ = (
+        "base",
+        "epoch",
+        "failure",
+        "key",
+        "last_seq",
+        "last_time_us",
+        "next_seq",
+        "on_lost",
+        "run_id",
+    )
 
     def __init__(self, run_id: str, standing: Standing) -> None:
         self.run_id = run_id
@@ -38,6 +50,8 @@ class HeldLease:
         self.last_time_us = standing.last_time_us
         self.next_seq = standing.last_seq + 1
         """The only `seq` that is accepted next: a log has no gaps."""
+        self.on_lost: Callable[[StoreError], object] | None = None
+        """Called when the store finds out by itself that nothing more can be written."""
         self.failure: PodiumError | None = None
         """Why nothing more is accepted. Once rows were lost, later ones must not be written either."""
 
@@ -163,9 +177,6 @@ class Notes:
         self.most_bytes = self.most_bytes if later.most_bytes is None else later.most_bytes
 
 
-_LARGEST = 2**63 - 1
-
-
 class Batch:
     """One transaction to be."""
 
@@ -281,7 +292,7 @@ def ceilings(budget: Budget) -> tuple[float | None, int | None, int | None, floa
 
 
 def _countable(number: int | None) -> int | None:
-    return None if number is None else min(number, _LARGEST)
+    return None if number is None else min(number, LARGEST)
 
 
 def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
@@ -301,11 +312,7 @@ def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
 def change_of(key: Key, update: RunUpdate) -> tuple[Any, ...]:
     """A change of a summary as the statement of a store takes it: run, epoch, then its columns."""
     usage = update.usage
-    spent = (
-        (usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls)
-        if usage is not None
-        else (None,) * 5
-    )
+    spent = charge_columns(usage) if usage is not None else (None,) * 5
     return (
         *key, update.updated_us, update.status, update.stop_reason, update.model,
         update.rehearsal, update.driven_s, *spent,

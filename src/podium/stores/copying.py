@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podium.engine.codec import decode
-from podium.engine.log import Row, RunRow, Store
+from podium.engine.log import UNREADABLE, Row, RunRow, Store, damaged_event
 from podium.errors import StoreError, UnknownRunError, UsageError
 from podium.stores.address import shown
 
@@ -59,7 +59,10 @@ def _named(rows: Sequence[Row]) -> list[str]:
     """The blobs that a log names, each once."""
     found: dict[str, None] = {}
     for row in rows:
-        data: dict[str, Any] = decode(row.data)
+        try:
+            data: dict[str, Any] = dict(decode(row.data))
+        except UNREADABLE as error:
+            raise damaged_event(row, error) from error
         if data.get("blob"):
             found[str(data["blob"])] = None
     return list(found)

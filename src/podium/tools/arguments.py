@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from podium.settings.validation import plain
 from podium.tools.tool import ToolError, ToolSpec
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -30,4 +31,4 @@ def read_arguments(args: dict[str, Any], kind: type[S]) -> S:
         return msgspec.convert(args, kind, strict=False)
     except msgspec.ValidationError as error:
         known = ", ".join(kind.__struct_fields__)
-        raise ToolError(f"The arguments are wrong: {error}. It takes: {known}.") from error
+        raise ToolError(f"The arguments are wrong: {plain(error)} It takes: {known}.") from error

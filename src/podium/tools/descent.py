@@ -1,14 +1,31 @@
-"""The way down to a folder, one name at a time from an open handle: nothing can be exchanged in between."""
+"""File operations relative to open folders: no link is followed, and nothing can be exchanged in between."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
-from collections.abc import Callable, Generator, Iterable
+import secrets
+import stat
+import struct
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 NO_LINKS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """How a folder on the way is opened."""
+
+MAX_DEPTH = 200
+"""Levels of folders that a walk enters; each one takes an open descriptor."""
+
+_NESTED = 50
+"""Levels of folders that a removal enters before it moves what lies deeper up."""
+
+_PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
+_CONTENTS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GET_FLAGS, _SET_FLAGS, _UNCHANGEABLE = 0x8008_6601, 0x4008_6602, 0x10 | 0x20
+"""FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, and the flags "immutable" and "append only"."""
 
 
 def open_root(root: Path) -> int:
@@ -28,3 +45,168 @@ def descended(handle: int, folders: Iterable[str], enter: Callable[[str, int], i
         yield handle
     finally:
         os.close(handle)
+
+
+class Visit(NamedTuple):
+    """A folder that a walk has entered."""
+
+    path: str
+    """From the root, with `/` at its end; empty for the root."""
+    handle: int
+    entries: list[os.DirEntry[str]]
+    is_deepest: bool
+    """The walk does not enter the folders in this one."""
+
+
+def visit_folders(root: int, enter: Callable[[str, int], int | None]) -> Iterator[Visit]:
+    """Yield a folder and every folder below it, the outer before the inner.
+
+    `enter` opens a name in the folder of a handle, or returns None to leave that folder out. What was removed
+    or replaced since it was listed is left out too. The handle of the root stays open.
+    """
+    first = Visit("", root, _entries(root), is_deepest=False)
+    waiting = [(first, _folders(first))]
+    try:
+        yield first
+        while waiting:
+            visit, names = waiting[-1]
+            name = next(names, None)
+            if name is None:
+                waiting.pop()
+                if waiting:
+                    os.close(visit.handle)
+                continue
+            handle = _entered(name, visit.handle, enter)
+            if handle is not None:
+                deeper = Visit(
+                    f"{visit.path}{name}/", handle, _entries(handle), is_deepest=len(waiting) >= MAX_DEPTH
+                )
+                waiting.append((deeper, iter(()) if deeper.is_deepest else _folders(deeper)))
+                yield deeper
+    finally:
+        for visit, _ in waiting[1:]:
+            os.close(visit.handle)
+
+
+def _entries(handle: int) -> list[os.DirEntry[str]]:
+    with os.scandir(handle) as scan:
+        return list(scan)
+
+
+def _folders(visit: Visit) -> Iterator[str]:
+    return iter([entry.name for entry in visit.entries if entry.is_dir(follow_symlinks=False)])
+
+
+def _entered(name: str, handle: int, enter: Callable[[str, int], int | None]) -> int | None:
+    try:
+        return enter(name, handle)
+    except (FileNotFoundError, NotADirectoryError):  # removed or replaced since it was listed
+        return None
+    except OSError:
+        if is_folder(name, handle):
+            raise
+        return None
+
+
+def is_folder(name: str, handle: int) -> bool:
+    """Whether there is a folder of this name; a link to one is none."""
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def enter_folder(name: str, handle: int) -> int:
+    """Open a folder; one that its owner may not enter is opened up first."""
+    try:
+        return os.open(name, NO_LINKS, dir_fd=handle)
+    except PermissionError:
+        if not is_folder(name, handle):
+            raise
+        set_mode(name, 0o700, handle)
+        return os.open(name, NO_LINKS, dir_fd=handle)
+
+
+def set_mode(name: str, mode: int, handle: int) -> None:
+    """Change the mode of a file or folder; a link is left as it is."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, mode, dir_fd=handle, follow_symlinks=False)
+        return
+    place = os.open(name, _PLACE, dir_fd=handle)
+    try:
+        if not stat.S_ISLNK(os.fstat(place).st_mode):
+            os.chmod(f"/proc/self/fd/{place}", mode)
+    finally:
+        os.close(place)
+
+
+def remove_entry(name: str, handle: int) -> None:
+    """Remove a file, a link, or a folder with everything in it, of any depth and with any modes."""
+    if not stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+        _insist(os.unlink, name, handle)
+        return
+    waiting = [name]
+    while waiting:
+        folder = waiting.pop()
+        waiting += _empty(folder, handle, handle, _NESTED)
+        _insist(os.rmdir, folder, handle)
+
+
+def _empty(name: str, holder: int, top: int, levels: int) -> list[str]:
+    """Remove everything in a folder. Folders that lie too deep move to `top`; returns their new names."""
+    _open_up(name, holder)
+    moved: list[str] = []
+    inside = os.open(name, NO_LINKS, dir_fd=holder)
+    try:
+        for entry in _entries(inside):
+            if not entry.is_dir(follow_symlinks=False):
+                _insist(os.unlink, entry.name, inside)
+            elif levels:
+                moved += _empty(entry.name, inside, top, levels - 1)
+                _insist(os.rmdir, entry.name, inside)
+            else:
+                _open_up(entry.name, inside)
+                moved.append(f".podium-{secrets.token_hex(8)}")
+                os.rename(entry.name, moved[-1], src_dir_fd=inside, dst_dir_fd=top)
+    finally:
+        os.close(inside)
+    return moved
+
+
+def _open_up(name: str, holder: int) -> None:
+    with contextlib.suppress(PermissionError):  # not the owner's, or immutable: the removal itself will tell
+        set_mode(name, 0o700, holder)
+
+
+def _insist(remove: Callable[..., None], name: str, handle: int) -> None:
+    """Remove one entry; flags that keep it from being removed are cleared first where that is possible."""
+    try:
+        remove(name, dir_fd=handle)
+    except PermissionError:
+        cleared = _clear_flags(handle)
+        with contextlib.suppress(OSError):  # a link or a device has no flags
+            file = os.open(name, _CONTENTS, dir_fd=handle)
+            cleared = _clear_flags(file) or cleared
+            os.close(file)
+        if not cleared:
+            raise
+        remove(name, dir_fd=handle)
+
+
+def _clear_flags(file: int) -> bool:
+    """Make a file or folder changeable again; whether there was something to clear. Only root can."""
+    try:
+        flags = struct.unpack("l", fcntl.ioctl(file, _GET_FLAGS, b"\0" * struct.calcsize("l")))[0]
+        if not flags & _UNCHANGEABLE:
+            return False
+        fcntl.ioctl(file, _SET_FLAGS, struct.pack("l", flags & ~_UNCHANGEABLE))
+    except OSError:  # a file system without flags, or no right to change them
+        return False
+    return True
+
+
+def printable(path: str) -> str:
+    """A path as one line of text: control characters, and bytes that are not UTF-8, are escaped."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in path
+    )

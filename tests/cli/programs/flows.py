@@ -168,3 +168,13 @@ async def notes(run: podium.Run, request: str) -> None:
 
     await run.gather({number: part(number) for number in range(6)})
     await run.artifact("all.md", request, "text/markdown")
+
+
+@podium.workflow
+async def long_names(run: podium.Run, request: str) -> str:
+    """Leave files whose names are too long for a file system between others."""
+    await run.artifact("x" * 300 + ".md", request, "text/markdown")
+    await run.artifact("second.md", "other" if request == "rain" else request, "text/markdown")
+    await run.artifact("x" * 300 + "y.md", request, "text/markdown")
+    await run.artifact("last.txt", request)
+    return "done"

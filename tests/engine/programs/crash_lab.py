@@ -1,6 +1,6 @@
 """Drives `crash_flow` in forked processes, kills them with SIGKILL, resumes, and reports as JSON lines.
 
-    python crash_lab.py FOLDER boundaries|instants|starts|capped [URL]
+    python crash_lab.py FOLDER boundaries|starts|capped [URL]
 
 With a URL all runs are in that one store, else each has a file of its own.
 Forking from a warm process makes each trial cost milliseconds; the processes that die are real.
@@ -11,10 +11,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
 import signal
 import sys
-import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -27,8 +25,8 @@ URL = next(iter(sys.argv[3:]), "")
 SETTINGS = Settings.load(cwd="/", env={})
 
 
-def fork(work: Coroutine[Any, Any, Any], kill_after: float | None = None) -> int:
-    """Run a coroutine in a child; returns its wait status. `kill_after` seconds: SIGKILL from outside."""
+def fork(work: Coroutine[Any, Any, Any]) -> int:
+    """Run a coroutine in a child; returns its wait status."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -38,9 +36,6 @@ def fork(work: Coroutine[Any, Any, Any], kill_after: float | None = None) -> int
         finally:
             os._exit(code)
     work.close()
-    if kill_after is not None:
-        time.sleep(kill_after)
-        os.kill(child, signal.SIGKILL)
     return os.waitpid(child, 0)[1]
 
 
@@ -79,10 +74,9 @@ def trial(
     crash_flow.CALLS = folder / f"{number}.log"
     crash_flow.CALLS.touch()
     crash_flow.Trigger.moment, crash_flow.Trigger.countdown = how.get("moment", ""), how.get("nth", 0)
-    status = fork(start(store, workflow, budget), how.get("kill_after"))
+    status = fork(start(store, workflow, budget))
     crash_flow.Trigger.moment = ""
     killed = asyncio.run(look(store))
-    before = crash_flow.CALLS.read_text().split("\n")
     if killed["run_id"] and killed["status"] not in {"completed", "partial"}:
         fork(resume(store, workflow, killed["run_id"]))
     after = asyncio.run(look(store))
@@ -91,7 +85,6 @@ def trial(
         "how": how,
         "was_killed": os.WIFSIGNALED(status),
         "done_when_killed": killed["done"],
-        "begun_before": [x.removeprefix("begin ") for x in before if x.startswith("begin ")],
         "begun": [x.removeprefix("begin ") for x in lines if x.startswith("begin ")],
         "output": after["output"],
         "status": after["status"],
@@ -104,14 +97,6 @@ def main(folder: Path, kind: str) -> None:
         moments = [(moment, nth) for nth in range(1, 31) for moment in ("begin", "end")]
         for number, (moment, nth) in enumerate(moments):
             print(json.dumps(trial(folder, number, flow, free, moment=moment, nth=nth)), flush=True)
-    elif kind == "instants":
-        began = time.monotonic()
-        trial(folder, 999, flow, free)
-        whole = (time.monotonic() - began) * 0.8
-        random.seed(20)
-        for number in range(50):
-            report = trial(folder, number, flow, free, kill_after=random.uniform(0.1 * whole, whole))
-            print(json.dumps(report), flush=True)
     elif kind == "capped":
         cap = podium.Budget(calls=20)
         for number in range(20):

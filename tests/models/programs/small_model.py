@@ -11,7 +11,9 @@ from pathlib import Path
 
 import xllamacpp
 
-CONTEXT = 4096
+CONTEXT = 8192
+THREADS = 1
+"""Several threads wait for each other at every token: on a busy machine they are slower than one."""
 
 
 def weights() -> Path:
@@ -27,6 +29,8 @@ def main() -> None:
     params.model.path = str(weights())
     params.n_ctx = CONTEXT
     params.n_parallel = 1
+    params.cpuparams.n_threads = THREADS
+    params.cpuparams_batch.n_threads = THREADS
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     server = xllamacpp.Server(params)

@@ -10,7 +10,16 @@ import msgspec
 import pytest
 
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, DENIED, HIDDEN, MODES, SIGNALLING, write_filter
+from podium.tools.sandbox.seccomp import (
+    AF_INET,
+    AF_UNIX,
+    DENIED,
+    HIDDEN,
+    MODES,
+    SIGNALLING,
+    UNSUPPORTED,
+    write_filter,
+)
 from podium.tools.sandbox.syscalls import MACHINES, Machine
 from tests.tools.sandbox.attack import attack
 
@@ -29,6 +38,8 @@ def answer(rules: bytes, number: int, *arguments: int, audit: int) -> int:
         match operation:
             case 0x20:
                 value = struct.unpack_from("=I", data, operand)[0]
+            case 0x54:
+                value &= operand
             case 0x06:
                 return operand
             case 0x15:
@@ -63,6 +74,42 @@ def test_the_program_answers_each_call_as_it_should(machine: Machine) -> None:
     assert {ask("socket", family) for family in (0, 10, 16, 17, 38)} == {FAIL | errno.EAFNOSUPPORT}
     assert {ask(name) for name in SIGNALLING} == {ALLOW}
     assert answer(rules, 0, audit=machine.audit) == ALLOW
+
+
+@pytest.mark.parametrize("ignored", [(), MODES], ids=["done", "ignored"])
+@pytest.mark.parametrize("machine", KNOWN, ids=list(MACHINES))
+def test_set_id_bits_are_refused_in_every_call_that_sets_a_mode(
+    machine: Machine, ignored: tuple[str, ...]
+) -> None:
+    rules = write_filter(machine, families=(), ignored=ignored)
+
+    def ask(name: str, *arguments: int) -> int:
+        return answer(rules, machine.numbers[name], *arguments, audit=machine.audit)
+
+    places = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2, "creat": 1}
+    for name in places.keys() & machine.numbers.keys():
+        before = [0] * places[name]
+        assert {ask(name, *before, mode) for mode in (0o4755, 0o2755, 0o106755)} == {FAIL | errno.EPERM}
+        assert ask(name, *before, 0o1777) == (FAIL if name in ignored else ALLOW)
+    create, unnamed, truncate = 0o101, 0o20_200_001, 0o1001
+    for name, before in (("open", [0]), ("openat", [0, 0])):
+        if name in machine.numbers:
+            assert {ask(name, *before, flags, 0o4755) for flags in (create, unnamed)} == {FAIL | errno.EPERM}
+            assert ask(name, *before, create, 0o755) == ALLOW
+            assert ask(name, *before, truncate, 0o4755) == ALLOW, (
+                "it makes no file, so that the mode is noise"
+            )
+    assert {ask(name) for name in UNSUPPORTED} == {FAIL | errno.EOPNOTSUPP}
+
+
+@pytest.mark.parametrize("machine", KNOWN, ids=list(MACHINES))
+def test_pairs_of_datagram_sockets_are_refused_where_sockets_are(machine: Machine) -> None:
+    closed, opened = write_filter(machine, families=()), write_filter(machine, families=(AF_UNIX,))
+    number, audit = machine.numbers["socketpair"], machine.audit
+    flags = 0o2_004_000
+    for kind, expected in ((1, ALLOW), (5, ALLOW), (2, FAIL | errno.EPROTONOSUPPORT)):
+        assert answer(closed, number, 1, kind | flags, audit=audit) == expected
+        assert answer(opened, number, 1, kind | flags, audit=audit) == ALLOW
 
 
 @pytest.mark.parametrize("machine", KNOWN, ids=list(MACHINES))

@@ -199,6 +199,82 @@ async def test_two_gigabytes_of_small_files_are_stopped(
     assert done.stopped_by == "workspace"
 
 
+MANY = (
+    "import os, sys\n"
+    "folder = os.environ.get(sys.argv[1], '.')\n"
+    "for number in range(int(sys.argv[2])):\n"
+    "    {make}\n"
+)
+MAKING = {
+    "files": "open(f'{folder}/{number}', 'w').close()",
+    "folders": "os.mkdir(f'{folder}/{number}')",
+    "links": "os.symlink('x', f'{folder}/{number}')",
+}
+
+
+@pytest.mark.parametrize("place", [".", "TMPDIR"])
+@pytest.mark.parametrize("kind", MAKING)
+async def test_too_many_files_are_stopped(sandbox: Sandbox, workspace: Path, kind: str, place: str) -> None:
+    program = MANY.format(make=MAKING[kind]) + "import time; time.sleep(300)"
+    done = await attack(sandbox, workspace, program, place, "3000", limits=Limits(seconds=120, files=2000))
+    assert (done.stopped_by, done.exit_code) == ("files", 137)
+
+
+async def test_files_are_counted_while_more_are_made(sandbox: Sandbox, workspace: Path) -> None:
+    """Two million would fill many a disk; it is stopped long before."""
+    program = MANY.format(make=MAKING["files"])
+    done = await attack(sandbox, workspace, program, ".", "2000000", limits=Limits(seconds=300, files=2000))
+    assert done.stopped_by == "files"
+    assert len(os.listdir(workspace)) < 1_000_000
+    shutil.rmtree(workspace)
+
+
+async def test_a_short_program_is_told_that_it_made_too_many_files(sandbox: Sandbox, workspace: Path) -> None:
+    """It ends before anybody watches."""
+    done = await attack(
+        sandbox, workspace, MANY.format(make=MAKING["files"]), ".", "30", limits=Limits(files=20)
+    )
+    assert (done.stopped_by, done.ok) == ("files", False)
+
+
+async def test_a_short_program_is_told_that_it_wrote_too_much(sandbox: Sandbox, workspace: Path) -> None:
+    program = "open('large', 'wb').write(b'x' * 3_000_000)"
+    done = await attack(sandbox, workspace, program, limits=Limits(workspace_bytes=2 * MB))
+    assert done.stopped_by == "workspace"
+
+
+async def test_files_that_were_there_do_not_count(sandbox: Sandbox, workspace: Path) -> None:
+    for number in range(100):
+        (workspace / f"old-{number}").touch()
+    program = MANY.format(make=MAKING["files"]) + "import time; time.sleep(1)"
+    done = await attack(sandbox, workspace, program, ".", "45", limits=Limits(seconds=60, files=50))
+    assert (done.stopped_by, done.exit_code) == ("", 0)
+
+
+async def test_files_in_other_writable_folders_count(
+    sandbox: Sandbox, workspace: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    command = ["sh", "-c", f"cd {other}; for i in $(seq 30); do : > $i; done; sleep 60"]
+    done = await sandbox.run(
+        command, folder=workspace, writable=False, also_writable=[other], limits=Limits(seconds=120, files=20)
+    )
+    assert done.stopped_by == "files"
+
+
+async def test_open_files_without_a_name_count(sandbox: Sandbox, workspace: Path) -> None:
+    program = (
+        "import os, time\n"
+        "kept = []\n"
+        "for number in range(200):\n"
+        "    kept.append(open(str(number), 'w')); os.unlink(str(number))\n"
+        "time.sleep(300)"
+    )
+    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, files=100))
+    assert done.stopped_by == "files"
+
+
 async def test_what_is_written_at_the_very_end_counts_too(sandbox: Sandbox, workspace: Path) -> None:
     program = "import time\ntime.sleep(1)\nopen('large', 'wb').write(b'x' * 60_000_000)"
     done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, workspace_bytes=20 * MB))

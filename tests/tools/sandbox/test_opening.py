@@ -144,12 +144,13 @@ async def test_what_was_allowed_unsandboxed_says_so_keeps_limits_and_leaves_noth
 def test_the_limits_come_from_the_settings(tmp_path: Path) -> None:
     (tmp_path / "podium.toml").write_text(
         '[sandbox]\ntime = "90s"\ncpu = "2m"\nmemory = "500MB"\nprocesses = 10\nfile_size = "1MB"\n'
-        'output = "2MB"\nworkspace = "3GB"\nopen_files = 99\nreadable = ["tools"]\nbubblewrap = "bin/bwrap"\n'
+        'output = "2MB"\nworkspace = "3GB"\nfiles = 7000\nopen_files = 99\n'
+        'readable = ["tools"]\nbubblewrap = "bin/bwrap"\n'
     )
     options = Settings.load(tmp_path, {"PODIUM_CONFIG": ""}).sandbox
     assert limits_of(options) == Limits(
         seconds=90, cpu_seconds=120, memory_bytes=500_000_000, processes=10, file_bytes=1_000_000,
-        output_bytes=2_000_000, workspace_bytes=3_000_000_000, open_files=99,
+        output_bytes=2_000_000, workspace_bytes=3_000_000_000, files=7000, open_files=99,
     )  # fmt: skip
     assert options.readable == [str(tmp_path / "tools")]
     assert options.bubblewrap == str(tmp_path / "bin" / "bwrap")
@@ -157,7 +158,7 @@ def test_the_limits_come_from_the_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["memory = 0", 'time = "soon"', 'tier = "none"', "processes = 0", 'memroy = "1GB"']
+    "line", ["memory = 0", 'time = "soon"', 'tier = "none"', "processes = 0", "files = 0", 'memroy = "1GB"']
 )
 def test_a_wrong_setting_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
     (tmp_path / "podium.toml").write_text(f"[sandbox]\n{line}\n")

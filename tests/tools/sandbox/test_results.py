@@ -37,6 +37,10 @@ async def test_what_a_program_planted_is_refused(sandbox: Sandbox, workspace: Pa
     )
     done = await sandbox.run(["sh", "-c", command], folder=workspace)
     assert done.ok, done.stderr
+    for path in ("pipe", "plain/pipe"):  # removed when the program ended
+        with pytest.raises(FileNotFoundError):
+            read_result(workspace, path)
+        os.mkfifo(workspace / path)
     for path in ("link", "folder/secret", "pipe", "plain", "plain/pipe"):
         with pytest.raises(ResultRefusedError):
             read_result(workspace, path)

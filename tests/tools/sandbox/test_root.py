@@ -96,6 +96,7 @@ async def main():
     sandbox = Sandbox(Landlock(), "")
     command = (
         "id -u; stat -c %u . own; echo changed > own; echo x > shared; mkdir deep; echo z > deep/new;"
+        "ln deep/new deep/other;"
         "touch $TMPDIR/file $HOME/file && echo temporary"
     )
     done = await sandbox.run(["sh", "-c", command], folder=Path(sys.argv[1]))

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from podium.settings import SandboxOptions, Settings
+from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.testing.command import TestCommand
 from podium.tools.testing.python import find_interpreter
@@ -406,3 +408,21 @@ async def test_go_is_run(opened: Opener, user: UserRepository, sandbox: Sandbox)
     assert (report.framework, report.ok, report.failed) == ("go", False, 1), report.output
     await workspace.apply([modify("calc.go", content=files["calc.go"].replace("a - b", "a + b"))])
     assert (await run_tests(workspace, sandbox)).ok
+
+
+async def test_dangerous_files_that_tests_leave_are_told(
+    opened: Opener, user: UserRepository, sandbox: Sandbox
+) -> None:
+    workspace = await with_files(opened, user, {"check.sh": "mkfifo left\n"})
+    report = await run_tests(workspace, sandbox, command="sh check.sh")
+    assert report.exit_code == 0, report
+    assert report.warnings == ["Pipes, sockets or device files that a program left were removed: left."]
+
+
+async def test_too_many_files_are_told_as_the_reason(
+    opened: Opener, user: UserRepository, sandbox: Sandbox
+) -> None:
+    few = await open_sandbox(Settings(sandbox=SandboxOptions(files=20)))
+    workspace = await with_files(opened, user, {"check.sh": "for i in $(seq 30); do : > $i; done\n"})
+    report = await run_tests(workspace, few, command="sh check.sh")
+    assert (report.ok, report.reason) == (False, "The tests were stopped: they passed the limit of files.")

@@ -20,6 +20,7 @@ from podium.workflows.build.site import Site
 from tests.workflows.build.team import (
     CHECK,
     GOAL,
+    WORKFLOW,
     Team,
     Told,
     coded,
@@ -193,6 +194,19 @@ async def test_after_the_last_iteration_the_run_is_partial_with_what_was_achieve
     assert team.tasks.count("plan") == plans
     assert (made.output["state"]["status"], made.exit_code) == ("failed", 3)
     assert made.output["diff_stat"]["added"] > 0
+
+
+async def test_dangerous_files_that_tests_leave_are_a_warning_of_the_run(
+    store: Store, tmp_path: Path
+) -> None:
+    team, folder = Team(), repository(tmp_path / "project")
+    made = await podium.run(
+        WORKFLOW, GOAL, model=team, store=store,
+        options={"workspace": str(folder), "test_command": f"sh -c 'mkfifo left; {CHECK}'"},
+    )  # fmt: skip
+    assert made.status == "completed"
+    expected = "Pipes, sockets or device files that a program left were removed: left."
+    assert made.warnings.count(expected) == 1
 
 
 async def test_a_goal_is_not_met_while_the_whole_suite_fails_whatever_the_supervisor_would_say(

@@ -36,6 +36,14 @@ def selection(choice: str, reasoning: str = "because it is the best") -> dict[st
     return {"choice": choice, "reasoning": reasoning}
 
 
+def recommendation(name: str, document: str = "Do it like this.", **more: Any) -> dict[str, Any]:
+    return {"idea": name, "document": document, "why": "It is the best answer.", "next_steps": [], **more}
+
+
+def revision(name: str, description: str, **more: Any) -> dict[str, Any]:
+    return {"idea": name, "description": description, **more}
+
+
 def known_ids(call: podium.Call) -> list[str]:
     """The ideas that a prompt lists."""
     return [line.split("[")[1].split("]")[0] for line in call.prompt.splitlines() if _is_idea(line)]

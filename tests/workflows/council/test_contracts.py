@@ -13,6 +13,8 @@ from podium.workflows.council.contracts import (
     Ideas,
     Implementation,
     LooseEvaluations,
+    MoreIdeas,
+    Rebuttal,
     Research,
     Selection,
 )
@@ -110,4 +112,23 @@ def test_the_schemas_say_what_is_wanted() -> None:
         10,
     )
     assert Ideas.model_json_schema()["$defs"]["Draft"]["required"] == ["title", "description"]
-    assert Selection.model_json_schema()["required"] == ["choice", "reasoning"]
+    assert Selection.model_json_schema()["required"] == ["choice", "reasoning", "recommendation"]
+
+
+@pytest.mark.parametrize(("given", "found"), [("I1", ["I1"]), (["I1", "I2"], ["I1", "I2"]), (None, [])])
+def test_a_draft_may_refine_one_idea_or_several(given: Any, found: list[str]) -> None:
+    (draft,) = Ideas.model_validate([{"title": "a", "refines": given}]).ideas
+    assert draft.refines == found
+
+
+def test_revisions_alone_are_an_answer_and_never_taken_for_new_ideas() -> None:
+    note = {"idea_id": "I1", "description": "new", "given_up": ["this", "that"]}
+    found = MoreIdeas.model_validate({"revisions": [note]})
+    assert (found.ideas, found.revisions[0].idea, found.revisions[0].given_up) == ([], "I1", "this; that")
+    assert Rebuttal.model_validate("My words.").revisions == []
+
+
+@pytest.mark.parametrize("given", ["R2", {"point": "R2"}, {"id": "R2", "how": "paid"}])
+def test_a_settled_point_in_other_words(given: Any) -> None:
+    (one,) = Critique.model_validate({"text": "x", "settled": [given]}).settled
+    assert one.point == "R2"

@@ -11,7 +11,7 @@ import podium
 from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.workflows.council.discussion import CRITERIA
-from tests.workflows.council.team import Team, hold, idea, ideas, scores, told
+from tests.workflows.council.team import Team, hold, idea, ideas, told
 
 # ── phases and turns ──
 
@@ -74,7 +74,7 @@ async def test_deep_dive_is_answered_idea_by_idea_and_the_critic_replies(store: 
         ("ideation", "critic", "ideation"),
         ("critic", "ideation", "critic"),
     ]
-    assert "The ideas were defended" in team.asked_to("critique")[1].prompt
+    assert "# Your task: reply to the defence" in team.asked_to("critique")[1].prompt
 
 
 async def test_a_deep_dive_with_nobody_to_answer_is_left_out_and_says_so(store: Store) -> None:
@@ -89,59 +89,8 @@ async def test_passes_ask_for_ideas_more_than_once_in_a_round(store: Store) -> N
     found = await hold(store, team, passes=3)
     assert team.tasks == ["kickoff", *3 * ["ideate"], "synthesize", "validate", "select", "visualize"]
     assert len(found.output["ideas"]) == 15
-    assert "Generate creative ideas based on the discussion so far" in team.asked_to("ideate")[0].prompt
-    again = "Building on previous ideas and feedback, generate refined or new creative ideas"
-    assert again in team.asked_to("ideate")[1].prompt
-
-
-async def test_the_prompts_are_those_of_the_seed(store: Store) -> None:
-    team = Team()
-    await hold(store, team, "Bikes for all", preset="full", rounds=2)
-    said = {call.path: call.prompt for call in team.calls}
-    assert (
-        "We have a team of 7 agents to explore: Bikes for all\n\n"
-        "Team members: Ideation Specialist, Moderator, Researcher, Critic, Implementer\n\n"
-        "Please set the direction for this discussion. What should each team member focus on?"
-    ) in said["kickoff"]
-    assert "Provide research and context for this topic" in said["round-1/research"]
-    assert "Generate creative ideas based on the discussion so far" in said["round-1/ideate"]
-    assert (
-        "Building on previous ideas and feedback, generate refined or new creative ideas"
-        in said["round-2/ideate"]
-    )
-    assert "Challenge the assumptions in these ideas. What could go wrong?" in said["round-1/critique"]
-    assert (
-        "How would we actually implement these ideas? What's the practical approach?"
-        in said["round-1/implement"]
-    )
-    assert (
-        "Synthesize the contributions from round 2. What are the key insights? What should the team focus on "
-        "in the next round? If this is the final round, identify which ideas are strongest."
-    ) in said["round-2/synthesize"]
-    assert "Provide final scores and comprehensive evaluation of all ideas discussed" in said["validate"]
-    assert (
-        "Based on all the discussion, evaluation, and team input, select the best idea and explain your "
-        "decision"
-    ) in said["select"]
-
-
-# ── context and messages ──
-
-
-async def test_every_ask_carries_topic_discussion_and_ideas_in_the_shape_of_the_seed(store: Store) -> None:
-    team = Team(
-        {"ideate": {"ideas": [idea("Bikes", "Many bikes."), idea("Buses", "More."), idea("Trams", "Fast.")]},
-         "validate": scores(I1=7, I2=8, I3=6)}
-    )  # fmt: skip
-    await hold(store, team, "Get about")
-    assert team.calls[0].prompt.startswith("Topic: Get about\n\nPrevious Discussion:\n")
-    chosen = team.asked_to("select")[0].prompt
-    assert "[team_leader -> team]: Team Leader on kickoff." in chosen
-    assert "[ideation -> team]: - **I1. Bikes**: Many bikes." in chosen
-    assert (
-        "Current Ideas:\n1. [I1] Bikes - Many bikes.\n   Score: 7/10\n2. [I2] Buses - More.\n   Score: 8/10"
-    ) in chosen
-    assert "   Score: not scored" in team.asked_to("validate")[0].prompt
+    assert "# Your task: ideas for round 1 of 1" in team.asked_to("ideate")[0].prompt
+    assert "# Your task: better ideas, round 1 of 1" in team.asked_to("ideate")[1].prompt
 
 
 async def test_a_later_speaker_reads_everything_that_was_said_before(store: Store) -> None:
@@ -150,7 +99,11 @@ async def test_a_later_speaker_reads_everything_that_was_said_before(store: Stor
     last = team.asked_to("implement")[-1].prompt
     before = [m for m in found.output["messages"] if m["type"] != "visualization"]
     index = max(nth for nth, m in enumerate(before) if m["type"] == "implementer")
-    assert all(m["content"] in last for m in before[:index])
+    words = [m["content"] for m in before[:index] if not m["content"].startswith("- **I")]
+    assert all(text in last for text in words)
+    assert all(
+        f"[{one['id']}] {one['title']} - {one['description']}" in last for one in found.output["ideas"]
+    )
     assert "condensed" not in last
 
 
@@ -171,12 +124,13 @@ async def test_ideas_have_the_fields_of_the_contract(store: Store) -> None:
     found = await hold(store, Team())
     assert set(found.output) == {
         "topic", "status", "rounds", "ideas", "final_idea", "scored", "below_threshold", "leader_choice",
+        "chosen", "reasoning", "recommendation", "deliverable", "open_points", "settled_points",
         "messages", "warnings",
     }  # fmt: skip
     (first, *_) = found.output["ideas"]
     assert list(first) == [
         "id", "title", "description", "category", "round", "refines", "criteria", "score", "pros", "cons",
-        "feedback", "validated",
+        "feedback", "validated", "version", "history",
     ]  # fmt: skip
     assert first["criteria"] == dict.fromkeys(CRITERIA, 8.0)
     assert (found.output["topic"], found.output["rounds"]) == ("the topic", 1)
@@ -198,8 +152,9 @@ async def test_with_too_few_ideas_the_missing_number_is_asked_for_once(store: St
     team = Team({"ideate": [ideas("a"), ideas("b")]})
     found = await hold(store, team, preset="extended", rounds=1)
     assert team.tasks.count("ideate") == 2
-    assert "at least 3 more ideas: bring 3 that differ" in team.asked_to("ideate")[1].prompt
+    assert "Bring 3 new ideas that differ from those above" in team.asked_to("ideate")[1].prompt
     assert [one["title"] for one in found.output["ideas"]] == ["a", "b"]
+    assert "Only 2 of at least 4 ideas came up; 2 are missing (--min-ideas)." in found.warnings
 
 
 async def test_min_ideas_counts_the_ideas_of_all_rounds(store: Store) -> None:
@@ -253,7 +208,7 @@ async def test_a_refinement_refers_to_the_idea_it_refines(store: Store) -> None:
     )
     found = await hold(store, team, rounds=2)
     refined = {one["title"]: (one["refines"], one["round"]) for one in found.output["ideas"]}
-    assert (refined["better a"], refined["d"]) == (("I1", 2), (None, 2))
+    assert (refined["better a"], refined["d"]) == ((["I1"], 2), ([], 2))
 
 
 # ── what is refused, before anything is asked ──

@@ -13,13 +13,16 @@ from podium.workflows.council.policy import (
     calls,
     decide,
     evaluation_problem,
+    few_ideas,
+    focused,
     mean,
-    members,
     missing_ideas,
     named_in,
     ranked,
     resolve,
+    revise_ideas,
     score_ideas,
+    score_text,
     team_of,
     terms_of,
     valid_score,
@@ -100,8 +103,9 @@ def test_a_team_that_cannot_work_is_refused(roles: str, said: str) -> None:
         team_of(roles)
 
 
-def test_the_kickoff_introduces_all_but_leader_and_ui_creator() -> None:
-    assert members(PRESETS["extended"].team) == "Ideation Specialist, Moderator, Researcher, Critic"
+def test_only_members_who_speak_in_the_rounds_need_a_focus() -> None:
+    assert focused(PRESETS["extended"].team) == ["Researcher", "Ideation Specialist", "Critic"]
+    assert focused(PRESETS["standard"].team) == ["Ideation Specialist"]
 
 
 # ── ideas ──
@@ -139,10 +143,50 @@ def test_a_refinement_is_a_new_idea_that_names_what_it_refines() -> None:
     ]
     more, _ = add_ideas(known, drafts, 2)
     assert [(idea.id, idea.refines, idea.round) for idea in more] == [
-        ("I2", "I1", 2),
-        ("I3", None, 2),
-        ("I4", "I1", 2),
+        ("I2", ["I1"], 2),
+        ("I3", [], 2),
+        ("I4", ["I1"], 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [(["I1", "I3"], ["I1", "I3"]), ("I2", ["I2"]), ("I1, I3", ["I1", "I3"]), ("I1 and I2", ["I1", "I2"]),
+     (["Title 3", "I9"], ["I3"]), (None, []), ([], []), ("I2: Title 2", ["I2"]), (["I1", "I1"], ["I1"])],
+)  # fmt: skip
+def test_an_idea_may_refine_several_others(given: object, found: list[str]) -> None:
+    known = made(None, None, None)
+    more, _ = add_ideas(known, [{"title": "New", "refines": given}], 2)
+    assert more[0].refines == found
+
+
+def test_a_revision_replaces_the_text_and_keeps_the_history() -> None:
+    known, _ = add_ideas([], [{"title": "Bikes", "description": "500 bikes for 200,000"}], 1)
+    note = {"idea": "i1", "description": "50 bikes for 20,000", "given_up": "450 bikes", "why": "the budget"}
+    (second,), unknown = revise_ideas(known, [note, {"idea": "I7", "description": "x"}], 1)
+    assert (second.title, second.description, second.version) == ("Bikes", "50 bikes for 20,000", 2)
+    assert unknown == ["I7"]
+    (third,), _ = revise_ideas([second], [{"idea": "I1", "title": "Cargo bikes"}], 2)
+    assert [(one.version, one.title, one.description, one.round) for one in third.history] == [
+        (1, "Bikes", "500 bikes for 200,000", 1),
+        (2, "Bikes", "50 bikes for 20,000", 1),
+        (3, "Cargo bikes", "50 bikes for 20,000", 2),
+    ]
+    assert (third.history[1].given_up, third.history[1].why) == ("450 bikes", "the budget")
+    assert revise_ideas([third], [{"idea": "I1", "description": "50 bikes for 20,000"}], 2) == ([], [])
+
+
+def test_too_few_ideas_are_a_warning() -> None:
+    terms = PRESETS["extended"]
+    assert few_ideas(4, terms) == ""
+    assert few_ideas(1, terms) == "Only 1 of at least 4 ideas came up; 3 are missing (--min-ideas)."
+
+
+@pytest.mark.parametrize(
+    ("given", "written"), [(8.1, "8.10"), (8, "8.00"), (7.56, "7.56"), (None, "not scored")]
+)
+def test_a_score_is_written_with_two_decimals(given: float | None, written: str) -> None:
+    assert score_text(given) == written
 
 
 def test_a_text_names_an_idea_only_if_it_names_just_one() -> None:
@@ -212,6 +256,7 @@ def test_a_tie_is_the_leaders_choice_among_the_tied_else_the_earlier(choice: str
 def test_without_scores_it_is_the_leaders_choice_else_the_first(choice: str | None, winner: str) -> None:
     verdict = decide(made(None, None), choice, 6.0)
     assert (verdict.idea, verdict.scored, verdict.below_threshold) == (winner, False, False)
+    assert verdict.chosen is (choice is not None), "the first idea of all is nobody's choice"
 
 
 @pytest.mark.parametrize(("best", "below"), [(5.99, True), (6.0, False)])

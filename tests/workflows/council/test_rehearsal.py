@@ -82,3 +82,18 @@ async def test_a_german_topic_is_told_without_its_question(store: Store) -> None
     titles = " ".join(one["title"] for one in found.output["ideas"])
     assert "Wie kann" not in titles
     assert "Bücherei" in titles
+
+
+async def test_a_rehearsal_shows_revisions_settled_points_and_a_document(store: Store) -> None:
+    found = await podium.run(
+        "council", TOPICS[0], model="rehearsal", store=store, options={"preset": "extended"}
+    )
+    first = found.output["ideas"][0]
+    assert (first["version"], first["history"][1]["given_up"]) == (2, "the start everywhere at once")
+    assert found.output["open_points"]
+    assert found.output["settled_points"]
+    assert "### What it takes" in found.output["deliverable"]
+    assert found.output["recommendation"]["idea"] == found.output["final_idea"]["id"]
+    kickoff = found.output["messages"][0]["content"]
+    assert "- Critic: " in kickoff
+    assert "Moderator" not in kickoff, "it needs no focus"

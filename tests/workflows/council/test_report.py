@@ -12,10 +12,12 @@ from podium.engine.log import Store
 from podium.report.facts import facts_of
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
+from podium.workflows.council import markdown
 from podium.workflows.council.charts import concept_map, radar
+from podium.workflows.council.deliverable import lineage
 from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, plain
 from podium.workflows.council.report import CouncilPresentation
-from podium.workflows.council.telling import lineage, orders, ranking
+from podium.workflows.council.telling import comparison, orders, ranking
 from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import Team, hold, idea, ideas, scores, selection
 
@@ -53,13 +55,14 @@ async def test_the_report_tells_everything_that_it_has_to(store: Store) -> None:
     _, page = await seen(store, run)
     text = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     for heading in (
-        "Its five scores", "Runners-up", "Next steps", "Open questions and risks", "All ideas", "Comparison",
+        "The record: how it was decided", "Runners-up", "Next steps", "Open questions and risks", "All ideas",
+        "Comparison",
         "Concept map", "Evidence", "The journey", "What it cost", "How it came about",
     ):  # fmt: skip
         assert f">{heading}</h2>" in text, heading
-    assert text.index("Wider lanes") < text.index("Its five scores"), "the answer comes first"
-    assert "It improves I1, <em>Bike lanes</em>." in text.split("Its five scores")[0]
-    assert "The team leader preferred <strong>I1</strong> Bike lanes" in text
+    assert text.index("Wider lanes") < text.index("The record: how it was decided"), "the answer comes first"
+    assert "It improves I1, <em>Bike lanes</em>." in text.split("The record: how it was decided")[1]
+    assert "The team leader would have chosen <strong>I1</strong> Bike lanes" in text
     assert "Shops complain" in text.split("Risks of the recommended idea")[1].split("of other ideas")[0]
     assert "Too dear" in text.split("of other ideas")[1]
     assert "Measure the road" in text
@@ -77,7 +80,13 @@ async def test_the_report_of_the_run_itself_tells_the_same_and_what_it_cost(stor
     run = await hold(store, Team(SCRIPT), preset="full", rounds=1, min_ideas=3)
     own = await artifact(store, run, "report.html")
     _, page = await seen(store, run)
-    for heading in ("Its five scores", "Runners-up", "All ideas", "Concept map", "The journey"):
+    for heading in (
+        "The record: how it was decided",
+        "Runners-up",
+        "All ideas",
+        "Concept map",
+        "The journey",
+    ):
         ours, theirs = (one.split(f"<h2>{heading}</h2>")[1].split("</section>")[0] for one in (own, page))
         assert ours == theirs
     assert "11 calls" in own
@@ -102,7 +111,7 @@ async def test_a_council_that_ran_out_of_budget_is_shown_as_it_stands(store: Sto
     shown, page = await seen(store, run)
     assert "Idea 1" in page
     assert "partial" in page
-    assert shown.summary().startswith("10 ideas · 1 round · winner")
+    assert shown.summary() == "10 ideas · 1 round"
 
 
 @pytest.mark.parametrize("calls", [10, 14, 15])
@@ -140,9 +149,9 @@ async def test_markdown_and_json_tell_it_too(store: Store) -> None:
         shown.apply(event)
     sections = shown.sections(alive=False)
     text = to_markdown(facts_of(events, output=run.output, shown=shown), sections)
-    assert "| 1 | I3 | Wider lanes (refines I1) | streets | 1 | 8 | 8 | 8 | 8 | 8 | 8 |" in text
+    assert "| 1 | I3 | Wider lanes (refines I1) | streets | 1 | 8 | 8 | 8 | 8 | 8 | 8.00 |" in text
     assert "## Next steps\n\n1. Measure the road (I3, Wider lanes), a day" in text
-    assert "- **high** (I1, Bike lanes): Shops complain What helps: talk to them." in text
+    assert "- **high** (I1, Bike lanes): Shops complain. What helps: talk to them." in text
     assert [one.name for one in sections] == [
         "recommended", "runners_up", "next_steps", "doubts", "ideas", "comparison", "concept_map", "evidence",
         "journey",
@@ -198,7 +207,7 @@ def test_the_map_holds_every_idea_once_and_its_refinements() -> None:
     made = [
         Idea(id=f"I{nth}", title=f"t{nth}", description="", category=f"c{nth % 3}") for nth in range(1, 8)
     ]
-    made.append(Idea(id="I8", title="t8", description="", refines="I2"))
+    made.append(Idea(id="I8", title="t8", description="", refines=["I2"]))
     drawn = concept_map(Discussion(topic="A topic " * 30, ideas=made))
     assert drawn is not None
     assert len(drawn["ideas"]) == 8
@@ -209,8 +218,21 @@ def test_the_map_holds_every_idea_once_and_its_refinements() -> None:
 
 def test_what_an_idea_refines_belongs_to_it_even_in_a_circle() -> None:
     made = [
-        Idea(id="I1", title="a", description="", refines="I3"),
-        Idea(id="I2", title="b", description="", refines="I1"),
-        Idea(id="I3", title="c", description="", refines="I2"),
+        Idea(id="I1", title="a", description="", refines=["I3"]),
+        Idea(id="I2", title="b", description="", refines=["I1"]),
+        Idea(id="I3", title="c", description="", refines=["I2", "I4"]),
+        Idea(id="I4", title="d", description=""),
     ]
-    assert lineage(Discussion(topic="x", ideas=made), "I3") == ["I3", "I2", "I1"]
+    assert lineage(Discussion(topic="x", ideas=made), "I3") == ["I3", "I2", "I4", "I1"]
+
+
+def test_the_comparison_says_how_many_ideas_it_leaves_out() -> None:
+    made = [
+        Idea(id=f"I{nth}", title=f"t{nth}", description="", criteria=dict.fromkeys(CRITERIA, 8.0), score=8.1)
+        for nth in range(1, 9)
+    ]
+    found = comparison(ranking(Discussion(topic="x", ideas=made)))
+    assert found is not None
+    assert (len(found["ideas"]), found["of"], found["left_out"]) == (6, 8, 2)
+    assert "The best 6 of 8 scored ideas." in markdown.comparison(found)
+    assert [cell["text"] for cell in found["lines"][-1]["cells"]] == ["8.10"] * 6

@@ -110,7 +110,7 @@ async def test_a_failed_visualization_is_a_warning_and_the_report_is_there_all_t
     found = await hold(store, Team({"visualize": reply}))
     assert (found.status, found.output["status"]) == ("completed", "completed")
     assert any("UI Creator" in warning for warning in found.output["warnings"])
-    assert [one.name for one in found.artifacts] == ["report.html"]
+    assert [one.name for one in found.artifacts] == ["recommendation.md", "report.html"]
     assert "visualization" not in [m["type"] for m in found.output["messages"]]
 
 

@@ -23,8 +23,19 @@ def graded(percent: float, feedback: str = "", *suggestions: str) -> dict[str, A
     }  # fmt: skip
 
 
-def brief(*skills: str, approach: str = "the approach") -> dict[str, Any]:
-    return {"approach": approach, "required_skills": list(skills)}
+def brief(*skills: str, approach: str = "the approach", **parts: Any) -> dict[str, Any]:
+    """A brief; `plot="find a twist"` or `plot=("find a twist", "theme")` assigns a part, with its needs."""
+    given = {key: (part, ()) if isinstance(part, str) else (part[0], part[1:]) for key, part in parts.items()}
+    assignments = [
+        {"specialist": key, "task": task, "needs": list(needs)} for key, (task, needs) in given.items()
+    ]
+    return {"approach": approach, "required_skills": list(skills), "assignments": assignments}
+
+
+async def artifact(store: Store, found: RunResult, name: str) -> str:
+    """The text of a file that a run left behind."""
+    made = next(one for one in found.artifacts if one.name == name)
+    return (await store.get_blob(made.blob)).decode()
 
 
 def conflict(
@@ -39,7 +50,7 @@ class Crew(Scripted):
     def plain(self, call: podium.Call) -> Any:
         plain: dict[str, Any] = {
             "brief": brief(), "grade": graded(95, "good"), "validate": {"conflicts": []},
-            "aggregate": "All in all.", "extract_facts": {"facts": []},
+            "aggregate": "All in all.", "extract_facts": {"facts": []}, "route": {"scores": []},
             "resolve": {"yields": True, "reason": "it costs less", "output": "changed"},
         }  # fmt: skip
         return plain.get(call.task, f"{call.task} by {call.agent}")

@@ -15,7 +15,7 @@ from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.settings import Settings
 from podium.workflows.studio.folding import StudioState
-from tests.workflows.studio.crew import Crew, Told, conflict, department, make
+from tests.workflows.studio.crew import Crew, Told, artifact, conflict, department, make
 
 BROWN = "Omar looks up. His eyes are brown."
 KNOWN = (("Omar", "eye colour", "brown"), ("Hale", "status", "dead"))
@@ -60,7 +60,8 @@ async def test_the_head_concerned_yields_and_the_result_shows_who_and_why(bread:
     )
     assert (one["yielded"], one["reason"]) == ("character", "it is settled")
     assert department(found, "character")["output"] == BROWN
-    assert "Resolved: Character Department yielded, because it is settled" in found.output["deliverable"]
+    settled = "Resolved: Character Department yielded, because it is settled"
+    assert settled in await artifact(bread, found, "record.md")
     assert not [line for line in found.warnings if "Unresolved" in line]
     asked = crew.asked_to("resolve")[0].prompt
     assert "“blue” instead of “brown”" in asked
@@ -97,7 +98,7 @@ async def test_a_head_that_does_not_yield_is_asked_twice_and_then_it_stays_open(
     assert one["said"] == 2 * ["Character Department does not yield: the light changes."]
     assert len(crew.asked_to("resolve")) == 2
     assert len(crew.asked_to("extract_facts")) == 1, "the text is the same, so are its facts"
-    assert "**Unresolved.** Character Department does not yield" in found.output["deliverable"]
+    assert "**Unresolved.** Character Department does not yield" in await artifact(bread, found, "record.md")
     assert any("Unresolved conflict (high)" in line for line in found.warnings)
 
 
@@ -195,7 +196,7 @@ async def test_departments_and_canon_are_settled_in_the_same_rounds(bread: Store
         {"story", "canon"}, {"character", "story"},
     ]  # fmt: skip
     assert {one["status"] for one in found.output["conflicts"]} == {"resolved"}
-    assert "and with the project's canon" in found.output["deliverable"]
+    assert "and the project's canon**" in await artifact(bread, found, "record.md")
 
 
 async def test_a_contradiction_that_nothing_in_the_request_points_to_is_found(bread: Store) -> None:

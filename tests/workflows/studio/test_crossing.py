@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.engine.log import Store
-from tests.workflows.studio.crew import Crew, Told, conflict, department, make
+from tests.workflows.studio.crew import Crew, Told, artifact, conflict, department, make
 
 TWO = {"departments": "story,audio"}
 DOOR = {"conflicts": [conflict("story", "audio")]}
@@ -38,7 +38,7 @@ async def test_a_conflict_is_resolved_by_the_head_that_yields_and_the_result_sho
     yielded = one["yielded"]
     assert department(found, yielded)["output"] == "THE RED DOOR CREAKS"
     name = department(found, yielded)["departmentName"]
-    assert f"Resolved: {name} yielded, because red is nicer" in found.output["deliverable"]
+    assert f"Resolved: {name} yielded, because red is nicer" in await artifact(store, found, "record.md")
     told = await Told.of(store, found.run_id)
     assert told.of_type("conflict_resolved") == [
         {"id": "c1", "round": 1, "by": yielded, "reason": "red is nicer"}
@@ -70,9 +70,39 @@ async def test_after_two_rounds_a_conflict_stays_unresolved_and_is_shown(store: 
     assert (len(crew.asked_to("validate")), len(crew.asked_to("resolve"))) == (2, 4)
     (one,) = found.output["conflicts"]
     assert (one["status"], one["rounds"], len(one["said"])) == ("unresolved", 2, 4)
-    assert "**Unresolved.**" in found.output["deliverable"]
+    record = await artifact(store, found, "record.md")
+    assert record.index("**Unresolved.**") < record.index("## Story Department"), "at the top"
+    assert "Unresolved" not in found.output["deliverable"]
     assert any("Unresolved conflict (high)" in warning for warning in found.warnings)
     assert "the colour of the door" in crew.asked("aggregate")[0].prompt
+
+
+async def test_what_the_last_round_changed_is_checked_again(store: Store) -> None:
+    script = {
+        "*/validate": DOOR, "*/resolve": [STAYS, STAYS, gives_way("STILL BLUE")],
+    }  # fmt: skip
+    crew = Crew(script)
+    found = await make(store, crew, "x", **TWO)
+    assert "STILL BLUE" in crew.asked("validate#3")[0].prompt
+    (one,) = found.output["conflicts"]
+    assert (one["status"], one["yielded"]) == ("unresolved", None), "it only said that it yields"
+    mended = Crew({**script, "validate#3": NONE})
+    assert (await make(store, mended, "x", **TWO)).output["conflicts"][0]["status"] == "resolved"
+
+
+async def test_a_yielding_department_is_asked_for_a_proper_rewrite(store: Store) -> None:
+    crew = Crew({"validate": DOOR, "validate#2": NONE, "*/resolve": gives_way("NEW")})
+    await make(store, crew, "x", **TWO)
+    prompt = crew.asked_to("resolve")[0].prompt
+    assert "rewritten so that it is of one piece" in prompt
+    assert "only where it must" not in prompt
+
+
+async def test_departments_of_a_conflict_may_be_named(store: Store) -> None:
+    named = {"conflicts": [conflict("Story Department", "AUDIO")]}
+    crew = Crew({"validate": named, "validate#2": NONE, "*/resolve": gives_way("NEW")})
+    found = await make(store, crew, "x", **TWO)
+    assert found.output["conflicts"][0]["departments"] == ["story", "audio"]
 
 
 async def test_a_conflict_that_comes_back_is_open_again(store: Store) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from podium.workflows.studio.deliverable import demoted
-from tests.workflows.studio.crew import WORKED, Crew, brief, conflict, graded, make
+from podium.workflows.studio.deliverable import demoted, integrated_text, title_and_body, with_line_breaks
+from tests.workflows.studio.crew import WORKED, Crew, artifact, brief, conflict, graded, make
 
 TROUBLED: dict[str, Any] = {
     "character/brief": brief("appearance", "arc"),
@@ -29,8 +29,7 @@ TROUBLED: dict[str, Any] = {
 
 
 async def page_of(store: Store, found: RunResult) -> str:
-    made = next(one for one in found.artifacts if one.name == "deliverable.html")
-    return (await store.get_blob(made.blob)).decode()
+    return await artifact(store, found, "record.html")
 
 
 def test_headings_of_a_department_stand_below_its_own() -> None:
@@ -40,18 +39,59 @@ def test_headings_of_a_department_stand_below_its_own() -> None:
     assert demoted("no headings") == "no headings"
 
 
-async def test_the_markdown_has_one_section_for_each_department_and_tells_what_was_rejected(
+def test_a_deliverable_without_a_title_is_called_after_the_request() -> None:
+    assert (
+        integrated_text("a scene", "Dawn.\n\n# Sound\n\nA cart.")
+        == "# a scene\n\nDawn.\n\n## Sound\n\nA cart.\n"
+    )
+    assert integrated_text("a scene", "# Dawn\n\nText.") == "# Dawn\n\nText.\n"
+    assert title_and_body("# Dawn\n\nText.\n") == ("Dawn", "Text.")
+
+
+async def test_the_record_has_one_section_for_each_department_and_tells_what_was_rejected(
     store: Store,
 ) -> None:
-    text = (await make(store, Crew(TROUBLED))).output["deliverable"]
+    found = await make(store, Crew(TROUBLED))
+    text = await artifact(store, found, "record.md")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
-        "Story Department", "Character Department", "Visual Department", "Audio Department",
-        "Conflicts between departments", "What is missing",
+        "What is missing", "Routing", "Story Department", "Character Department", "Visual Department",
+        "Audio Department", "Settled conflicts",
     ]  # fmt: skip
-    assert "### Big title" in text
-    assert "✗ Arc Specialist 30 in 4 attempts, rejected: Score 30 is below the threshold 80" in text
-    assert "the threshold is 80" in text, "and the feedback"
+    assert "#### Big title" in text
     assert "*Failed: the head failed 4 times; last: RuntimeError: down*" in text
+
+
+async def test_a_rejected_line_quotes_the_feedback_on_the_attempt_that_counts(store: Store) -> None:
+    text = await artifact(store, await make(store, Crew(TROUBLED)), "record.md")
+    (line,) = [line for line in text.splitlines() if "Arc Specialist" in line]
+    assert line == (
+        "- ✗ Arc Specialist 30 in 4 attempts, rejected: Score 30 is below the threshold 80 after 3 retries "
+        "(attempt 3: still nowhere)"
+    )
+
+
+async def test_work_without_a_grade_is_said_to_have_none(store: Store) -> None:
+    crew = Crew({"story/brief": brief("plot"), "*/grade": RuntimeError("down")})
+    found = await make(store, crew, "x", departments="story", specialists="always")
+    text = await artifact(store, found, "record.md")
+    assert "Plot Specialist 75 (not graded), rejected: No grade could be had; it counts 75" in text
+    assert "Score 75" not in text
+    assert "No grade could be had" in crew.asked("story/head_execute")[0].prompt
+
+
+def test_only_lines_of_a_paragraph_are_kept_apart() -> None:
+    assert with_line_breaks("MARA\nStay.\n\nTOM: No.") == "MARA  \nStay.\n\nTOM: No."
+    assert with_line_breaks("> A\n> B") == "> A  \n> B"
+    for text in ("- a\n- b", "| a |\n|---|\n| b |", "# A\ntext", "```\na\nb\n```", "A\n===", "1. a\n2. b"):
+        assert with_line_breaks(text) == text
+
+
+async def test_lines_of_dialogue_stand_below_each_other_on_the_page(store: Store) -> None:
+    found = await make(
+        store, Crew({"aggregate": "MARA: Stay.\nTOM: No.\n\nHe leaves."}), "x", departments="story"
+    )
+    page = await artifact(store, found, "deliverable.html")
+    assert re.search(r"MARA: Stay\.<br ?/?>\s*TOM: No\.", page)
 
 
 class Page(HTMLParser):
@@ -97,6 +137,7 @@ async def test_the_page_is_well_formed_self_contained_and_without_script(store: 
 
 async def test_a_conflict_is_shown_with_the_names_of_those_concerned_and_what_they_said(store: Store) -> None:
     open_one = {
+        "aggregate": "The scene.",
         "*/validate": {"conflicts": [conflict("story", "audio", what="dawn or midnight")]},
         "*/resolve": {"yields": False, "reason": "it is <dawn>"},
     }
@@ -104,6 +145,9 @@ async def test_a_conflict_is_shown_with_the_names_of_those_concerned_and_what_th
     text = await page_of(store, found)
     assert "<b>Story Department and Audio Department</b>" in text
     assert "Unresolved after 2 rounds." in text
+    assert text.index("dawn or midnight") < text.index("Overall quality"), "open conflicts stand at the top"
+    assert found.output["overall_quality"] == 85.0, "95, and 10 less for an open conflict"
+    assert "dawn or midnight" not in await artifact(store, found, "deliverable.html")
     assert text.count("Audio Department does not yield: it is &lt;dawn&gt;.") == 1, "once, not once a round"
     resolved = await page_of(store, await make(store, Crew(TROUBLED)))
     assert re.search(r"Resolved: \w+ Department yielded\. <span class=\"why\">it costs less</span>", resolved)
@@ -132,5 +176,6 @@ async def test_a_browser_shows_the_page_of_the_worked_example(store: Store, tmp_
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert WORKED in done.stdout
+    assert "Specialist" in done.stdout
     for name in ("Story", "Character", "Visual", "Audio"):
         assert f"{name} Department" in done.stdout

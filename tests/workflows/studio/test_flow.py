@@ -16,6 +16,7 @@ from tests.workflows.studio.crew import (
     WORKED,
     Crew,
     Told,
+    artifact,
     brief,
     department,
     graded,
@@ -60,7 +61,7 @@ async def test_the_worked_example_end_to_end(store: Store) -> None:
     assert (appearance["threshold"], appearance["attempts"]) == (65, 2)
     personality = specialist(found, "character", "character-personality-specialist")
     assert (personality["qualityScore"], personality["reviewStatus"]) == (87, "approved")
-    others = (0.85, 98.0), (0.65, 91.8), (0.5, 98.0), (0.35, 98.0)
+    others = (0.85, 95.0), (0.65, 79.5), (0.5, 95.0), (0.35, 95.0)
     expected = round(sum(a * b for a, b in others) / sum(a for a, _ in others), 2)
     assert output["overall_quality"] == found.quality == expected
 
@@ -172,16 +173,17 @@ async def test_the_exact_retry_prompt_parts_after_1_2_and_3_failures(store: Stor
     ]
     for failures in (1, 2, 3):
         prompt = retry(crew, failures + 1)
-        assert prompt.startswith(f"# Original request\n\n{REQUEST}\n"), "unchanged"
-        assert section(prompt, "Your last attempt, which did not pass") == f"TEXT {failures}"
+        assert prompt.startswith(f"# Request\n\n<request>\n{REQUEST}\n</request>\n"), "unchanged"
+        assert "\nTEXT" in section(prompt, "Your last attempt, which did not pass")
+        assert f"<attempt>\nTEXT {failures}\n</attempt>" in prompt
         assert section(prompt, "Feedback on your attempts so far").splitlines() == lines[:failures]
-    assert section(retry(crew, 2), "What to improve") == "- show the face"
+    assert section(retry(crew, 2), "What to improve").startswith("- show the face\n")
     improve = section(retry(crew, 3), "What to improve")
     assert all(word in improve for word in ("quality", "relevance", "consistency")), "nothing was suggested"
-    assert section(retry(crew, 4), "What to improve") == "- polish"
+    assert section(retry(crew, 4), "What to improve").startswith("- polish\n")
     at_first = crew.asked("character/appearance/attempt/execute")[0].prompt
-    assert at_first.startswith(f"# Request\n\n{REQUEST}\n")
     assert "Feedback" not in at_first
+    assert retry(crew, 2).startswith(at_first), "the same prefix, which providers cache"
 
 
 async def test_after_discard_the_failed_output_is_one_to_leave_behind(store: Store) -> None:
@@ -189,10 +191,8 @@ async def test_after_discard_the_failed_output_is_one_to_leave_behind(store: Sto
     await make(store, crew, REQUEST, **ALONE, specialists="always")
     left = section(retry(crew, 2), "Your last attempt: leave it behind")
     assert "start afresh" in left
-    assert left.endswith("TEXT 1")
-    assert section(retry(crew, 3), "Your last attempt, which did not pass") == "TEXT 2", (
-        "45 is worth revising"
-    )
+    assert "TEXT 1" in left
+    assert "TEXT 2" in section(retry(crew, 3), "Your last attempt, which did not pass"), "45 can be revised"
 
 
 async def test_when_attempts_run_out_the_best_one_counts(store: Store) -> None:
@@ -292,7 +292,7 @@ async def test_section_7_synthesis_reads_everything_accepted_with_its_note_and_n
     assert "TEMPER" in prompt
     assert "ARC" not in prompt
     assert department(found, "character")["output"] == "synthesize by Character Head", "a new text"
-    assert "Arc Specialist 10 in 4 attempts, rejected" in found.output["deliverable"]
+    assert "Arc Specialist 10 in 4 attempts, rejected" in await artifact(store, found, "record.md")
 
 
 async def test_contradictions_among_specialists_are_listed_and_the_heads_decision_is_shown(
@@ -303,7 +303,9 @@ async def test_contradictions_among_specialists_are_listed_and_the_heads_decisio
             "character/brief": brief("appearance", "personality"),
             "character/appearance/attempt/execute": "Eyes: green",
             "character/personality/attempt/execute": "Eyes: brown",
-            "character/synthesize": "He looks at you.\n\n## Decisions\n- Eyes: green, as in the book",
+            "character/synthesize": (
+                "He looks at you.\n\n## Decisions about contradictions\n- Eyes: green, as in the book"
+            ),
         }
     )
     found = await make(store, crew, REQUEST, **ALONE, specialists="always")
@@ -312,7 +314,7 @@ async def test_contradictions_among_specialists_are_listed_and_the_heads_decisio
     report = department(found, "character")
     assert report["output"] == "He looks at you."
     assert report["decisions"] == ["Eyes: green, as in the book"]
-    assert "Eyes: green, as in the book" in found.output["deliverable"]
+    assert "Eyes: green, as in the book" in await artifact(store, found, "record.md")
 
 
 async def test_synthesis_rounds_show_the_head_its_last_draft(store: Store) -> None:
@@ -321,7 +323,9 @@ async def test_synthesis_rounds_show_the_head_its_last_draft(store: Store) -> No
     )
     found = await make(store, crew, REQUEST, **ALONE, specialists="always", synthesis_rounds=3)
     assert department(found, "character")["output"] == "THREE"
-    assert section(crew.asked("character/synthesize#3")[0].prompt, "Your last draft").startswith("TWO")
+    assert section(crew.asked("character/synthesize#3")[0].prompt, "Your last draft").startswith(
+        "<draft>\nTWO"
+    )
     assert "draft" not in crew.asked("character/synthesize")[0].prompt
 
 
@@ -398,7 +402,7 @@ async def test_the_model_may_route_instead(store: Store) -> None:
     crew = Crew({"route": {"scores": scores}})
     found = await make(store, crew, WORKED, router="model")
     routing = found.output["routing"]
-    assert (routing["primary"], routing["supporting"], routing["mode"]) == ("audio", ["story"], "parallel")
+    assert (routing["primary"], routing["supporting"], routing["mode"]) == ("audio", ["story"], "sequential")
     assert routing["scores"][0]["reason"] == "it is a song"
     assert {one["department"] for one in routing["scores"]} == {
         "story", "character", "visual", "video", "audio", "image_quality", "production",
@@ -491,12 +495,18 @@ async def test_temperature_and_role_come_from_the_team_and_a_grade_is_strict(sto
     )
 
 
-async def test_the_deliverable_is_left_behind_as_markdown_and_html(store: Store) -> None:
-    found = await make(store, Crew(CHARACTER))
+async def test_the_deliverable_is_what_the_master_wrote_and_the_record_is_apart(store: Store) -> None:
+    whole = "# Bread\n\nMorning. A stall.\n\n## Sound\n\nA cart."
+    found = await make(store, Crew({**CHARACTER, "aggregate": whole}))
     files = {one.name: one.media_type for one in found.artifacts}
-    assert files == {"deliverable.md": "text/markdown", "deliverable.html": "text/html"}
-    text = found.output["deliverable"]
-    assert text.startswith(f"# {WORKED}\n\nAll in all.")
-    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert sections == ["Story Department", "Character Department", "Visual Department", "Audio Department"]
-    assert "Appearance Specialist 72 in 2 attempts, revision-needed" in text
+    assert files == {
+        "deliverable.md": "text/markdown", "deliverable.html": "text/html",
+        "record.md": "text/markdown", "record.html": "text/html",
+    }  # fmt: skip
+    assert found.output["deliverable"] == f"{whole}\n"
+    page = await artifact(store, found, "deliverable.html")
+    assert "<h1>Bread</h1>" in page
+    for word in ("Specialist", "Department", "score", "quality", "attempt", "72"):
+        assert word not in found.output["deliverable"] + page.partition("<body")[2], word
+    record = await artifact(store, found, "record.md")
+    assert "Appearance Specialist 72 in 2 attempts, revision-needed" in record

@@ -216,6 +216,26 @@ def test_reports_begin_with_the_deliverable_and_tell_how_it_came_about() -> None
     assert section.data["departments"][0]["specialists"][0]["tried"][0]["decision"] == "discard"
 
 
+def test_open_conflicts_stand_at_the_top_of_a_report() -> None:
+    entries = [*STORY, conflict("the door")]
+    made = shown(*entries)
+    facts = facts_of(log(*entries, ("", RunCompleted(output={"deliverable": "# The answer"}))), shown=made)
+    sections = made.sections(alive=False)
+    for text in (to_html(facts, sections), to_markdown(facts, sections)):
+        assert text.index("the door") < text.index("Plot Specialist")
+
+
+def test_a_route_by_a_model_and_a_failed_synthesis_are_told() -> None:
+    path, route = routed()
+    assert isinstance(route, events.Routed)
+    by_model = msgspec.structs.replace(route, router="model", doubt="only a name")
+    told = lines((path, by_model), started("story"), completed("story", 48, "partial_synthesis_failure"))
+    assert told[0].notes[-1] == "by a model, because only a name"
+    assert (told[-1].mark, told[-1].weight) == ("~", "warning")
+    late = lines(routed(), conflict("the door"), ("", events.Validated(round=3, conflicts=1)))
+    assert late[-1].what == "1 conflict left open"
+
+
 def test_a_run_that_was_not_routed_yet_has_nothing_to_show() -> None:
     made = StudioPresentation()
     assert (made.sections(alive=True), made.drawing(5, alive=True), made.deliverable(None)) == ([], [], None)

@@ -17,7 +17,7 @@ from podium.engine.result import RunResult
 from podium.errors import UsageError
 from podium.workflows.studio.canon import Canon, Denial, NewFact, Recalled
 from podium.workflows.studio.flow import studio_with
-from tests.workflows.studio.crew import Crew, conflict, department, make
+from tests.workflows.studio.crew import Crew, artifact, conflict, department, make
 
 
 def told(subject: str, predicate: str, value: str) -> dict[str, Any]:
@@ -94,7 +94,7 @@ async def test_a_contradiction_with_what_is_settled_is_found_by_rule_and_shown(s
     (one,) = found.output["conflicts"]
     assert (one["departments"], one["status"]) == (["character", "canon"], "unresolved")
     assert one["description"] == "Omar eye colour: green, settled: brown"
-    assert "Omar eye colour: green, settled: brown" in found.output["deliverable"]
+    assert "Omar eye colour: green, settled: brown" in await artifact(store, found, "record.md")
 
 
 async def test_a_contradiction_that_the_master_sees_is_settled_by_the_head_because_canon_never_yields(
@@ -156,6 +156,6 @@ async def test_the_second_run_contradicts_the_first_and_that_is_found_and_shown(
     eyes, speech = again.output["conflicts"]
     assert ("green" in eyes["description"], "blue" in eyes["description"]) == (True, True)
     assert (speech["severity"], "dead" in speech["description"]) == ("critical", True)
-    assert eyes["description"] in again.output["deliverable"]
+    assert eyes["description"] in await artifact(store, again, "record.md")
     replayed = await podium.replay(again.run_id, store=store)
     assert replayed.output == again.output

@@ -12,6 +12,7 @@ from podium.workflows.studio.policy import (
     department_score,
     feedback_line,
     formula_score,
+    grade_of_department,
     may_retry,
     mode_of,
     overall_quality,
@@ -111,6 +112,12 @@ def test_section_6_a_missing_grade_counts_75_and_a_real_0_is_0() -> None:
     assert review_of(0, 60)[0] == "rejected"
 
 
+def test_a_note_on_work_without_a_grade_says_so() -> None:
+    for threshold in (60, 70, 80):
+        assert "grade" in review_of(None, threshold)[1]
+        assert not review_of(None, threshold)[1].startswith("Score"), threshold
+
+
 @pytest.mark.parametrize("score", [0, 50, None])
 def test_error_case_5_threshold_0_approves_everything(score: float | None) -> None:
     assert review_of(score, 0) == ("approved", AUTO_APPROVED)
@@ -157,6 +164,15 @@ def test_step_4_overall_quality_is_weighted_by_relevance() -> None:
     assert overall_quality(worked) == 86.24
     assert overall_quality([]) is None
     assert overall_quality([(0.0, 80.0), (0.0, 90.0)]) == 85.0
+
+
+def test_overall_quality_is_of_the_grades_less_open_conflicts_and_gaps() -> None:
+    assert grade_of_department([88, 84], [True, True]) == 86.0, "the score of the formula would be 94.4"
+    assert grade_of_department([88, 84], [True, False]) == 44.0, "work that is lost counts 0"
+    assert grade_of_department([], []) == grade_of_department([30, 40], [False, False]) == 85.0
+    assert overall_quality([(1.0, 86.0)], ["high", "low"]) == 74.0
+    assert overall_quality([(1.0, 90.0), (1.0, 0.0)]) == 45.0
+    assert overall_quality([(1.0, 30.0)], ["critical", "critical"]) == 0.0
 
 
 # ── 1 and 2: mode, complexity, how many ──
@@ -216,9 +232,35 @@ def test_contradictions_among_specialists_are_the_same_label_with_another_value(
 
 
 def test_a_heads_decisions_are_taken_from_the_end_of_its_text() -> None:
-    text, decided = split_decisions("The text.\n\n## Decisions\n\n- eyes: green, as in the book\n- age: 17\n")
+    heading = "## Decisions about contradictions"
+    text, decided = split_decisions(f"The text.\n\n{heading}\n\n- eyes: green, as in the book\n- age: 17\n")
     assert (text, decided) == ("The text.", ["eyes: green, as in the book", "age: 17"])
     assert split_decisions("No decisions were needed.") == ("No decisions were needed.", [])
+    text, decided = split_decisions(f"One.\n\n{heading}\n1. eyes: green\n\n## Cues\n\n- a glass breaks")
+    assert (text, decided) == ("One.\n\n## Cues\n\n- a glass breaks", ["eyes: green"]), "the rest stays"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One.\n\n## Decisions\n\n- We take the night train.\n\n## Cues\n\nA glass breaks.",
+        "## Decisions\n\nThe board decides in May.",
+        "**Decisions:**\n\n- Budget: 5",
+    ],
+)
+def test_a_section_called_decisions_is_part_of_the_text(text: str) -> None:
+    assert split_decisions(text) == (text, [])
+
+
+def test_ages_of_two_characters_are_no_contradiction() -> None:
+    mara, tom = "### Mara\n\nAge: 34\nEyes: green", "### Tom\n\nAge: 40"
+    assert contradictions_among({"A": mara, "B": tom}) == []
+    assert contradictions_among({"A": "Name: Mara\nAge: 34", "B": "Name: Tom\nAge: 40"}) == []
+    (found,) = contradictions_among({"A": f"{mara}\n\n{tom}", "B": "**Mara**\nAge: 35"})
+    assert found == "age of mara: A says “34”; B says “35”"
+    fields = ["appearance", "personality", "temper"]
+    (found,) = contradictions_among({"A": "## Appearance\nAge: 34", "B": "## Temper\nAge: 35"}, fields)
+    assert found.startswith("age: "), "headings of their own fields are no names"
 
 
 # ── Future Enhancements 1 and 2 ──

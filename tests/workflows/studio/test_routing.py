@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import podium
+from podium.engine.log import Store
 from podium.workflows.studio.routing import (
+    checked_departments,
+    find_department,
     keywords_said,
     names_in,
     relevance,
@@ -12,7 +16,7 @@ from podium.workflows.studio.routing import (
     route_fixed,
 )
 from podium.workflows.studio.team_file import load_team
-from tests.workflows.studio.crew import WORKED
+from tests.workflows.studio.crew import WORKED, Crew, artifact, make
 from tests.workflows.studio.routing_table import ROUTES
 
 FILM = load_team("film")
@@ -157,3 +161,110 @@ def test_departments_that_were_chosen_by_hand_are_taken_as_they_are() -> None:
 def test_a_very_long_request_is_routed_at_once() -> None:
     route = route_by_keywords(FILM, "The scene goes on. " * 20_000)
     assert route.primary == "story"
+
+
+# ── when keywords are in doubt ──
+
+
+@pytest.mark.parametrize(("team", "text", "primary", "supporting"), ROUTES[:4])
+def test_the_seeds_examples_are_beyond_doubt(
+    team: str, text: str, primary: str, supporting: set[str]
+) -> None:
+    assert route_by_keywords(TEAMS[team], text).doubt == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Make something beautiful", "no keyword"),
+        ("Schreibe eine Szene mit Dialog für zwei Rivalen", "no keyword"),
+        ("Escribe un drama audio sobre dos rivales", "another language"),
+        ("Plan a weekend in Lisbon for three friends", "perhaps a name"),
+        ("Sum up the conflict between the two suppliers", "weakly"),
+        ("Write a screenplay without any music", "may be excluded"),
+        ("A storyboard, but don’t do the lighting", "may be excluded"),
+        ("The plot of a film whose hero gets a strange effect of light", "only “effect” speaks for video"),
+        (
+            "Tell the story of how our team of five moved the archive of the town in one long and rainy week",
+            "only “story” speaks for character",
+        ),
+    ],
+)  # fmt: skip
+def test_what_keywords_cannot_decide_is_in_doubt(text: str, why: str) -> None:
+    assert why in route_by_keywords(FILM, text).doubt
+
+
+def test_a_name_that_the_project_knows_is_beyond_doubt() -> None:
+    assert route_by_keywords(FILM, "ask Yasmin", {"Yasmin"}).doubt == ""
+
+
+def test_departments_are_found_by_key_and_by_name() -> None:
+    for text in (
+        "image_quality",
+        "Image Quality Department",
+        "image-quality",
+        "the image quality department",
+    ):
+        assert find_department(FILM, text) == "image_quality"
+    assert find_department(FILM, "catering") == find_department(FILM, "") == ""
+    assert checked_departments("Story Department, audio", FILM) == ["story", "audio"]
+
+
+SPANISH = "Escribe una escena en un tren nocturno, sin música"
+
+
+async def test_a_model_decides_where_keywords_are_in_doubt(store: Store) -> None:
+    scores = [
+        {"department": "Story Department", "relevance": 0.9, "reason": "una escena"},
+        {"department": "audio", "relevance": 0.0, "reason": "sin música"},
+        {"department": "visual", "relevance": 0.3},
+    ]
+    crew = Crew({"route": {"scores": scores}})
+    found = await make(store, crew, SPANISH)
+    routing = found.output["routing"]
+    assert (routing["primary"], routing["supporting"], routing["router"]) == ("story", [], "model")
+    assert routing["doubt"] == "no keyword names a department"
+    reasons = {one["department"]: one["reason"] for one in routing["scores"]}
+    assert (reasons["story"], reasons["audio"]) == ("una escena", "sin música")
+    assert reasons["character"] == "not scored by the model"
+    assert "This is in doubt" not in crew.asked("route")[0].prompt, "there are no signs to show"
+    assert found.warnings == []
+    record = await artifact(store, found, "record.md")
+    assert "Decided by a model. Keywords alone were in doubt: no keyword names a department." in record
+
+
+async def test_the_seeds_examples_are_routed_without_a_call(store: Store) -> None:
+    for _, text, primary, _ in ROUTES[:4]:
+        crew = Crew()
+        found = await make(store, crew, text)
+        assert (found.output["routing"]["primary"], crew.asked_to("route")) == (primary, [])
+
+
+async def test_keywords_decide_where_the_model_fails_or_finds_nothing(store: Store) -> None:
+    for answer, said in (
+        (RuntimeError("down"), "Routing by a model failed"),
+        ({"scores": [{"department": "audio", "relevance": 0}]}, "no department relevant"),
+    ):
+        found = await make(store, Crew({"route": answer}), "Make something beautiful")
+        assert (found.status, found.output["routing"]["primary"]) == ("completed", "story")
+        assert any(said in warning for warning in found.warnings)
+    everywhere = {"scores": [{"department": key, "relevance": 0} for key in FILM.departments]}
+    found = await make(store, Crew({"route": everywhere}), WORKED, router="model")
+    assert found.output["routing"]["supporting"] == ["character", "visual", "audio"]
+    assert not any("names a department" in warning for warning in found.warnings), "they do"
+
+
+async def test_a_department_that_is_scored_twice_is_sent_back(store: Store) -> None:
+    twice = [{"department": "audio", "relevance": 1}, {"department": "Audio Department", "relevance": 0}]
+    crew = Crew({"route": [{"scores": twice}, {"scores": twice[:1]}]})
+    found = await make(store, crew, "Make something beautiful")
+    assert "scored more than once: audio" in crew.asked("route")[1].prompt
+    assert found.output["routing"]["primary"] == "audio"
+
+
+async def test_keywords_alone_and_rehearsals_ask_no_model(store: Store) -> None:
+    crew = Crew()
+    await make(store, crew, "Make something beautiful", router="keywords")
+    assert crew.asked_to("route") == []
+    found = await podium.run("studio", SPANISH, model="rehearsal", store=store)
+    assert (found.status, found.output["routing"]["router"]) == ("completed", "keywords")

@@ -11,7 +11,17 @@ import pytest
 import podium
 from podium.engine.budget import Budget
 from podium.engine.log import Store
-from tests.workflows.studio.crew import WORKED, Crew, Told, brief, department, graded, make, specialist
+from tests.workflows.studio.crew import (
+    WORKED,
+    Crew,
+    Told,
+    artifact,
+    brief,
+    department,
+    graded,
+    make,
+    specialist,
+)
 
 LOST = RuntimeError("the model is gone")
 
@@ -77,8 +87,10 @@ async def test_error_case_2_a_head_fails_4_times_while_others_finish(store: Stor
     (error,) = found.output["errors"]
     assert (error["department"], error["where"]) == ("character", "head")
     assert "the head failed 4 times" in error["error"]
-    assert "Character Department" in found.output["deliverable"].partition("## What is missing")[2]
-    assert found.output["overall_quality"] == 98.0, "a failed department does not count"
+    record = await artifact(store, found, "record.md")
+    assert "Character Department (failed)" in record.partition("## What is missing")[2]
+    assert "Character Department: the head failed 4 times" in crew.asked("aggregate")[0].prompt
+    assert found.output["overall_quality"] == 68.72, "a failed department counts 0 with its relevance"
 
 
 async def test_error_case_2_each_retry_of_a_head_reads_what_went_wrong(store: Store) -> None:
@@ -145,7 +157,10 @@ async def test_error_case_4_synthesis_fails_4_times_and_the_best_output_stands_i
     assert len(crew.asked_to("synthesize")) == 4
     report = department(found, "character")
     assert (report["output"], report["flags"]) == ("BEST", ["partial_synthesis_failure"])
-    assert (found.status, report["status"]) == ("completed", "completed")
+    assert (found.status, found.stop_reason) == ("partial", "synthesis failed")
+    assert (report["qualityScore"], report["formulaScore"]) == (48.0, 94.0), "one of two parts is in it"
+    assert found.output["overall_quality"] == 45.0
+    assert "only the work of the Personality Specialist is in it" in await artifact(store, found, "record.md")
     assert any("partial_synthesis_failure" in error["error"] for error in found.output["errors"])
     told = await Told.of(store, found.run_id)
     assert told.of_type("synthesized")[0]["fallback"] == "Personality Specialist"
@@ -251,7 +266,8 @@ async def test_out_of_time_there_is_an_answer_too(store: Store) -> None:
 async def test_with_no_budget_at_all_there_is_still_an_answer(store: Store) -> None:
     found = await make(store, Crew(), WORKED, budget=Budget(calls=0))
     assert (found.status, found.stop_reason) == ("partial", "budget")
-    assert "The budget ended before the master could sum this up" in found.output["deliverable"]
+    assert "Missing: the work of Story Department" in found.output["deliverable"]
+    assert any("were not brought together" in warning for warning in found.warnings)
     assert found.output["overall_quality"] is None
 
 
@@ -262,7 +278,8 @@ async def test_the_best_accepted_work_of_an_unfinished_department_is_not_lost(st
     )
     report = department(found, "story")
     assert (report["status"], report["output"]) == ("unfinished", "THE PLOT")
-    assert "THE PLOT" in found.output["deliverable"]
+    assert "THE PLOT" in crew.asked("aggregate")[0].prompt
+    assert "THE PLOT" in await artifact(store, found, "record.md")
 
 
 # ── hostile and odd answers ──

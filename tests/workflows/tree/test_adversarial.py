@@ -19,6 +19,7 @@ from tests.workflows.tree.team import (
     leaf,
     plan,
     step,
+    tool_call,
 )
 
 FIFTY_BANDS = plan(*(band(n, f"s{n}") for n in range(50)))
@@ -73,7 +74,7 @@ async def test_execute_that_comes_with_a_plan_is_asked_about_once_and_then_execu
         (plan(band(0, "a"), band(2, "b")), "bands must be indexed from 0..n-1"),
         (plan(band(0, "a", "a")), "step ids must be unique within a plan; repeated: a"),
         ("First we look around, then we build.", "The reply holds no JSON"),
-        ({"mode": "plan", "modeReason": "x"}, "scratchpad: Field required"),
+        ({"mode": "plan", "modeReason": "x"}, "`scratchpad` is missing"),
         (plan({**band(0, "a"), "steps": []}), "plan.bands.0.steps"),
     ],
 )
@@ -173,11 +174,22 @@ async def test_labels_that_hold_keys_are_redacted_and_still_told_apart(store: St
     assert all(label not in str(found.output) for label in labels)
 
 
-async def test_a_huge_document_reaches_parents_as_a_snippet(store: Store) -> None:
-    text = "x" * 300_000
-    team = Team({"plan": plan(band(0, "a")), "a/execute": leaf(document(text=text)), "a/plan": execute()})
+async def test_a_huge_document_is_shown_in_part_and_can_be_read_on(store: Store) -> None:
+    text = "x" * 300_000 + "the end"
+    reading = {**aggregate(), "actions": [tool_call("read_document", label="a/doc", offset=290_000)]}
+    team = Team(
+        {
+            "plan": plan(band(0, "a")),
+            "a/execute": leaf(document(text=text)),
+            "a/plan": execute(),
+            "aggregate": reading,
+            "aggregate#2": aggregate(document("all", text="{{include a/doc}}")),
+        }
+    )
     found = await grow(store, team)
     assert found.status == "completed"
-    prompt = team.asked("aggregate")[0].prompt
-    assert prompt.count("x" * 1_999) == 1
-    assert "x" * 2_001 not in prompt
+    first, second = (call.prompt for call in team.asked_to("aggregate"))
+    assert "[230,400 of 300,007 characters shown]" in first
+    assert "the end" not in first
+    assert "the end" in second
+    assert found.output["document"] == text, "an include takes it over whole"

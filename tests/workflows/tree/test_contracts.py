@@ -171,7 +171,7 @@ def test_what_we_write_is_what_we_read(kind: Any, data: dict[str, Any]) -> None:
     [
         (PlannerOutput, {"mode", "modeReason", "leafDecision", "plan", "scratchpad"}),
         (ExecutorOutput, {"actions", "artifacts", "result", "scratchpad"}),
-        (AggregatorOutput, {"synthesis", "artifacts", "result", "next", "scratchpad"}),
+        (AggregatorOutput, {"synthesis", "artifacts", "result", "next", "scratchpad", "actions"}),
     ],
 )
 def test_the_schema_speaks_the_contracts_names(kind: Any, names: set[str]) -> None:

@@ -429,10 +429,36 @@ async def test_one_child_of_each_band_fails_and_the_root_completes_with_the_gaps
     assert "It returned nothing: RuntimeError: no source" in prompt
     assert "d: Do d (completed, success)" in prompt, "its siblings went on"
     assert told.of_type("node_completed", nodeId="root")[0]["outcome"] == "partial"
-    assert [warning.split(":")[0] for warning in found.warnings] == ["Do b failed", "Do c failed"]
+    assert [warning.split(":")[0] for warning in found.warnings] == [
+        "Do b failed",
+        "Do c failed",
+        *["Missing"] * 2,
+    ]
+    assert found.output["gaps"] == ["b", "c"]
     statuses = {row["nodeId"]: row["status"] for row in found.output["nodes"]}
     assert statuses["root/b"] == "failed"
     assert told.of_type("step_status", stepId="b")[-1]["status"] == "failed"
+
+
+async def test_a_root_that_is_not_met_is_partial_with_its_gaps(store: Store) -> None:
+    team = Team({"plan": plan(band(0, "a")), "aggregate": aggregate(met=False, gaps=["the prices"])})
+    found = await grow(store, team)
+    assert (found.status, found.stop_reason) == ("partial", "not met")
+    assert found.output["gaps"] == ["the prices"]
+    assert found.warnings == ["Missing: the prices"]
+    assert found.output["document"].startswith("# A title")
+
+
+async def test_a_tree_has_a_ceiling_on_its_nodes(store: Store) -> None:
+    team = Team(
+        {"plan": plan(band(0, "a", "b")), "a/plan": plan(band(0, "x", "y")), "b/plan": plan(band(0, "z"))}
+    )
+    found = await grow(store, team, max_nodes=5)
+    assert found.status == "completed"
+    assert len(found.output["nodes"]) <= 5
+    told = await Told.of(store, found.run_id)
+    assert "guard:maxNodes" in told.messages("root/a")
+    assert not team.asked("a/plan"), "a planner that can only answer execute is not asked"
 
 
 async def test_a_node_whose_aggregator_fails_is_a_gap_of_its_parent(store: Store) -> None:

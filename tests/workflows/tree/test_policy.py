@@ -7,6 +7,17 @@ from typing import Any
 import pytest
 
 from podium.errors import InvalidReplyError, ModelFailedError, StepTimeoutError
+from podium.workflows.tree.context import (
+    Piece,
+    aggregator_context,
+    cut,
+    executor_context,
+    pieces_of,
+    planner_context,
+    read_document,
+    room_for,
+    shown_pieces,
+)
 from podium.workflows.tree.contracts import AggregatorOutput, ExecutorOutput, Plan, PlannerOutput, Result
 from podium.workflows.tree.node import Attempt, Kept, Node, Returned
 from podium.workflows.tree.policy import (
@@ -14,24 +25,25 @@ from podium.workflows.tree.policy import (
     MAX_TOOL_CALLS,
     Limits,
     PlanCheck,
-    aggregator_context,
     broken_guard,
-    executor_context,
+    demoted,
     may_replan,
     must_execute,
     ordered,
     outcome_of,
-    planner_context,
     retryable,
+    share_of,
     snippet,
     still_holds,
     tail,
+    unknown_includes,
     wanted,
+    with_includes,
 )
 from tests.workflows.tree.team import aggregate, band, execute, leaf, plan, result, step
 
-ROOT = Node("root", "The whole")
-CHILD = Node("root/a", "A part", "because", ("it fits",), 1, ROOT)
+ROOT = Node("root", "The whole", allowance=59)
+CHILD = Node("root/a", "A part", "because", ("it fits",), 1, ROOT, allowance=20)
 
 
 def plan_of(*bands: dict[str, Any]) -> Plan:
@@ -52,9 +64,25 @@ def test_the_guards_and_their_defaults() -> None:
     assert (CONCURRENCY, MAX_TOOL_CALLS) == (4, 6)
 
 
-@pytest.mark.parametrize(("depth", "forced"), [(0, False), (3, False), (4, True), (5, True)])
-def test_at_the_deepest_level_a_node_has_to_execute(depth: int, forced: bool) -> None:
-    assert must_execute(Node("n", "t", depth=depth), Limits()) is forced
+@pytest.mark.parametrize(
+    ("depth", "allowance", "guard"),
+    [
+        (0, 59, ""),
+        (3, 2, ""),
+        (4, 59, "maxDepth"),
+        (5, 59, "maxDepth"),
+        (1, 1, "maxNodes"),
+        (1, 0, "maxNodes"),
+    ],
+)
+def test_where_a_node_cannot_split_no_planner_is_asked(depth: int, allowance: int, guard: str) -> None:
+    assert must_execute(Node("n", "t", depth=depth, allowance=allowance), Limits()) == guard
+
+
+@pytest.mark.parametrize(("allowance", "children", "share"), [(59, 8, 6), (11, 11, 0), (12, 5, 1), (3, 2, 0)])
+def test_the_allowance_of_nodes_is_shared_among_children(allowance: int, children: int, share: int) -> None:
+    assert share_of(Node("n", "t", allowance=allowance), children) == share
+    assert children + children * share <= allowance
 
 
 @pytest.mark.parametrize(
@@ -68,14 +96,19 @@ def test_at_the_deepest_level_a_node_has_to_execute(depth: int, forced: bool) ->
 )
 def test_a_plan_keeps_within_bands_and_steps(bands: list[dict[str, Any]], guard: str) -> None:
     made = Plan.model_validate({"summary": "", "bands": bands})
-    assert broken_guard(made, Limits()) == guard
+    assert broken_guard(made, Limits(), 59) == guard
+
+
+def test_a_plan_keeps_within_the_allowance_of_nodes() -> None:
+    made = Plan.model_validate({"summary": "", "bands": [band(0, *"abcd")]})
+    assert broken_guard(made, Limits(), 3) == "maxNodes"
 
 
 def test_a_plan_over_a_cap_is_complained_of_once() -> None:
-    check, wild = PlanCheck(Limits(), None), PlannerOutput.model_validate(plan(band(0, *"abcdef")))
+    check, wild = PlanCheck(Limits(), None, 59), PlannerOutput.model_validate(plan(band(0, *"abcdef")))
     assert check(wild).startswith("maxStepsPerBand: the plan has 1 bands with up to 6 steps, 6 steps in all;")
     assert check(wild) == "", "the guard decides from here on"
-    assert PlanCheck(Limits(), None)(PlannerOutput.model_validate(execute())) == ""
+    assert PlanCheck(Limits(), None, 59)(PlannerOutput.model_validate(execute())) == ""
 
 
 # ── bands and replans ──
@@ -113,7 +146,8 @@ def test_replans_are_counted() -> None:
 @pytest.mark.parametrize(
     ("error", "again"),
     [
-        (ModelFailedError("p", "ModelFault", "503"), True),
+        (ModelFailedError("p", "ProviderError", "503"), True),
+        (ModelFailedError("p", "ModelFault", "503"), True),  # as earlier versions recorded it
         (StepTimeoutError("p", "TimeoutError", "late"), True),
         (ModelFailedError("p", "RefusalError", "no"), False),
         (ModelFailedError("p", "KeyError", "k"), False),
@@ -159,7 +193,7 @@ def test_a_planner_sees_what_the_seed_lists() -> None:
     assert context["parent_ask"]["parentTitle"] == "The whole"
     assert context["budgets"] == {
         "maxDepth": 4, "maxBandsPerPlan": 3, "maxStepsPerBand": 4, "maxChildrenPerNode": 12,
-        "timeBudgetSeconds": 90,
+        "maxNodes": 20, "timeBudgetSeconds": 90,
     }  # fmt: skip
     assert context["scratchpad"] == "notes"
     assert (context["existing_plan"], context["children"]) == (None, [])
@@ -176,29 +210,143 @@ def test_a_planner_that_plans_again_sees_the_old_plan_and_what_it_brought() -> N
     ]
 
 
-def test_an_executor_sees_its_task_the_deliverable_notes_and_what_there_is_to_read() -> None:
-    kept = Kept("art", "document", "doc", "Title", "The beginning", "doc-art")
-    node = Node("root/b", "B", depth=1, parent=ROOT, earlier=(returned("a", "completed", "success", kept),))
-    context = executor_context(node, "both", "notes", (), [], [])
-    assert set(context) == {
-        "node", "deliverable", "scratchpad", "hints", "tools", "tool_results", "tool_calls_left",
-    }  # fmt: skip
+def kept(label: str, text: str, *, kind: str = "document") -> Kept:
+    return Kept(
+        f"art-{label}", kind, label, f"Title of {label}", text, f"doc-{label}" if kind == "document" else None
+    )
+
+
+def hinting(step_id: str, labels: list[str], *made: Kept) -> Returned:
+    hint = {"hintType": "read_documents", "artifactLabels": labels}
+    envelope = {"summary": "fine", "parentHint": hint}
+    return Returned(f"root/{step_id}", step_id, f"Do {step_id}", "completed", "success", envelope, made)
+
+
+def test_an_executor_sees_earlier_documents_whole() -> None:
+    long = "word " * 1_200
+    node = Node("root/b", "B", depth=1, parent=ROOT, earlier=(hinting("a", ["doc"], kept("doc", long)),))
+    context = executor_context(node, "both", "notes", pieces_of(node.earlier), node.earlier, 50_000, [], [])
     assert context["deliverable"] == "a document in Markdown and a JSON artifact"
     (hint,) = context["hints"]
-    assert hint["artifacts"][0]["snippet"] == "The beginning"
+    (artifact,) = hint["artifacts"]
+    assert (artifact["label"], artifact["text"], artifact["note"]) == ("a/doc", long, "")
+    assert context["tools"] == []
 
 
-def test_an_aggregator_sees_envelopes_artifacts_and_documents_in_short_and_nothing_else() -> None:
-    kept = Kept("art", "document", "doc", "Title", "The beginning", "doc-art")
+def test_an_aggregator_sees_envelopes_documents_and_data_whole() -> None:
     lost = Returned("root/b", "b", "Do b", "failed", error="no source")
-    context = aggregator_context(ROOT, "notes", [returned("a", "completed", "success", kept), lost])
-    assert set(context) == {"node", "is_root", "scratchpad", "results", "artifacts", "documents"}
-    assert context["results"][0]["result"] == {"summary": "fine"}
+    child = hinting("a", ["doc"], kept("doc", "x" * 9_000), kept("data", '{"n": 1}', kind="json"))
+    context = aggregator_context(ROOT, "notes", [child, lost], 50_000)
+    assert context["results"][0]["result"]["summary"] == "fine"
     assert context["results"][1]["error"] == "no source"
-    assert context["artifacts"] == [
-        {"label": "a/doc", "artifactId": "art", "type": "document", "documentId": "doc-art", "title": "Title"}
+    assert [(one["label"], len(one["text"])) for one in context["artifacts"]] == [
+        ("a/doc", 9_000),
+        ("a/data", 8),
     ]
-    assert context["documents"] == [{"documentId": "doc-art", "title": "Title", "snippet": "The beginning"}]
+
+
+def test_where_room_is_short_what_a_hint_names_comes_first() -> None:
+    first = hinting("a", [], kept("notes", "n" * 5_000))
+    second = hinting("b", ["doc"], kept("doc", "d" * 5_000))
+    shown = shown_pieces(pieces_of([first, second]), 6_000)
+    assert list(shown) == ["a/notes", "b/doc"], "in the order of the steps"
+    assert (shown["b/doc"]["text"], shown["b/doc"]["note"]) == ("d" * 5_000, "")
+    assert shown["a/notes"]["note"] == "[1,000 of 5,000 characters shown]"
+
+
+def test_what_is_shown_in_part_can_be_read_on() -> None:
+    node = Node(
+        "root/b", "B", depth=1, parent=ROOT, earlier=(hinting("a", ["doc"], kept("doc", "x" * 50_000)),)
+    )
+    pieces = pieces_of(node.earlier)
+    context = executor_context(node, "document", "", pieces, node.earlier, 10_000, [], [])
+    assert [tool["name"] for tool in context["tools"]] == ["read_document"]
+    assert context["tool_calls_left"] == MAX_TOOL_CALLS
+    ok, text = read_document(pieces, {"label": "a/doc", "offset": 10_000})
+    assert ok
+    assert text.startswith("[characters 10,000 to 30,000 of 50,000]")
+    assert text.endswith("[read on at offset 30000]")
+    assert read_document(pieces, {"label": "nope"}) == (
+        False,
+        "there is no document 'nope'; there are: a/doc",
+    )
+    assert not read_document(pieces, {"label": "a/doc", "offset": -1})[0]
+
+
+def test_everyone_knows_the_whole() -> None:
+    parts = plan_of(band(0, "a", "b"), band(1, "c")).model_copy(update={"assumptions": ["ten people"]})
+    top = Node("root", "A week for new colleagues")
+    upper = Node(
+        "root/a",
+        "Do a",
+        "because of a",
+        depth=1,
+        parent=top,
+        step=parts.steps[0],
+        band=parts.bands[0],
+        plan=parts,
+    )
+    inner = plan_of(band(0, "x", "y")).model_copy(update={"assumptions": ["from Monday on"]})
+    node = Node(
+        "root/a/x", "Do x", depth=2, parent=upper, step=inner.steps[0], band=inner.bands[0], plan=inner
+    )
+    whole = executor_context(node, "document", "", [], (), 1_000, [], [])["whole"]
+    assert whole == {
+        "request": "A week for new colleagues",
+        "is_root": False,
+        "objectives": [{"title": "Do a", "reason": "because of a"}],
+        "band_goal": "goal 0",
+        "assumptions": ["ten people", "from Monday on"],
+        "others": ["Do y"],
+    }
+    assert aggregator_context(node, "", [], 1_000)["whole"] == whole
+    assert planner_context(node, Limits(), None, "", None)["whole"] == whole
+
+
+def test_the_room_for_documents_follows_the_window() -> None:
+    assert room_for(200_000) == 360_000
+    assert room_for(None) == room_for(128_000)
+
+
+def test_a_cut_ends_at_a_line_and_says_how_much_is_shown() -> None:
+    text = "\n".join("line" for _ in range(1_000))
+    begun, note = cut(text, 2_000)
+    assert begun.endswith("line")
+    assert note == f"[{len(begun):,} of {len(text):,} characters shown]"
+    assert cut("short", 2_000) == ("short", "")
+    assert Piece("a", kept("a", "x"), 0).kept.text == "x"
+
+
+# ── includes ──
+
+
+def test_an_include_is_replaced_by_the_whole_document() -> None:
+    child = hinting("days", ["monday"], kept("monday", "# Monday\n\n## Morning\n\n09:00 keys"))
+    text = "# The week\n\n## Monday to Friday\n\n{{include days/monday}}\n\nThat is all."
+    assert with_includes(text, [child]) == (
+        "# The week\n\n## Monday to Friday\n\n### Monday\n\n#### Morning\n\n09:00 keys\n\nThat is all."
+    )
+
+
+def test_an_include_of_nothing_is_sent_back() -> None:
+    written = {
+        "type": "document",
+        "label": "doc",
+        "title": "T",
+        "documentMarkdown": "x\n{{ include a/nope }}\n",
+    }
+    answer = AggregatorOutput.model_validate(aggregate(written))
+    assert (
+        unknown_includes(answer, ["a/doc"])
+        == "there is no document to include under a/nope; there are: a/doc"
+    )
+    assert unknown_includes(answer, ["a/nope"]) == ""
+
+
+def test_headings_of_an_included_document_go_below_the_one_above_it() -> None:
+    assert demoted("# A\n\n## B", 2) == "### A\n\n#### B"
+    assert demoted("### A", 1) == "### A"
+    assert demoted("no heading", 3) == "no heading"
 
 
 @pytest.mark.parametrize(
@@ -219,8 +367,8 @@ def test_tails_and_snippets_have_the_lengths_of_the_specification() -> None:
     assert tail(long).startswith("line ")
     assert tail(long).endswith("line 1999")
     assert len(tail("x" * 9_000)) == 6_000
-    assert len(snippet("y" * 9_000)) == 2_000
-    assert snippet("short") == "short"
+    assert len(snippet("y" * 9_000, 300)) == 300
+    assert snippet("short", 300) == "short"
 
 
 def test_the_shapes_that_tests_use_are_those_of_the_contract() -> None:

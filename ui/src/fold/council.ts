@@ -6,7 +6,10 @@ export interface Idea {
   description: string;
   category: string;
   round: number;
-  refines: string;
+  /** Ids of the ideas that it improves or joins. */
+  refines: string[];
+  /** 1 until it is revised; title and description are those of the last version. */
+  version: number;
   score: number | null;
   criteria: Record<string, number>;
   pros: string[];
@@ -66,13 +69,17 @@ export class CouncilFold {
           description: text(data.description),
           category: text(data.category),
           round,
-          refines: text(data.refines),
+          refines: typeof data.refines === "string" ? [data.refines] : texts(data.refines),
+          version: 1,
           score: null,
           criteria: {},
           pros: [],
           cons: [],
           feedback: "",
         });
+        break;
+      case "council.idea_revised":
+        this.revise(data);
         break;
       case "council.idea_scored":
         this.score(data);
@@ -91,6 +98,14 @@ export class CouncilFold {
   rounds(): number[] {
     const known = new Set([...this.phases.map((one) => one.round), ...this.said.map((one) => one.round)]);
     return [...known].sort((one, other) => one - other);
+  }
+
+  private revise(data: LogEvent["data"]): void {
+    const idea = this.ideas.get(text(data.id));
+    if (!idea) return;
+    idea.title = text(data.title);
+    idea.description = text(data.description);
+    idea.version = number(data.version, idea.version + 1);
   }
 
   private score(data: LogEvent["data"]): void {

@@ -49,6 +49,7 @@ const RESULTS: Record<string, (data: Data) => string> = {
   "council.phase": (data) => `${text(data.phase)}${number(data.round) ? `, round ${number(data.round)}` : ""}`,
   "council.message": (data) => `${text(data.from)}: ${flat(data.content)}`,
   "council.idea_added": (data) => `Idea ${text(data.id)}: ${flat(data.title)}`,
+  "council.idea_revised": (data) => `Idea ${text(data.id)}, version ${number(data.version)}: ${flat(data.title)}`,
   "council.idea_scored": (data) => `${text(data.id)} scored ${score(data.score)}`,
   "council.selected": (data) => `Chosen: ${flat(data.title)}`,
   "research.phase": (data) => `${text(data.from) || "start"} → ${text(data.to)}`,

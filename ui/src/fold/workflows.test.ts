@@ -119,6 +119,15 @@ describe("council", () => {
     expect(council.ranked().map((one) => one.id)).toEqual(["I2", "I1", "I3"]);
   });
   it("has a column for each round", () => expect(council.rounds()).toEqual([0, 1]));
+  it("shows an idea in its last version", () => {
+    const revised = into(
+      new CouncilFold(),
+      ["", "council.idea_added", { round: 1, id: "I1", title: "One", description: "old", refines: ["I7", "I8"] }],
+      ["", "council.idea_revised", { round: 1, id: "I1", version: 2, title: "One", description: "new" }],
+    );
+    const [idea] = revised.ranked();
+    expect([idea?.description, idea?.version, idea?.refines]).toEqual(["new", 2, ["I7", "I8"]]);
+  });
 });
 
 describe("research", () => {

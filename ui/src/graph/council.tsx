@@ -63,7 +63,7 @@ export function CouncilGraph({ fold, pick }: { fold: CouncilFold; pick: (path: s
             cells: [
               String(index + 1),
               `${idea.id} ${idea.title}`,
-              idea.score?.toFixed(1) ?? "not scored",
+              idea.score?.toFixed(2) ?? "not scored",
               String(idea.round),
               idea.category,
             ],

@@ -16,12 +16,13 @@ export function IdeaCard({ idea, rank, min, chosen }: { idea: Idea; rank: number
             </span>
           )}
           {idea.score !== null && (
-            <span className={`num ${idea.score < min ? "warn" : ""}`}>{idea.score.toFixed(1)}</span>
+            <span className={`num ${idea.score < min ? "warn" : ""}`}>{idea.score.toFixed(2)}</span>
           )}
         </span>
       </summary>
       <div className="stack small">
         <p className="prose">{idea.description}</p>
+        {idea.version > 1 && <p className="quiet">Version {idea.version}, revised in the discussion</p>}
         {Object.entries(idea.criteria).map(([name, value]) => (
           <div key={name} className="criterion">
             <span>{name}</span>

@@ -73,7 +73,11 @@ export function ProblemNote({ problem, again }: { problem: Problem; again?: () =
           </ul>
         )}
       </div>
-      {again && <button onClick={again}>Try again</button>}
+      {problem.status === 401 ? (
+        <button onClick={() => location.reload()}>Sign in</button>
+      ) : (
+        again && <button onClick={again}>Try again</button>
+      )}
     </div>
   );
 }

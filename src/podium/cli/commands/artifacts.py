@@ -10,16 +10,19 @@ from cyclopts import Parameter
 
 from podium.api.outcome import result_of
 from podium.cli.card import say_line
+from podium.cli.failure import FAILED, tell
 from podium.cli.flags import AsJson, RunId, StoreUrl
 from podium.cli.opening import find_run, opened
 from podium.cli.terminal import out, print_json, say
 from podium.engine.events import ArtifactCreated
 from podium.engine.log import Store
 from podium.engine.state import RunState
-from podium.errors import UsageError
-from podium.report.words import one_line, safe, size
+from podium.errors import StoreError, UsageError
+from podium.report.file_names import FileNames
+from podium.report.words import count, one_line, safe, size
 from podium.settings import nearest
 from podium.settings.places import named
+from podium.settings.private import write_private
 
 Wanted = Annotated[str | None, Parameter(help="The name or id of one; without it, all are listed.")]
 Output = Annotated[
@@ -42,9 +45,9 @@ async def artifacts(
         result, state = await result_of(opened_store, found)
         made = result.artifacts if name is None else [_chosen(result.artifacts, name)]
         if output is not None:
-            contents = [(_file_name(item.name), await opened_store.get_blob(item.blob)) for item in made]
-            _save(contents, output, one=name is not None)
-        elif json:
+            failed = await _save(opened_store, made, output, one=name is not None)
+            return FAILED if failed else 0
+        if json:
             print_json({"run_id": found.run_id, "artifacts": result.to_dict()["artifacts"]})
         elif name is not None:
             await _print(opened_store, made[0])
@@ -87,27 +90,35 @@ async def _print(store: Store, artifact: ArtifactCreated) -> None:
     say_line(out(), safe(data.decode("utf-8", "replace")))
 
 
-def _save(contents: list[tuple[str, bytes]], target: Path, *, one: bool) -> None:
-    """One into a file or folder, many into a folder; equal names get a number."""
+async def _save(store: Store, made: list[ArtifactCreated], target: Path, *, one: bool) -> int:
+    """Save one into a file or folder, many into a folder; return how many could not be saved. One that cannot
+    be saved is reported and does not keep the others from being saved."""
     target = named(target)
     into_folder = not one or target.is_dir()
-    try:
-        if into_folder:
-            target.mkdir(parents=True, exist_ok=True)
-        taken: dict[str, int] = {}
-        for name, data in contents:
-            taken[name] = taken.get(name, 0) + 1
-            numbered = name if taken[name] == 1 else f"{taken[name]}-{name}"
-            file = target / numbered if into_folder else target
-            file.write_bytes(data)
+    if into_folder:
+        _make_folder(target)
+    names, failed = FileNames(), 0
+    for artifact in made:
+        file = target / names.take(artifact.name) if into_folder else target
+        try:
+            write_private(file, await store.get_blob(artifact.blob))
+        except (OSError, StoreError) as error:
+            failed += 1
+            reason = error.strerror if isinstance(error, OSError) else error.message
+            tell(f"{one_line(artifact.name, 80)} was not saved: {reason}".rstrip(".") + ".")
+        else:
             say(str(file))
+    if failed:
+        tell(
+            f"{failed} of {count(len(made), 'artifact')} could not be saved.", "Choose another place with -o."
+        )
+    return failed
+
+
+def _make_folder(target: Path) -> None:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
             f"{target} cannot be written: {error.strerror}.", hint="Choose another with -o."
         ) from error
-
-
-def _file_name(name: str) -> str:
-    """A name that stays inside its folder, whatever a model called it."""
-    last = one_line(name).replace("\\", "/").rpartition("/")[2].lstrip(".")
-    return last or "artifact"

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from podium.agents.limits import rules
 from podium.cli.flags import AsJson
 from podium.cli.model_table import print_everything, print_offers
 from podium.cli.terminal import print_json
@@ -121,6 +122,15 @@ def _as_data(
             for profile in dict.fromkeys((*PROFILES, *profiles))
         },
         "providers": [_offer_data(offer, ratings) for offer in found],
+        "reply_limits": [
+            {
+                "table": rule.table,
+                "name": rule.name or None,
+                "reply_timeout_s": rule.timeout,
+                "reply_tokens": rule.max_tokens,
+            }
+            for rule in rules(settings)
+        ],
     }
 
 

@@ -53,11 +53,17 @@ async def resume(
             )
         events, shown = await watched(opened_store, found)
         _check_goes_on(found, RunState.of(events), shown, Commands(settings))
-        if found.holder and not take_over and budget.totals() != Budget() and not models.model:
+        if found.holder and not take_over and budget.totals() != Budget() and models == MODELS:
             more = await raise_budget(found.run_id, budget.totals(), store=opened_store, settings=settings)
             return _tell_raised(found, more, output)
         if detach:
-            change = Change(budget.totals(), models.model, models.per_role() or {})
+            change = Change(
+                budget.totals(),
+                models.model,
+                models.per_role() or {},
+                models.reply_timeout,
+                models.reply_tokens,
+            )
             async with fleet_of(settings, opened_store) as fleet:
                 await fleet.go_on(found, change, take_over=take_over)
             return tell_queued(await opened_store.get(found.run_id), settings, output)
@@ -67,6 +73,8 @@ async def resume(
             budget=budget.totals(),
             model=models.model,
             model_for=models.per_role(),
+            reply_timeout=models.reply_timeout,
+            reply_tokens=models.reply_tokens,
             take_over=take_over,
             settings=settings,
         )

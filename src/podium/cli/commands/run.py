@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_args, get_origin
 from cyclopts import App, Group, Parameter
 
 from podium.api import enqueue, start
+from podium.api.choosing import reply_config
 from podium.api.going_on import MARKS
 from podium.cli.detaching import fleet_of, tell_queued
 from podium.cli.drive import Foreground
@@ -29,8 +30,9 @@ from podium.workflows import find_workflow
 
 HELP_FLAGS = ("--help", "-h")
 COMMON = frozenset(
-    {"model", "store", "max_usd", "max_tokens", "max_calls", "time_limit", "concurrency", "cache"}
-)
+    {"model", "store", "max_usd", "max_tokens", "max_calls", "time_limit", "concurrency", "cache",
+     "reply_timeout", "reply_tokens"}
+)  # fmt: skip
 """Flags of every run. A workflow with an option of such a name is handed the flag's value as well."""
 ESTIMATE = Option("estimate", bool, False, help="Only tell what it would take; nothing is run.")
 """A flag of workflows that can tell it."""
@@ -144,9 +146,11 @@ async def _run(
 ) -> int:
     text = read_request(request) if request or workflow.needs_request else ""
     given: dict[str, Any] = {**vars(budget), **vars(flags), "model": models.model}
+    limits = reply_config(models.reply_timeout, models.reply_tokens)
     approve = [gate.strip() for gate in str(given.pop("approve")).split(",") if gate.strip()]
     shared = {option.name for option in workflow.options} & COMMON
-    options |= {name: given[name] for name in shared if given.get(name) is not None}
+    told = {**given, **limits}
+    options |= {name: told[name] for name in shared if told.get(name) is not None}
     if options.pop(ESTIMATE.name, False):
         return print_estimate(workflow.estimate(text, options), as_json=output.json)
     detach = given.pop("detach")
@@ -155,7 +159,7 @@ async def _run(
             async with fleet_of(settings, store) as fleet:
                 row = await enqueue(
                     workflow, text, model_for=models.per_role(), store=store, approve=approve,
-                    options=options, settings=settings, marks=MARKS,
+                    options=options, settings=settings, marks={**MARKS, **limits},
                 )  # fmt: skip
                 await fleet.accept(row)
             return tell_queued(row, settings, output)
@@ -166,6 +170,8 @@ async def _run(
             store=store,
             approve=approve,
             options=options,
+            reply_timeout=models.reply_timeout,
+            reply_tokens=models.reply_tokens,
             settings=settings,
         )
         return await Foreground(settings, store, output).drive(handle)

@@ -12,9 +12,11 @@ import msgspec
 from cyclopts import Parameter
 
 from podium.api.accepting import check_start
+from podium.api.choosing import reply_config
 from podium.cli.detaching import fleet_of
 from podium.cli.flags import AsJson, BudgetFlags, EngineName, ModelFlags, StoreUrl
 from podium.cli.opening import opened
+from podium.cli.redaction import clean
 from podium.cli.request import read_request
 from podium.cli.table import print_table
 from podium.cli.terminal import out, print_json, say
@@ -57,11 +59,13 @@ async def add(
     check_cron(cron)
     if not name.isprintable():
         raise UsageError("The name of a schedule is one line of plain text.", hint="Such as --name morning.")
-    text, options = read_request(request), _options(option)
+    text = clean(read_request(request))
+    options = {key: clean(value) for key, value in _options(option).items()}
     found = find_workflow(workflow)
     check_start(found, text, budget.totals(), None, (), options)
     start = Start(
         workflow=found.ref, request=text, model=models.model, model_for=models.per_role() or {},
+        **reply_config(models.reply_timeout, models.reply_tokens),
         budget=budget.totals(), options=options,
     )  # fmt: skip
     made = Schedule(

@@ -26,6 +26,21 @@ Projects = Annotated[
     ),
 ]  # fmt: skip
 
+Names = Annotated[
+    tuple[str, ...],
+    Parameter(
+        negative="", show_default=False, metavar="NAME",
+        help="Another name that the server goes by, behind a proxy; may be repeated.",
+    ),
+]  # fmt: skip
+Proxies = Annotated[
+    tuple[str, ...],
+    Parameter(
+        negative="", show_default=False, metavar="ADDRESS",
+        help="A proxy, or a network of them, whose X-Forwarded headers are believed; may be repeated.",
+    ),
+]  # fmt: skip
+
 
 async def serve(
     *,
@@ -44,13 +59,8 @@ async def serve(
         int,
         Parameter(metavar="N", converter=whole_number, validator=Number(gte=1), help="Most runs at once."),
     ] = 20,
-    allow_host: Annotated[
-        tuple[str, ...],
-        Parameter(
-            negative="", show_default=False, metavar="NAME",
-            help="Another name that the server goes by, behind a proxy; may be repeated.",
-        ),
-    ] = (),
+    allow_host: Names = (),
+    trusted_proxy: Proxies = (),
     open: Annotated[
         bool, Parameter(negative="", show_default=False, help="Open it in a browser.")
     ] = False,
@@ -80,7 +90,7 @@ async def serve(
     settings = Settings.load(store=store, engine=engine)
     serving = Serving(
         settings=settings, host=host, port=port, users=users, workspaces=workspaces, max_runs=max_runs,
-        allow_hosts=allow_host,
+        allow_hosts=allow_host, trusted_proxies=trusted_proxy,
     )  # fmt: skip
     await serve_runs(serving, started)
     return 0

@@ -32,6 +32,7 @@ from podium.engine.log import RunRow
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
 from podium.report.costs import Cost, costs_of
+from podium.report.cuts import cut_note, cut_steps
 from podium.report.presentation import Presentation
 from podium.report.words import brief, cut_off_calls
 
@@ -103,7 +104,7 @@ def _print(
     if options:
         told = "  ".join(f"{key}={brief(value, 40)}" for key, value in options.items())
         say_line(console, (told, "dim"))
-    print_problems(console, result)
+    print_problems(console, result, cut_note(cut_steps(state)))
     print_questions(console, result.questions)
     every = commands("show", row.run_id, "--all")
     drawing = [] if all_steps else shown.drawing(MANY, alive=row.status in ALIVE)

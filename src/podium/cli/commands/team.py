@@ -80,7 +80,9 @@ def _show(found: TeamSpec, *, as_json: bool) -> None:
     say_line(console, (found.name, "bold"), f"  {found.description}")
     for key in found.by_priority():
         department = found.departments[key]
-        needs = f"  needs {', '.join(department.depends_on)}" if department.depends_on else ""
+        sometimes = [f"{one} for some requests" for one in department.depends_when]
+        needed = ", ".join([*department.depends_on, *sometimes])
+        needs = f"  needs {needed}" if needed else ""
         one_by_one = "" if department.allow_parallel_execution else "  one after the other"
         say_line(console)
         say_line(console, (key, "bold"), f"  {department.name}", (f"{needs}{one_by_one}", "dim"))

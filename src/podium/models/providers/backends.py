@@ -151,7 +151,8 @@ def _groq(access: Access) -> Opened:
 
 def _bedrock(access: Access) -> Opened:
     """Its client is synchronous and speaks no httpx: answers are not capped, but requests are counted by its
-    own hook, and it is told to make a single attempt. Keys and region come from where AWS's own tools
+    own hook, and it is told to make a single attempt. Its time-out cannot be changed
+    for one call, so it is the longest of the settings. Keys and region come from where AWS's own tools
     look for them."""
     boto3 = import_module("boto3")
     if not access.key and boto3.Session().get_credentials() is None:
@@ -163,7 +164,7 @@ def _bedrock(access: Access) -> Opened:
             f"The model {access.name} needs a region of AWS.", hint="export AWS_DEFAULT_REGION=…"
         )
     config = import_module("botocore.config").Config(
-        connect_timeout=CONNECT_S, read_timeout=READ_S, retries={"total_max_attempts": 1}
+        connect_timeout=CONNECT_S, read_timeout=max(READ_S, access.read_s), retries={"total_max_attempts": 1}
     )
     client = boto3.client("bedrock-runtime", config=config, endpoint_url=access.address or None)
     client.meta.events.register("before-send", count_sent)

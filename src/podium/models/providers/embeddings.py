@@ -8,6 +8,7 @@ from typing import Any
 
 from openai import APIConnectionError, APIStatusError, OpenAIError
 
+from podium.engine.figures import MOST_TOKENS, is_count
 from podium.errors import EmbeddingError
 from podium.models.catalogue import Access
 from podium.models.faults import retried
@@ -68,9 +69,9 @@ def _told(error: Exception) -> str:
 
 
 def _tokens(reply: Any, texts: Sequence[str]) -> int:
-    """As the server counted them; one that does not count is taken to have read every byte."""
-    told = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
-    return told if isinstance(told, int) else sum(len(text.encode()) for text in texts)
+    """Return the server's count; one that is missing or impossible is replaced by the number of bytes."""
+    told: Any = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
+    return told if is_count(told, MOST_TOKENS) else sum(len(text.encode()) for text in texts)
 
 
 def _vectors(reply: Any) -> list[Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from warnings import filterwarnings
 
 import msgspec
+from pydantic_ai import UsageExtractionFailedWarning
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
     ModelRequest,
@@ -26,7 +28,7 @@ from podium.engine.codec import decode, encode
 from podium.engine.events import Charge
 from podium.models.faults import ModelFault
 from podium.models.guard import Guard
-from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, input_bytes
+from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, impossible, input_bytes
 from podium.models.prices import Rates
 from podium.models.providers.backends import Opened
 from podium.models.providers.hints import LONG, hints, prefix_bytes
@@ -34,6 +36,7 @@ from podium.models.providers.output import MODES, WRAPPED, Mode, best_mode, orde
 from podium.models.providers.reading import clean, fault_of, refusal_of, text_of, usage_of
 from podium.models.providers.transport import TALLY, Tally, stopped
 
+filterwarnings("ignore", category=UsageExtractionFailedWarning)  # such a call is counted as estimated
 MOST_TEXT = 4_000_000
 """Characters of one streamed reply."""
 _FINISH = {"tool_call": "stop"}
@@ -57,6 +60,7 @@ class HostedModel:
         mode: Mode = "",
         hinted: bool = True,
         mark: Sequence[str] = (),
+        window: int | None = None,
     ) -> None:
         self.name = name
         self.guard = guard
@@ -70,6 +74,9 @@ class HostedModel:
         self._mark = [*mark, mode]
         self._close = opened.close
         self._profile = opened.backend.profile
+        profile: dict[str, Any] = dict(self._profile)
+        self.longest_reply: int | None = profile.get("anthropic_max_output_tokens") or window
+        """Most tokens that the model can write, as far as that is known; its window is a bound too."""
         self._tempered = _takes_temperature(opened.backend)
 
     @property
@@ -111,7 +118,7 @@ class HostedModel:
         return MODES[MODES.index(best) :]
 
     async def _ask(self, call: Call, mode: Mode, on_delta: OnDelta | None) -> Reply:
-        tally = Tally()
+        tally = Tally(read_s=call.timeout)
         token = TALLY.set(tally)
         try:
             asked, wrapped = ModelRequestParameters(), False
@@ -162,7 +169,7 @@ class HostedModel:
                 "dropped", "the answer broke off", retry=True, billed=True, down=True, calls=calls
             )
         usage = usage_of(response)
-        if usage is not None:
+        if usage is not None and not impossible(usage):
             usage = self._rates.cost(response.usage, usage)
         text = text_of(response)
         refusal = refusal_of(response)

@@ -9,7 +9,7 @@ from podium.errors import ModelUnavailableError
 from podium.models.catalogue import Access
 from podium.models.guards import GUARDS
 from podium.models.model import FREE
-from podium.models.prices import Rates, rates_of
+from podium.models.prices import Rates, rates_of, window_of
 from podium.models.providers.backends import open_backend
 from podium.models.providers.hosted import HostedModel
 from podium.settings import OwnPrice
@@ -34,6 +34,7 @@ def open_hosted(access: Access, prices: Mapping[str, OwnPrice], limits: Limits |
         mode=options.output,
         hinted=options.prompt_cache,
         mark=(access.address,),
+        window=window_of(provider, access.model),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from pydantic_ai.exceptions import (
@@ -17,13 +17,18 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from podium.engine.codec import decode
-from podium.models.faults import ModelFault, retried
+from podium.models.faults import MORE_TIME, ModelFault, retried
 from podium.models.model import Usage
 from podium.models.providers.transport import Tally
 
 _SHOWN = 500
 _LONGEST = 100_000
 _NEVER_SENT = ("pool", "connect")
+_LOST = {
+    "timeout": ("no answer in time", MORE_TIME),
+    "dropped": ("the connection broke off before the answer was complete", "Check the network and any proxy"),
+}
+"""What is said of an answer that did not arrive, and what to do."""
 
 
 def text_of(response: ModelResponse) -> str:
@@ -82,10 +87,10 @@ def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
         case ModelConnectionError():
             return _lost("dropped", error, calls, address)
         case ModelAPIError() | UnexpectedModelBehavior():
-            said = f"the answer cannot be read: {_shown(error.message)}"
+            said, hint = _unreadable(error.message)
         case _:  # it had the wrong shape, and the client stumbled over that
-            said = f"the answer cannot be read: {type(error).__name__}: {_shown(str(error))}"
-    return ModelFault("garbled", said, retry=True, billed=True, down=True, calls=calls)
+            said, hint = _unreadable("")
+    return ModelFault("garbled", said, retry=True, billed=True, down=True, calls=calls, hint=hint)
 
 
 def _error_reply(error: ModelHTTPError, calls: int) -> ModelFault:
@@ -104,13 +109,26 @@ def _error_reply(error: ModelHTTPError, calls: int) -> ModelFault:
     )
 
 
-def _lost(kind: Any, error: ModelAPIError, calls: int, address: str) -> ModelFault:
+def _lost(kind: Literal["timeout", "dropped"], error: ModelAPIError, calls: int, address: str) -> ModelFault:
     if getattr(error, "phase", None) in _NEVER_SENT:
         said = f"the provider cannot be reached at {address}" if address else "the provider cannot be reached"
         return ModelFault("unreachable", said, retry=True, down=True, calls=calls)
-    words = {"timeout": "no answer in time", "dropped": "the connection broke off"}
-    said = f"{words[kind]}: {_shown(error.message)}"
-    return ModelFault(kind, said, retry=True, billed=True, down=True, calls=calls)
+    said, hint = _LOST[kind]
+    return ModelFault(kind, said, retry=True, billed=True, down=True, calls=calls, hint=hint)
+
+
+def _unreadable(message: str) -> tuple[str, str]:
+    """Return why an answer cannot be read, in words of ours (clients speak of their own classes), and what to
+    do about it."""
+    if not message or "validation error" in message:
+        why = "it does not have the form of this provider's answers"
+    elif "without content" in message:
+        why = "it is empty"
+    elif "JSON" in message or "codec" in message:
+        why = "it is not JSON"
+    else:
+        why = _shown(message)
+    return f"the answer cannot be read: {why}", "Check the provider's address"
 
 
 def _message(body: object) -> str:

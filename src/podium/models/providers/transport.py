@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from functools import partial
@@ -10,7 +11,9 @@ from typing import Any
 import httpx2
 
 CONNECT_S, WRITE_S, READ_S = 10.0, 60.0, 600.0
-"""An agent's own time-out is stronger; these end what nobody waits for."""
+"""Time-outs of a client. A call's own time-out replaces `READ_S`."""
+SERVER_TIMEOUT = "X-Server-Timeout"
+"""A header with which Google's client tells the server how long it may take."""
 
 MOST_BODY = 8_000_000
 """Bytes of an answer that comes in one piece; real ones are a hundredth of it."""
@@ -26,10 +29,12 @@ single call took 1.6 ms longer and 200 at once half as long again."""
 class Tally:
     """What one call did on the wire."""
 
-    __slots__ = ("problem", "requests", "status")
+    __slots__ = ("problem", "read_s", "requests", "status")
 
-    def __init__(self, requests: int = 0) -> None:
+    def __init__(self, requests: int = 0, read_s: float | None = None) -> None:
         self.requests = requests
+        self.read_s = read_s
+        """Seconds to wait for the next bytes of the answer; `None`: as the client is set up."""
         self.status = 0
         """The HTTP status of the answer."""
         self.problem = ""
@@ -76,10 +81,18 @@ def stopped(tally: Tally | None, problem: str) -> StoppedReadingError:
 
 
 async def count(request: Any) -> None:
-    """A hook: a request is about to go out."""
+    """A hook: a request is about to go out. Gives it the time-out of its call, for every client library."""
     tally = TALLY.get()
-    if tally is not None:
-        tally.requests += 1
+    if tally is None:
+        return
+    tally.requests += 1
+    if tally.read_s is None:
+        return
+    connect = min(CONNECT_S, tally.read_s)
+    request.extensions["timeout"] = {"connect": connect, "read": tally.read_s, "write": WRITE_S, "pool": None}
+    if SERVER_TIMEOUT in request.headers:
+        seconds = max(float(request.headers[SERVER_TIMEOUT]), tally.read_s)
+        request.headers[SERVER_TIMEOUT] = str(math.ceil(seconds))
 
 
 def count_sent(**told: Any) -> None:

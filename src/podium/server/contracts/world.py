@@ -252,17 +252,19 @@ class Health(Told):
     """The server answers."""
 
     status: Literal["ok"] = "ok"
-    version: str
-    uptime_s: float
+    version: str | None = None
+    """With a key only, like everything but the status."""
+    uptime_s: float | None = None
 
 
 class Readiness(Told):
     """Whether runs can be accepted, and how busy the server is."""
 
     ready: bool
-    running: int
-    queued: int
-    max_runs: int
+    running: int | None = None
+    """With a key only, like everything but `ready`."""
+    queued: int | None = None
+    max_runs: int | None = None
     reason: str = ""
 
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from podium.api.outcome import state_of
 from podium.engine.events import ArtifactCreated
+from podium.report.file_names import file_name
 from podium.report.words import one_line
 from podium.server.contracts.runs import ArtifactList
 from podium.server.contracts.shared import RunRef
@@ -98,7 +99,7 @@ def _headers(made: ArtifactCreated, *, inline: bool) -> dict[str, str]:
     if not SHOWN.fullmatch(media):
         media = "application/octet-stream"
     text = "; charset=utf-8" if media.startswith("text/") else ""
-    name = one_line(made.name).replace("\\", "/").rpartition("/")[2].lstrip(".") or "artifact"
+    name = file_name(made.name)
     plain = re.sub(r"[^A-Za-z0-9 ._-]", "_", name)
     kind = "inline" if shown else "attachment"
     return {

@@ -1,70 +1,19 @@
-"""The server itself: who asks, models, checks, health, figures for Prometheus."""
+"""The server itself: who asks, checks, health, figures for Prometheus."""
 
 from __future__ import annotations
 
 import time
-from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import PlainTextResponse, RedirectResponse
+from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
 
 from podium import __version__
 from podium.api.checks import check_all
-from podium.errors import StoreError
-from podium.server.callers import COOKIE_S, Caller
-from podium.server.contracts.shared import Done
-from podium.server.contracts.world import (
-    Allowance,
-    Check,
-    Checks,
-    Health,
-    Login,
-    Me,
-    Readiness,
-)
-from podium.server.hall import By, Hall, InHall
+from podium.server.contracts.world import Allowance, Check, Checks, Health, Me, Readiness
+from podium.server.hall import By, ByAnyone, InHall
 from podium.server.metrics import exposition
-from podium.server.problems import RefusedError
 
 router = APIRouter(prefix="/api", tags=["system"])
-door = APIRouter(include_in_schema=False)
-"""Where a browser without script signs in."""
-
-
-@router.post("/session", operation_id="signIn", summary="Exchange a key for a cookie")
-async def sign_in(asked: Login, request: Request, response: Response, hall: InHall) -> Done:
-    """For browsers. Scripts send `Authorization: Bearer KEY` with each request instead."""
-    give_cookie(request, response, hall, await _caller(hall, asked.key))
-    return Done()
-
-
-@router.delete("/session", operation_id="signOut", summary="Forget the cookie")
-async def sign_out(response: Response, hall: InHall) -> Done:
-    response.delete_cookie(hall.cookie, path="/", httponly=True, samesite="strict")
-    return Done()
-
-
-@door.post("/session")
-async def sign_in_by_form(request: Request, hall: InHall) -> Response:
-    given = parse_qs((await request.body()).decode("utf-8", "replace")).get("key", [""])[0]
-    response = RedirectResponse("/", 303)
-    give_cookie(request, response, hall, await _caller(hall, given[:500]))
-    return response
-
-
-async def _caller(hall: Hall, key: str) -> Caller:
-    caller = await hall.door.by_key(key)
-    if caller is None:
-        raise RefusedError(401, "That key is not valid.", hint="`podium users add` makes one.")
-    return caller
-
-
-def give_cookie(request: Request, response: Response, hall: Hall, caller: Caller) -> None:
-    """Scripts of a page cannot read it, and other sites' pages cannot make a browser send it."""
-    response.set_cookie(
-        hall.cookie, hall.door.cookie_for(caller), max_age=COOKIE_S, path="/", httponly=True,
-        samesite="strict", secure=request.url.scheme == "https",
-    )  # fmt: skip
 
 
 @router.get("/me", operation_id="whoAmI", summary="Who is asking")
@@ -96,19 +45,25 @@ async def who_am_i(hall: InHall, by: By) -> Me:
 
 
 @router.get("/health", operation_id="readHealth", summary="Whether the server answers")
-async def read_health(hall: InHall) -> Health:
+async def read_health(hall: InHall, by: ByAnyone) -> Health:
+    """For the liveness probe of a balancer. Version and uptime are told with a key only."""
+    if by is None:
+        return Health()
     return Health(version=__version__, uptime_s=round(time.monotonic() - hall.started, 3))
 
 
-@router.get("/ready", operation_id="readReadiness", summary="Whether runs can be accepted")
-async def read_readiness(hall: InHall, response: Response) -> Readiness:
-    """503 where the store cannot be read."""
-    reason, running, queued = "", 0, 0
-    try:
-        await hall.store.list_runs(limit=1)
-        running, queued = await hall.conductor.count_of(None)
-    except StoreError as error:
-        reason, response.status_code = error.message, 503
+@router.get(
+    "/ready", operation_id="readReadiness", summary="Whether runs can be accepted",
+    responses={503: {"model": Readiness, "description": "The store does not answer."}},
+)  # fmt: skip
+async def read_readiness(hall: InHall, by: ByAnyone, response: Response) -> Readiness:
+    """For the readiness probe of a balancer: 503 while the store does not answer. How busy the server is, and
+    what is wrong with the store, are told with a key only."""
+    reason = await hall.store_check.problem()
+    response.status_code = 503 if reason else 200
+    if by is None:
+        return Readiness(ready=not reason)
+    running, queued = (0, 0) if reason else await hall.conductor.count_of(None)
     return Readiness(
         ready=not reason, running=running, queued=queued, max_runs=hall.conductor.max_runs, reason=reason
     )

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from podium.engine.log import RunRow
-from podium.engine.redact import redactor
 from podium.server.contracts.shared import RunRef
 from podium.server.contracts.stock import SendTrace, TraceSent
 from podium.server.hall import By, Hall, InHall
@@ -59,5 +58,4 @@ async def send(run_id: RunRef, asked: SendTrace, hall: InHall, by: By) -> TraceS
 
 
 async def _spans(hall: Hall, row: RunRow, *, content: bool) -> list[Span]:
-    redact = redactor(hall.settings.secrets())
-    return await trace_of(hall.store, row.run_id, row.status, redact, content=content)
+    return await trace_of(hall.store, row.run_id, row.status, hall.redact, content=content)

@@ -10,6 +10,7 @@ from typing import Any
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.facts import Fact, FactChange, FactUpdate
+from podium.stores.figures import LARGEST_SQL, charge_columns
 from podium.stores.postgres.database import Db
 from podium.stores.unspaced import spaced
 
@@ -43,9 +44,10 @@ _REVISE = (
 _SPEND = (
     "INSERT INTO brain (project, usd, input_tokens, output_tokens, calls, unpriced_calls) "
     "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (project) DO UPDATE SET usd = brain.usd + excluded.usd, "
-    "input_tokens = brain.input_tokens + excluded.input_tokens, "
-    "output_tokens = brain.output_tokens + excluded.output_tokens, calls = brain.calls + excluded.calls, "
-    "unpriced_calls = brain.unpriced_calls + excluded.unpriced_calls"
+    f"input_tokens = least(brain.input_tokens::numeric + excluded.input_tokens, {LARGEST_SQL})::bigint, "
+    f"output_tokens = least(brain.output_tokens::numeric + excluded.output_tokens, {LARGEST_SQL})::bigint, "
+    f"calls = least(brain.calls::numeric + excluded.calls, {LARGEST_SQL})::bigint, "
+    f"unpriced_calls = least(brain.unpriced_calls::numeric + excluded.unpriced_calls, {LARGEST_SQL})::bigint"
 )
 
 
@@ -115,8 +117,7 @@ async def put_vectors(db: Db, project: str, model: str, vectors: Mapping[str, by
             "ON CONFLICT (project, model, fact) DO UPDATE SET data = excluded.data",
             (project, model, list(vectors), list(vectors.values())),
         )
-    spent = (charge.usd, charge.input_tokens, charge.output_tokens, charge.calls, charge.unpriced_calls)
-    await db.execute(_SPEND, (project, *spent))
+    await db.execute(_SPEND, (project, *charge_columns(charge)))
 
 
 def _parts(fact: Fact) -> tuple[str, ...]:

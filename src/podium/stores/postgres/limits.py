@@ -9,6 +9,7 @@ from typing import Any
 from podium.engine.limits import Account, Drawn
 from podium.errors import FencedError
 from podium.stores.batch import HeldLease, Job
+from podium.stores.figures import nano_column, usd_column
 from podium.stores.postgres.database import Db
 from podium.stores.postgres.presence import FRESH
 from podium.stores.postgres.reading import Reader
@@ -31,10 +32,11 @@ _HOLD = (
 )
 _SET = (
     "INSERT INTO account AS a (owner, usd, settled) SELECT %(owner)s, %(usd)s, "
-    "coalesce(round(sum(usd) * 1e9)::bigint, 0) FROM run WHERE owner = %(owner)s "
+    "round(least(coalesce(sum(greatest(least(usd, 1e15), 0)), 0) * 1e9, 9e18::float8))::bigint "
+    "FROM run WHERE owner = %(owner)s "
     "ON CONFLICT (owner) DO UPDATE SET usd = excluded.usd "
-    "RETURNING usd, settled + "
-    "(SELECT coalesce(sum(lent), 0)::bigint FROM drawing WHERE owner = a.owner)"
+    "RETURNING usd, least(settled + "
+    "(SELECT coalesce(sum(lent), 0) FROM drawing WHERE owner = a.owner), 9e18)::bigint"
 )
 _LOCK = "SELECT owner FROM account WHERE owner = (SELECT owner FROM run WHERE "
 _MINE = (
@@ -43,12 +45,14 @@ _MINE = (
 )
 _FOLD = (
     "WITH gone AS (DELETE FROM drawing WHERE owner = %(owner)s AND closed AND run <> %(run)s RETURNING lent) "
-    "UPDATE account SET settled = settled + (SELECT coalesce(sum(lent), 0)::bigint FROM gone) "
+    "UPDATE account SET settled = "
+    "least(settled + (SELECT coalesce(sum(lent), 0) FROM gone), 9e18)::bigint "
     "WHERE owner = %(owner)s AND EXISTS (SELECT 1 FROM gone)"
 )
 _OTHERS = (
-    "SELECT a.usd, a.settled, coalesce(sum(w.lent), 0)::bigint, "
-    f"coalesce(sum(CASE WHEN {FRESH} THEN w.spent ELSE w.lent END), 0)::bigint FROM account AS a "
+    f"SELECT a.usd, a.settled, least(coalesce(sum(w.lent), 0), 9e18)::bigint, "
+    f"least(coalesce(sum(CASE WHEN {FRESH} THEN w.spent ELSE w.lent END), 0), 9e18)::bigint "
+    "FROM account AS a "
     "LEFT JOIN drawing AS w ON w.owner = a.owner AND w.run <> %(run)s LEFT JOIN run AS r ON r.number = w.run "
     "LEFT JOIN driver AS d ON d.name = r.driver WHERE a.owner = %(owner)s GROUP BY a.usd, a.settled"
 )
@@ -84,7 +88,9 @@ class PostgresLimits:
             sql = "UPDATE account SET usd = NULL WHERE owner = %s"
             await self._reader.ask(lambda db: db.execute(sql, (owner,)))
             return Account()
-        ((most, taken),) = await self._reader.all(_SET, {"owner": owner, "usd": round(usd * NANO)})
+        ((most, taken),) = await self._reader.all(
+            _SET, {"owner": owner, "usd": nano_column(round(usd_column(usd) * NANO))}
+        )
         return Account(usd=most / NANO, taken_usd=taken / NANO)
 
     async def draw(self, lease: Any, spent: int, held: int, need: int, want: int) -> Drawn:
@@ -94,7 +100,7 @@ class PostgresLimits:
     def settle(self, lease: Any, spent: int) -> None:
         held_lease: HeldLease = lease
         number, epoch = held_lease.key
-        given = {"run": number, "epoch": epoch, "spent": spent}
+        given = {"run": number, "epoch": epoch, "spent": nano_column(spent)}
         future = asyncio.get_running_loop().create_future()
         future.add_done_callback(_looked_at)  # what is not settled counts as spent
         self._do(Job(future, lambda db: db.execute(_SETTLE, given)))
@@ -102,7 +108,7 @@ class PostgresLimits:
 
 async def _draw(db: Db, lease: HeldLease, spent: int, held: int, need: int, want: int) -> Drawn:
     number, epoch = lease.key
-    given: dict[str, Any] = {"run": number, "epoch": epoch, "spent": spent}
+    given: dict[str, Any] = {"run": number, "epoch": epoch, "spent": nano_column(spent)}
     async with db.transaction():
         await db.execute(_LOCK + "number = %(run)s) FOR UPDATE", given)
         mine = await (await db.execute(_MINE, given)).fetchone()
@@ -117,7 +123,9 @@ async def _draw(db: Db, lease: HeldLease, spent: int, held: int, need: int, want
         own = spent - given["base"]
         free = limit - settled - lent - own - held
         granted = max(need, min(want, free // _SMALLER)) if free >= need else 0
-        await db.execute(_DRAW, {**given, "lent": own + held + granted, "told": own})
+        await db.execute(
+            _DRAW, {**given, "lent": nano_column(own + held + granted), "told": nano_column(own)}
+        )
         return Drawn(granted, limit - settled - told - own, limit)
 
 

@@ -11,11 +11,11 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from podium.engine.budget import Budget
-from podium.engine.codec import decode
-from podium.engine.events import Charge
-from podium.engine.log import Message, Row, RunRow, RunTotal
+from podium.engine.log import DAMAGED, Message, Row, RunRow, RunTotal
 from podium.errors import StoreError
 from podium.stores.address import shown
+from podium.stores.damage import intact, message_data, time_of
+from podium.stores.figures import LARGEST_SQL, charge_of
 from podium.stores.finding import SHORTEST_BEGINNING, the_one, unknown
 from podium.stores.postgres.database import Db, configure, options
 from podium.stores.postgres.failures import explain, is_lost
@@ -49,6 +49,7 @@ _DRIVER = (
     f"SELECT run.driver, d.who, d.host, d.pid, d.began, {FRESH} "
     "FROM run LEFT JOIN driver AS d ON d.name = run.driver WHERE run_id = %s"
 )
+_COUNTS = ("input_tokens", "output_tokens", "calls", "unpriced_calls")
 
 
 class Reader:
@@ -135,12 +136,13 @@ class Reader:
     async def totals(self, owner: str | None) -> list[RunTotal]:
         """How many runs, and what they spent, by workflow and status."""
         sql = (
-            "SELECT workflow, status, count(*), sum(usd), sum(input_tokens)::bigint, "
-            "sum(output_tokens)::bigint, sum(calls)::bigint, sum(unpriced_calls)::bigint FROM run "
+            f"SELECT workflow, status, count(*), sum(greatest(least(usd, 1e15), 0)), "
+            f"{', '.join(map(_saturated, _COUNTS))} FROM run "
             "WHERE %s::text IS NULL OR owner = %s GROUP BY workflow, status"
         )
         return [
-            RunTotal(row[0], row[1], row[2], Charge(*row[3:])) for row in await self.all(sql, (owner, owner))
+            RunTotal(row[0], row[1], row[2], charge_of(*row[3:]))
+            for row in await self.all(sql, (owner, owner))
         ]
 
     async def driver(self, run_id: str) -> tuple[str, str]:
@@ -186,14 +188,17 @@ class Reader:
     async def blob(self, digest: str) -> bytes:
         found = await self.all("SELECT data FROM blob WHERE digest = %s", (_digest(digest),))
         if not found:
-            raise StoreError(f"The store has no blob {digest}.")
-        return found[0][0]
+            raise StoreError(f"The store has no blob {digest}.", hint=DAMAGED)
+        return intact(bytes(found[0][0]), digest)
 
     # ── inbox ──
 
     async def inbox(self, run_id: str, number: int) -> list[Message]:
         sql = "SELECT id, kind, data FROM inbox WHERE run = %s ORDER BY id"
-        return [Message(id, run_id, kind, decode(data)) for id, kind, data in await self.all(sql, (number,))]
+        return [
+            Message(id, run_id, kind, message_data(id, data))
+            for id, kind, data in await self.all(sql, (number,))
+        ]
 
     async def posted(self, numbers: list[int]) -> list[tuple[int, int, str, bytes]]:
         """What lies in the inboxes of these runs: id, run number, kind, data."""
@@ -224,6 +229,11 @@ class Reader:
             await asyncio.sleep(_AGAIN_S)
 
 
+def _saturated(column: str) -> str:
+    """Return SQL for a sum that stops at the largest integer of 64 bits."""
+    return f"least(sum({column}), {LARGEST_SQL})::bigint"
+
+
 def _summary(row: Sequence[Any]) -> RunRow:
     run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = row[
         :10
@@ -233,8 +243,8 @@ def _summary(row: Sequence[Any]) -> RunRow:
         status = "paused"
     return RunRow(
         run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
-        created_us=created_us, updated_us=updated_us, model=model, rehearsal=rehearsal,
-        parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
+        created_us=time_of(created_us), updated_us=time_of(updated_us), model=model, rehearsal=rehearsal,
+        parent=parent, usage=charge_of(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
         budget=Budget(*row[18:23]), start_key=row[23],
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 from podium.engine.events import NOTHING, Charge
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.stores.batch import Notes
+from podium.stores.figures import LARGEST_SQL, charge_columns, charge_of
 from podium.stores.postgres.database import Db
 
 _TRIM_TO = 0.9
@@ -29,8 +30,8 @@ _USE = (
 _SAVED = (
     "INSERT INTO saving (model, hits, usd, input_tokens, output_tokens) VALUES (%s, %s, %s, %s, %s) "
     "ON CONFLICT (model) DO UPDATE SET hits = saving.hits + excluded.hits, usd = saving.usd + excluded.usd, "
-    "input_tokens = saving.input_tokens + excluded.input_tokens, "
-    "output_tokens = saving.output_tokens + excluded.output_tokens"
+    f"input_tokens = least(saving.input_tokens::numeric + excluded.input_tokens, {LARGEST_SQL})::bigint, "
+    f"output_tokens = least(saving.output_tokens::numeric + excluded.output_tokens, {LARGEST_SQL})::bigint"
 )
 _TRIM = (
     "DELETE FROM sample WHERE id IN (SELECT id FROM (SELECT id, sum(bytes) OVER "
@@ -56,7 +57,7 @@ async def find(db: Db, key: str, skip: Collection[str]) -> Sample | None:
     if row is None:
         return None
     sample_id, key, number, model, data, usd, into, out, made_us = row
-    charge = Charge(usd, into, out, 1)
+    charge = charge_of(usd, into, out, 1)
     return Sample(
         id=sample_id, key=key, number=number, model=model, data=bytes(data), charge=charge, made_us=made_us
     )
@@ -65,7 +66,7 @@ async def find(db: Db, key: str, skip: Collection[str]) -> Sample | None:
 async def shares(db: Db) -> list[CacheShare]:
     return [
         CacheShare(
-            model=model, entries=entries, bytes=size, hits=hits, saved=Charge(usd, into, out, hits),
+            model=model, entries=entries, bytes=size, hits=hits, saved=charge_of(usd, into, out, hits),
             oldest_us=oldest, newest_us=newest,
         )
         for model, entries, size, hits, usd, into, out, oldest, newest in await (
@@ -89,10 +90,10 @@ async def write_notes(db: Db, notes: Notes) -> None:
 
 
 def _parts(sample: Sample) -> dict[str, Any]:
-    charge = sample.charge
+    usd, into, out, *_ = charge_columns(sample.charge)
     return {
         "id": sample.id, "key": sample.key, "number": sample.number, "model": sample.model,
-        "usd": charge.usd, "into": charge.input_tokens, "out": charge.output_tokens,
+        "usd": usd, "into": into, "out": out,
         "made": sample.made_us, "bytes": len(sample.data), "data": sample.data,
     }  # fmt: skip
 
@@ -104,7 +105,7 @@ async def _use(db: Db, used: list[tuple[Sample, int]]) -> None:
         saved[sample.model] = saved.get(sample.model, NOTHING) + sample.charge
     hits = Counter(sample.model for sample, _ in used)
     for model, charge in saved.items():
-        await db.execute(_SAVED, (model, hits[model], charge.usd, charge.input_tokens, charge.output_tokens))
+        await db.execute(_SAVED, (model, hits[model], *charge_columns(charge)[:3]))
 
 
 async def clear(db: Db, before_us: int | None, model: str) -> Cleared:

@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager, suppress
 
 import psycopg
 
-from podium.engine.codec import decode
 from podium.engine.log import Message, Row
 from podium.errors import StoreError
 from podium.stores.audience import Audience, Subscriber
 from podium.stores.batch import ROW_WIDTH, Batch, Key
+from podium.stores.damage import message_data
 from podium.stores.postgres.database import Db, connect
 from podium.stores.postgres.reading import Reader
 
@@ -135,7 +135,7 @@ class Watch(Audience[Bell]):
             for subscriber in self._subscribers.get(number, ()):
                 if message_id not in subscriber.seen:
                     subscriber.seen.add(message_id)
-                    message = Message(message_id, subscriber.run_id, kind, decode(data))
+                    message = Message(message_id, subscriber.run_id, kind, message_data(message_id, data))
                     self._loop.call_soon(subscriber.deliver, message)
 
     # ── what wakes them ──

@@ -27,6 +27,7 @@ from podium.stores.batch import (
     ceilings,
     change_of,
 )
+from podium.stores.figures import charge_columns
 from podium.stores.finding import unknown
 from podium.stores.postgres.arrays import Numbers, Texts, Values
 from podium.stores.postgres.database import Db
@@ -285,10 +286,10 @@ async def _create(db: Db, creations: list[Creation]) -> Cursor:
     runs: list[tuple[Any, ...]] = []
     rows: list[tuple[Any, ...]] = []
     for creation in creations:
-        run, usage = creation.run, creation.run.usage
+        run = creation.run
         runs.append((
             run.run_id, run.status, _text(run.stop_reason), run.updated_us, run.driven_s,
-            usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
+            *charge_columns(run.usage),
             _text(run.model), run.rehearsal, run.created_us, run.parent, _text(run.workflow),
             _text(run.request), run.owner, *ceilings(run.budget), run.start_key, creation.epoch,
             creation.driver,

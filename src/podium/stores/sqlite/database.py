@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 import time
 from pathlib import Path
 
 from podium.errors import StoreError, UsageError
-from podium.settings.places import named, store_path
+from podium.settings.places import default_store, named, store_path
+from podium.settings.private import make_private_file, make_private_folder
 from podium.stores.sqlite.failures import PATIENCE_S, explain, is_busy
 
 SCHEMA = Path(__file__).parent.parent / "schema"
@@ -28,14 +30,22 @@ def resolved(name: str | Path) -> Path:
 
 
 def prepare(name: str | Path) -> Path:
-    """See that a database can be at `name`; its folder is made if need be."""
+    """Return the absolute path of a store, which exists afterwards. Only the folder of the default store is
+    created; a store that someone names must be in an existing folder."""
     path = resolved(name)
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise UsageError(f"Podium needs SQLite 3.33 or newer; this Python has {sqlite3.sqlite_version}.")
     try:
         if path.is_dir():
             raise UsageError(f"The store {path} is a folder.", hint="Name a file in it, such as podium.db.")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path == Path(default_store().removeprefix("sqlite:///")).resolve():
+            make_private_folder(path.parent)
+        elif not path.parent.is_dir():
+            raise UsageError(
+                f"There is no folder {path.parent} for the store {path.name}.",
+                hint=f"Make it with `mkdir -p {shlex.quote(str(path.parent))}`, or name another store.",
+            )
+        make_private_file(path)
     except OSError as error:
         raise StoreError(
             f"The folder {path.parent} of the store cannot be used: {error.strerror}.",

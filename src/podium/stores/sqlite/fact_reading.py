@@ -8,9 +8,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.engine.codec import decode, encode
-from podium.engine.events import Charge
+from podium.engine.codec import encode
 from podium.engine.facts import Fact, FactChange, ProjectShare
+from podium.stores.damage import fact_data
+from podium.stores.figures import charge_of
 from podium.stores.sqlite import words
 from podium.stores.sqlite.facts import COLUMNS
 from podium.stores.sqlite.failures import explain
@@ -73,7 +74,7 @@ class FactReader:
         return [
             FactChange(
                 project=project, fact=fact_id, at=at, by=by, action=action,
-                before=decode(before.encode()), after=decode(after.encode()),
+                before=fact_data(fact_id, before), after=fact_data(fact_id, after),
             )
             for at, by, action, before, after in self._all(sql, (project, fact_id))
         ]  # fmt: skip
@@ -82,7 +83,7 @@ class FactReader:
         return [
             ProjectShare(
                 project=row[0], accepted=row[1], proposed=row[2], discarded=row[3], updated_at=row[4],
-                embedding=Charge(*row[5:]),
+                embedding=charge_of(*row[5:]),
             )
             for row in self._all(_PROJECTS)
         ]  # fmt: skip

@@ -11,6 +11,8 @@ from typing import Any
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.facts import Fact, FactChange, FactUpdate
+from podium.engine.figures import LARGEST
+from podium.stores.figures import charge_columns
 from podium.stores.sqlite import words
 from podium.stores.sqlite.bulk import Bulk
 
@@ -56,9 +58,10 @@ _REVISE = (
 _SPEND = (
     "INSERT INTO brain (project, usd, input_tokens, output_tokens, calls, unpriced_calls) "
     "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (project) DO UPDATE SET usd = usd + excluded.usd, "
-    "input_tokens = input_tokens + excluded.input_tokens, "
-    "output_tokens = output_tokens + excluded.output_tokens, calls = calls + excluded.calls, "
-    "unpriced_calls = unpriced_calls + excluded.unpriced_calls"
+    f"input_tokens = min(input_tokens + excluded.input_tokens, {LARGEST}), "
+    f"output_tokens = min(output_tokens + excluded.output_tokens, {LARGEST}), "
+    f"calls = min(calls + excluded.calls, {LARGEST}), "
+    f"unpriced_calls = min(unpriced_calls + excluded.unpriced_calls, {LARGEST})"
 )
 
 
@@ -135,13 +138,7 @@ def put_vectors(
         _VECTORS.execute(
             db, [part for fact, data in vectors.items() for part in (project, model, fact, data)]
         )
-    db.execute(
-        _SPEND,
-        (
-            project, charge.usd, charge.input_tokens, charge.output_tokens, charge.calls,
-            charge.unpriced_calls,
-        ),
-    )  # fmt: skip
+    db.execute(_SPEND, (project, *charge_columns(charge)))
 
 
 def _parts(fact: Fact) -> tuple[str, ...]:

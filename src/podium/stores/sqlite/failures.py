@@ -47,7 +47,10 @@ def explain(error: BaseException, path: Path) -> StoreError:
             hint="Check the permissions of the file and its folder.",
         )
     else:
-        explained = StoreError(f"The store {path} failed: {str(error).rstrip('.')}.")
+        explained = StoreError(
+            f"The store {path} failed: {str(error).rstrip('.')}.",
+            hint="It may be damaged, or changed by another program: restore it, or name another store.",
+        )
     explained.__cause__ = error
     return explained
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,11 +21,12 @@ from podium.engine.log import this_process
 from podium.errors import StoreError, StoreFullError
 
 _SOMEBODY = "another process"
+_SUFFIX = ".locks"
 
 
 def folder_beside(database: Path) -> Path:
     """Where the lock files of a database are."""
-    return database.with_name(f"{database.name}.locks")
+    return database.with_name(f"{database.name}{_SUFFIX}")
 
 
 class Driver:
@@ -36,7 +38,8 @@ class Driver:
         """What runs are marked with."""
         self._fd = -1
         try:
-            folder.mkdir(exist_ok=True)
+            self._mode = _mode_beside(folder)
+            _make(folder, self._mode)
             _clear(folder)
             while not self._try(folder):
                 pass
@@ -56,7 +59,8 @@ class Driver:
         self.name = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._path = _path_of(folder, self.name)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # a child must not keep the lock
-        self._fd = os.open(self._path, flags, 0o644)
+        self._fd = os.open(self._path, flags, self._mode)
+        os.fchmod(self._fd, self._mode)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
         since = datetime.now(UTC).isoformat(timespec="seconds")
         os.write(self._fd, f"{this_process()}\nsince {since}\n".encode())
@@ -65,6 +69,19 @@ class Driver:
         os.close(self._fd)
         self._fd = -1
         return False
+
+
+def _mode_beside(folder: Path) -> int:
+    """Return the mode of lock files: that of their database, so that whoever shares it sees them."""
+    mode = folder.with_name(folder.name.removesuffix(_SUFFIX)).stat().st_mode & 0o666
+    return mode | 0o600
+
+
+def _make(folder: Path, mode: int) -> None:
+    """Create the folder; whoever may read the lock files may enter it."""
+    with suppress(FileExistsError):
+        folder.mkdir(0o700)
+        folder.chmod(mode | (mode & 0o444) >> 2)
 
 
 def holder(folder: Path, name: str) -> str:

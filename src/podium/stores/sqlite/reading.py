@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from podium.engine.budget import Budget
-from podium.engine.codec import decode
-from podium.engine.events import Charge
-from podium.engine.log import Message, Row, RunRow, RunTotal
+from podium.engine.log import DAMAGED, Message, Row, RunRow, RunTotal
 from podium.engine.samples import CacheShare, Sample
 from podium.errors import StoreError
+from podium.stores.damage import intact, message_data, time_of
+from podium.stores.figures import MOST_USD, charge_of
 from podium.stores.finding import SHORTEST_BEGINNING, the_one, unknown
 from podium.stores.sqlite import lock, samples
 from podium.stores.sqlite.bulk import Bulk
@@ -44,6 +44,11 @@ _LAST = Bulk(
     "WITH b (number) AS (VALUES {values}) SELECT group_concat((SELECT max(id) FROM event "
     "WHERE id BETWEEN number << 32 AND (number << 32) + 0xffffffff)) FROM b WHERE number IS NOT NULL",
 )
+_SUMS = ", ".join(
+    f"sum({column} >> 32), sum({column} & 0xffffffff)"
+    for column in ("input_tokens", "output_tokens", "calls", "unpriced_calls")
+)
+"""The halves of each sum: SQLite refuses a sum of integers that passes 64 bits."""
 
 
 class Reader:
@@ -112,10 +117,10 @@ class Reader:
         """How many runs, and what they spent, by workflow and status."""
         wanted, rest = _narrowed((), "", owner, "")
         sql = (
-            "SELECT workflow, status, count(*), sum(usd), sum(input_tokens), sum(output_tokens), sum(calls), "
-            f"sum(unpriced_calls) FROM run WHERE {' AND '.join(['1', *wanted])} GROUP BY workflow, status"
+            f"SELECT workflow, status, count(*), sum(min(max(usd, 0.0), {MOST_USD})), {_SUMS} "
+            f"FROM run WHERE {' AND '.join(['1', *wanted])} GROUP BY workflow, status"
         )
-        return [RunTotal(row[0], row[1], row[2], Charge(*row[3:])) for row in self._all(sql, rest)]
+        return [_total(row) for row in self._all(sql, rest)]
 
     def _summary(self, row: tuple[Any, ...]) -> RunRow:
         run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, parent = (
@@ -126,8 +131,9 @@ class Reader:
             status = "paused"
         return RunRow(
             run_id=run_id, workflow=workflow, request=request, status=status, stop_reason=stop_reason,
-            created_us=created_us, updated_us=updated_us, model=model, rehearsal=bool(rehearsal),
-            parent=parent, usage=Charge(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
+            created_us=time_of(created_us), updated_us=time_of(updated_us),
+            model=model, rehearsal=bool(rehearsal),
+            parent=parent, usage=charge_of(*row[10:15]), driven_s=row[15], holder=holder, owner=row[17],
             budget=Budget(*row[18:23]), start_key=row[23],
         )  # fmt: skip
 
@@ -167,8 +173,8 @@ class Reader:
     def blob(self, digest: str) -> bytes:
         found = self._all("SELECT data FROM blob WHERE digest = ?", (_digest(digest),))
         if not found:
-            raise StoreError(f"The store has no blob {digest}.")
-        return found[0][0]
+            raise StoreError(f"The store has no blob {digest}.", hint=DAMAGED)
+        return intact(bytes(found[0][0]), digest)
 
     # ── the cache ──
 
@@ -182,7 +188,10 @@ class Reader:
 
     def inbox(self, run_id: str, number: int, after: int = 0) -> list[Message]:
         sql = "SELECT id, kind, data FROM inbox WHERE run = ? AND id > ? ORDER BY id"
-        return [Message(id, run_id, kind, decode(data)) for id, kind, data in self._all(sql, (number, after))]
+        return [
+            Message(id, run_id, kind, message_data(id, data))
+            for id, kind, data in self._all(sql, (number, after))
+        ]
 
     def posted(self, after: int) -> list[tuple[int, int, str, bytes]]:
         """What was put into any inbox behind a message: id, run number, kind, data."""
@@ -205,6 +214,13 @@ class Reader:
             return self._db.execute(sql, tuple(parameters)).fetchall()
         except sqlite3.Error as error:
             raise explain(error, self._path) from error
+
+
+def _total(row: tuple[Any, ...]) -> RunTotal:
+    """Put the halves of the sums together."""
+    workflow, status, runs, usd, *halves = row
+    sums = [(high << 32) + low for high, low in zip(halves[::2], halves[1::2], strict=True)]
+    return RunTotal(workflow, status, runs, charge_of(usd, *sums))
 
 
 def _narrowed(

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from podium.engine.events import NOTHING, Charge
+from podium.engine.figures import LARGEST
 from podium.engine.samples import CacheShare, Cleared, Sample
 from podium.stores.batch import Notes
+from podium.stores.figures import charge_columns, charge_of
 from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.failures import explain
 
@@ -42,8 +44,8 @@ _DROP = Bulk(1, "DELETE FROM sample WHERE id IN (VALUES {values})")
 _SAVED = (
     "INSERT INTO saving (model, hits, usd, input_tokens, output_tokens) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (model) DO UPDATE SET hits = hits + excluded.hits, usd = usd + excluded.usd, "
-    "input_tokens = input_tokens + excluded.input_tokens, "
-    "output_tokens = output_tokens + excluded.output_tokens"
+    f"input_tokens = min(input_tokens + excluded.input_tokens, {LARGEST}), "
+    f"output_tokens = min(output_tokens + excluded.output_tokens, {LARGEST})"
 )
 _TRIM = (
     "DELETE FROM sample WHERE id IN (SELECT id FROM (SELECT id, sum(bytes) OVER "
@@ -66,7 +68,7 @@ def find(db: sqlite3.Connection, path: Path, key: str, skip: Collection[str]) ->
     if not found:
         return None
     sample_id, key, number, model, data, usd, into, out, made_us = found[0]
-    charge = Charge(usd, into, out, 1)
+    charge = charge_of(usd, into, out, 1)
     return Sample(
         id=sample_id, key=key, number=number, model=model, data=bytes(data), charge=charge, made_us=made_us
     )
@@ -75,7 +77,7 @@ def find(db: sqlite3.Connection, path: Path, key: str, skip: Collection[str]) ->
 def shares(db: sqlite3.Connection, path: Path) -> list[CacheShare]:
     return [
         CacheShare(
-            model=model, entries=entries, bytes=size, hits=hits, saved=Charge(usd, into, out, hits),
+            model=model, entries=entries, bytes=size, hits=hits, saved=charge_of(usd, into, out, hits),
             oldest_us=oldest, newest_us=newest,
         )
         for model, entries, size, hits, usd, into, out, oldest, newest in _all(db, path, _SHARES)
@@ -100,8 +102,8 @@ def _keep(db: sqlite3.Connection, kept: list[Sample]) -> None:
     """All at once; where somebody else was quicker to take a number, one by one."""
     rows = [
         (
-            sample.id, sample.key, sample.number, sample.model, sample.charge.usd,
-            sample.charge.input_tokens, sample.charge.output_tokens, sample.made_us, sample.made_us,
+            sample.id, sample.key, sample.number, sample.model, *charge_columns(sample.charge)[:3],
+            sample.made_us, sample.made_us,
             len(sample.data), sample.data,
         )
         for sample in kept
@@ -118,7 +120,7 @@ def _use(db: sqlite3.Connection, used: list[tuple[Sample, int]]) -> None:
         saved[sample.model] = saved.get(sample.model, NOTHING) + sample.charge
     hits = Counter(sample.model for sample, _ in used)
     for model, charge in saved.items():
-        db.execute(_SAVED, (model, hits[model], charge.usd, charge.input_tokens, charge.output_tokens))
+        db.execute(_SAVED, (model, hits[model], *charge_columns(charge)[:3]))
 
 
 def clear(db: sqlite3.Connection, before_us: int | None, model: str) -> Cleared:

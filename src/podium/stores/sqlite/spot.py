@@ -11,6 +11,7 @@ from typing import Any
 
 from podium.stores.batch import ROW_WIDTH, Batch, Key
 from podium.stores.commits import Bells, Commits, Report, Writer
+from podium.stores.sqlite.identity import FileIdentity
 from podium.stores.sqlite.writing import write
 
 _SMALL = 8 * ROW_WIDTH
@@ -41,8 +42,11 @@ class Pace:
 class SpotCommits(Commits):
     """The queue of a store whose commits may be so quick that nobody else is needed for them."""
 
-    def __init__(self, writer: Writer, near: sqlite3.Connection, bells: Bells) -> None:
+    def __init__(
+        self, writer: Writer, near: sqlite3.Connection, bells: Bells, identity: FileIdentity
+    ) -> None:
         super().__init__(writer, bells)
+        self._identity = identity
         self._near = near
         self._pace = Pace()
         self._stretch = 0
@@ -86,6 +90,7 @@ class SpotCommits(Commits):
             or batch.notes
             or self._pace.median > _QUICK_S
             or self._stretch == _STRETCH
+            or (self._identity.is_due() and self._identity.problem())
         ):
             return None
         start = time.perf_counter()

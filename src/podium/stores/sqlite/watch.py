@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 
-from podium.engine.codec import decode
 from podium.engine.log import Message, Row
 from podium.errors import StoreError
 from podium.stores.audience import Audience, Subscriber
+from podium.stores.damage import message_data
 from podium.stores.sqlite.reading import Reader
 
 INTERVAL_S = 0.05
@@ -113,7 +113,9 @@ class Watch(Audience[Bell]):
         for message_id, number, kind, data in self._reader.posted(self._seen):
             self._seen = message_id
             for subscriber in self._subscribers.get(number, ()):
-                self._hand(subscriber, Message(message_id, subscriber.run_id, kind, decode(data)))
+                self._hand(
+                    subscriber, Message(message_id, subscriber.run_id, kind, message_data(message_id, data))
+                )
 
     def _hand(self, subscriber: Subscriber, message: Message) -> None:
         if message.id not in subscriber.seen:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from podium.errors import StoreError
+from podium.errors import StoreError, StoreGoneError
 from podium.stores.batch import Batch, Key
 from podium.stores.commits import Report
 from podium.stores.sqlite.database import empty_log, open_database
 from podium.stores.sqlite.failures import explain, is_busy
+from podium.stores.sqlite.identity import FileIdentity
 from podium.stores.sqlite.writing import write
 
 
@@ -33,6 +34,8 @@ class Writer:
         # A daemon: a program that forgot to close its store can still end.
         self._thread = threading.Thread(target=self._run, name="podium-writer", daemon=True)
         self._fallen: set[Key] = set()
+        self.identity: FileIdentity | None = None
+        """Set by whoever has opened all connections."""
 
     async def start(self) -> None:
         """Open the database, make or migrate it: on the thread, because that may have to wait."""
@@ -116,9 +119,11 @@ class Writer:
             batch.drop(self._fallen)
         try:
             failures: dict[Key, StoreError | None] = dict.fromkeys(write(db, batch))
+            if self.identity is not None and (batch.has_errands or self.identity.is_due()):
+                self.identity.check()  # after the commit: one to a file that is gone has failed
         except Exception as error:  # noqa: BLE001 - it goes to everyone who waits
             parts = batch.parts()
-            if len(parts) > 1 and not is_busy(error):
+            if len(parts) > 1 and not is_busy(error) and not isinstance(error, StoreGoneError):
                 failures = {}
                 for part in parts:
                     failures.update(self._write(db, part))

@@ -14,6 +14,7 @@ from typing import Any
 from podium.engine.log import RunUpdate
 from podium.errors import PodiumError, StoreError
 from podium.stores.batch import ROW_WIDTH, Acquisition, Batch, Creation, Key, Standing, ceilings, change_of
+from podium.stores.figures import charge_columns
 from podium.stores.finding import unknown
 from podium.stores.sqlite.bulk import Bulk
 from podium.stores.sqlite.samples import write_notes
@@ -173,10 +174,9 @@ def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
     for creation in creations:
         number += 1
         run = creation.run
-        usage = run.usage
         runs += (
             number, run.run_id, run.status, run.stop_reason, run.updated_us, run.driven_s,
-            usage.usd, usage.input_tokens, usage.output_tokens, usage.calls, usage.unpriced_calls,
+            *charge_columns(run.usage),
             run.model, run.rehearsal, run.created_us, run.parent, run.workflow, run.request, run.owner,
             *ceilings(run.budget), run.start_key, creation.epoch, creation.driver,
         )  # fmt: skip

@@ -12,6 +12,7 @@ import msgspec
 
 from podium.settings import Settings
 from podium.settings.places import named
+from podium.settings.private import make_private_folder
 from podium.tools.aside import aside
 from podium.tools.corpus import index
 from podium.tools.corpus.indexing import Changes, Progress, update
@@ -98,7 +99,7 @@ def _open(
     root = named(folder).resolve()
     file = index_of(root, settings)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(file.parent)
     except OSError as error:
         raise ToolError(f"{file.parent} cannot be made: {error.strerror}.") from error
     return Corpus(root, file, update(file, root, name, at, stop, progress))

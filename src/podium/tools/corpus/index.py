@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from podium.settings.private import make_private_file
 from podium.stores.sqlite.words import spaced
 from podium.tools.documents.document import Document
 from podium.tools.folder import Entry
@@ -78,11 +79,11 @@ def prepare(file: Path) -> None:
             Path(f"{file}{suffix}").unlink(missing_ok=True)
     if file.exists():
         return
+    make_private_file(file)
     with connected(file, create=True) as db:
         db.execute("PRAGMA journal_mode = WAL")
         script = (files("podium.tools.corpus") / "schema.sql").read_text(encoding="utf-8")
         db.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {FORMAT}; COMMIT;")
-    file.chmod(0o600)
 
 
 def is_usable(file: Path) -> bool:

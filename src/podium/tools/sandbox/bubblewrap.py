@@ -7,9 +7,12 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 
+from podium.errors import UsageError
+from podium.tools.descent import printable
 from podium.tools.sandbox.bare import bare_python
-from podium.tools.sandbox.mounts import Mount, system_mounts
+from podium.tools.sandbox.mounts import Mount, host_sockets, places_of, system_mounts
 from podium.tools.sandbox.rlimits import counts_per_namespace, kernel_limits, limits_of_whole_user
+from podium.tools.sandbox.scratch import MASK
 from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, write_filter
 from podium.tools.sandbox.syscalls import machine
 from podium.tools.sandbox.tier import Job, Launch
@@ -19,6 +22,8 @@ _USER = "1000"
 """Who a program believes to be, whoever runs it."""
 
 _STAGE = "/tmp"
+
+_MAX_MASKS = 100
 
 
 class Bubblewrap:
@@ -47,7 +52,7 @@ class Bubblewrap:
         scratch = f"{_STAGE}/{len(staged)}" if job.spare is not None else str(job.scratch)
         argv = [
             self.program, *_NAMESPACES, *_binds(system_mounts()), *_private(scratch),
-            *_binds(staged), "--remount-ro", "/", "--chdir", job.start,
+            *_binds(staged), *_masks(job, f"{scratch}/{MASK}"), "--remount-ro", "/", "--chdir", job.start,
             "--seccomp", str(rules), "--json-status-fd", str(told), *_marked(), "--",
             *_limited(job), *job.argv,
         ]  # fmt: skip
@@ -95,6 +100,20 @@ def _binds(mounts: Iterable[Mount]) -> list[str]:
     for mount in mounts:
         words += ["--bind" if mount.writable else "--ro-bind", mount.source, mount.target]
     return words
+
+
+def _masks(job: Job, mask: str) -> list[str]:
+    """Cover pipes, sockets and device files of the host. Only those can be covered that are there already."""
+    mounts = [*system_mounts(), *job.mounts]
+    hidden = dict.fromkeys((*(special.path for special in job.special), *host_sockets(mounts)))
+    places = dict.fromkeys(place for path in hidden for place in places_of(path, mounts))
+    if len(places) > _MAX_MASKS:
+        raise UsageError(
+            f"Programs in the sandbox could use {len(places):,} pipes, sockets and device files, such as "
+            f"{printable(next(iter(places)))}; at most {_MAX_MASKS} can be closed.",
+            hint="Remove them, or work in a copy of the folder.",
+        )
+    return [word for place in places for word in ("--ro-bind", mask, place)]
 
 
 def _limited(job: Job) -> list[str]:

@@ -9,7 +9,6 @@ import os
 import signal
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from podium.engine.process import feed
@@ -17,7 +16,7 @@ from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.inside.family import kill_family
 from podium.tools.sandbox.limits import Executed, StoppedBy
 from podium.tools.sandbox.tier import Job, Launch
-from podium.tools.sandbox.watching import Watch
+from podium.tools.sandbox.watching import Watch, Watched
 
 _CHUNK = 65_536
 _LAST_WORDS = 5.0
@@ -38,14 +37,14 @@ class Execution:
         self._truncated = False
         self._inner = -1
 
-    async def finish(self, stdin: bytes, folders: Sequence[Path], grown: Sequence[Path]) -> Executed:
+    async def finish(self, stdin: bytes, watched: Watched) -> Executed:
         """Run it. Whatever happens, nothing of it runs afterwards; a cancel ends it at once."""
         began = time.monotonic()
         starting = asyncio.ensure_future(self._start())
         # Not even its start is interrupted: killed half-way, it could leave a child that nobody knows of.
-        cancelled = await _settled(starting)
+        cancelled = await settled(starting)
         process = starting.result()
-        watch = Watch(self._job.limits, folders, grown)
+        watch = Watch(self._job.limits, watched)
         parts = (
             feed(process.stdin, stdin), self._read(process.stdout), self._read(process.stderr),
             self._listen(),
@@ -58,7 +57,7 @@ class Execution:
             stopped = await watch.last_look() if ended else self._stopped.result()
         finally:
             ending = asyncio.ensure_future(self._end(process, pipes, watch))
-            cancelled = await _settled(ending)
+            cancelled = await settled(ending)
             ending.result()
         if cancelled is not None:
             raise cancelled
@@ -216,7 +215,7 @@ async def _gone(descriptor: int) -> None:
         loop.remove_reader(descriptor)
 
 
-async def _settled(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+async def settled(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
     """Wait for a task to its end, also when we are cancelled meanwhile; gives the cancel for later."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -12,6 +12,8 @@ import os
 import sys
 from collections.abc import Mapping
 
+from podium.errors import UsageError
+from podium.tools.descent import printable
 from podium.tools.sandbox.bare import bare_python
 from podium.tools.sandbox.inside import landlock
 from podium.tools.sandbox.mounts import system_mounts
@@ -47,7 +49,19 @@ class Landlock:
         """The keeper's command line."""
         known = machine()
         assert known is not None, "`check` was not asked"
+        _refuse_special(job)
         return keeper(job, base64.b64encode(_rules(known, job.spare)).decode())
+
+
+def _refuse_special(job: Job) -> None:
+    """Raise if the workspace holds a pipe or a device, which Landlock cannot close. In this tier programs
+    have no sockets."""
+    path = next((special.path for special in job.special if not special.is_socket), "")
+    if path:
+        raise UsageError(
+            f"{printable(path)} is a pipe or a device file, and programs in the sandbox could use it.",
+            hint="Remove it, or work in a copy of the folder.",
+        )
 
 
 def keeper(job: Job, rules: str) -> Launch:
@@ -60,7 +74,7 @@ def keeper(job: Job, rules: str) -> Launch:
         "told": told,
         "spare": job.spare,
         "argv": list(job.argv),
-        "start": job.start,
+        "start": os.path.realpath(job.start),  # a link to it may lie in a folder that is covered
         "limits": limits_of_whole_user(job.limits) if job.spare is None else kernel_limits(job.limits),
         "filter": rules,
         "readable": [

@@ -8,7 +8,7 @@ import msgspec
 
 GIGABYTE = 1_000_000_000
 
-StoppedBy = Literal["", "time", "memory", "output", "workspace", "processes", "cancel"]
+StoppedBy = Literal["", "time", "memory", "output", "workspace", "files", "processes", "cancel"]
 """What ended a program before its own end; empty: it ended by itself."""
 
 
@@ -29,6 +29,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Standard output and error together. What came until then is kept."""
     workspace_bytes: int = 2 * GIGABYTE
     """The workspace and the private temporary folder together; of other writable folders, their growth."""
+    files: int = 100_000
+    """Files and folders that are added to the workspace, the private temporary folder and other writable
+    folders together."""
     open_files: int = 1_024
     """File descriptors of each process."""
 
@@ -50,6 +53,9 @@ class Executed(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     tier: str = ""
     """What it was shut in by: `bubblewrap`, `landlock`, or `none` if somebody allowed that."""
+    warnings: tuple[str, ...] = ()
+    """Sentences about dangerous files in the writable folders, such as setuid programs, and what was done
+    about them. The caller has to show them."""
 
     @property
     def ok(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -91,6 +92,41 @@ def _too_wide(path: str) -> str:
         if Path(place).is_relative_to(path):
             return "it is a folder of the system" if place == path else f"it holds {place}, of the system"
     return ""
+
+
+def places_of(path: str, mounts: Iterable[Mount]) -> list[str]:
+    """Where a file of the host is seen inside."""
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    return [
+        os.path.join(mount.target, os.path.relpath(real, mount.source))
+        for mount in mounts
+        if _below(real, mount.source)
+    ]
+
+
+def host_sockets(mounts: Iterable[Mount]) -> list[str]:
+    """Return the sockets that programs of the host have bound below the mounts. A read-only mount does not
+    prevent a connection to them, and the folders are too large to be searched."""
+    try:
+        lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
+    except OSError:  # not Linux
+        return []
+    named = [os.fsdecode(fields[7]) for line in lines if len(fields := line.split(maxsplit=7)) == 8]
+    sources = [mount.source for mount in mounts]
+    return [
+        path
+        for path in dict.fromkeys(named)
+        if path.startswith("/")
+        and _is_socket(path)
+        and any(_below(os.path.realpath(path), one) for one in sources)
+    ]
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:  # removed, or of another root folder
+        return False
 
 
 def anchored(path: Path) -> Path:

@@ -26,7 +26,7 @@ HINT = (
 _LIMITS = {
     "time": "seconds", "cpu": "cpu_seconds", "memory": "memory_bytes", "processes": "processes",
     "file_size": "file_bytes", "output": "output_bytes", "workspace": "workspace_bytes",
-    "open_files": "open_files",
+    "files": "files", "open_files": "open_files",
 }  # fmt: skip
 """Keys of the settings and fields of `Limits`."""
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from podium.errors import SandboxUnavailableError
-from podium.tools.sandbox.execution import Execution
+from podium.tools.aside import aside
+from podium.tools.sandbox.execution import Execution, settled
+from podium.tools.sandbox.inspection import Contents, inspect_after, inspect_before
 from podium.tools.sandbox.limits import Executed, Limits
 from podium.tools.sandbox.mounts import (
     anchored,
@@ -16,9 +22,10 @@ from podium.tools.sandbox.mounts import (
     place_inside,
     search_path,
 )
-from podium.tools.sandbox.scratch import HOME, scratch_folder
+from podium.tools.sandbox.scratch import ENTRIES, HOME, clear, scratch_folder
 from podium.tools.sandbox.spare import spare_id
 from podium.tools.sandbox.tier import Job, Tier
+from podium.tools.sandbox.watching import Watched
 
 INSTALL = "Install bubblewrap (`apt-get install bubblewrap`), or see `podium doctor`."
 
@@ -73,21 +80,62 @@ class Sandbox:
         if reason := self._tier.check():
             raise SandboxUnavailableError(reason, hint=INSTALL)
         folder, *also_writable = map(anchored, (folder, *also_writable))
-        seen = [*self._readable, *readable]
+        seen, most = [*self._readable, *readable], limits or self._limits
         mounts = folder_mounts(folder, writable=writable, readable=seen, also_writable=also_writable)
+        whole = [folder] if writable else []
         with scratch_folder() as scratch:
+            before = await aside(inspect_before, whole, also_writable, most.workspace_bytes)
             job = Job(
                 argv=tuple(map(str, argv)),
                 start=place_inside(folder, cwd),
                 mounts=mounts,
                 scratch=scratch,
                 env={**_environment(seen), **(env or {})},
-                limits=limits or self._limits,
+                limits=most,
+                special=before.special,
                 spare=spare_id(),
             )
+            watched = Watched(
+                folders=[*map(str, whole), str(scratch)],
+                grown=list(map(str, also_writable)),
+                grown_before=before.grown_bytes,
+                files_before=before.files + ENTRIES,
+            )
             execution = Execution(job, self._tier.launch(job), self.tier)
-            folders = [folder, scratch] if writable else [scratch]
-            return await execution.finish(stdin, folders, also_writable)
+            try:
+                done = await execution.finish(stdin, watched)
+            finally:
+                after = await _secured(scratch, whole, also_writable, most, before)
+        return _judged(done, most, before, after)
+
+
+async def _secured(
+    scratch: Path, whole: Sequence[Path], grown: Sequence[Path], limits: Limits, before: Contents
+) -> Contents:
+    """Clear and inspect what a program could write; a cancel waits until that is done."""
+
+    def secure() -> Contents:
+        clear(scratch)  # first: hard links into it would look like links to files outside
+        return inspect_after(whole, grown, limits.workspace_bytes, before)
+
+    task = asyncio.ensure_future(aside(secure))
+    if cancelled := await settled(task):
+        raise cancelled
+    return task.result()
+
+
+def _judged(done: Executed, limits: Limits, before: Contents, after: Contents) -> Executed:
+    """Add to the result what the inspections found; a short program may have passed a limit unwatched."""
+    stopped = done.stopped_by
+    grown = after.grown_bytes - before.grown_bytes
+    written = after.whole_bytes - before.whole_bytes + grown
+    if not stopped and after.files - before.files > limits.files:
+        stopped = "files"
+    elif not stopped and written > 0 and after.whole_bytes + grown > limits.workspace_bytes:
+        stopped = "workspace"
+    code = 128 + signal.SIGKILL if stopped else done.exit_code
+    warnings = tuple(dict.fromkeys((*before.warnings, *after.warnings)))
+    return msgspec.structs.replace(done, stopped_by=stopped, exit_code=code, warnings=warnings)
 
 
 def _environment(readable: Sequence[Path]) -> dict[str, str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
+
+from podium.tools.descent import open_root, remove_entry
 
 HOME = "/tmp/home"
 """The home folder inside; empty at each start."""
@@ -25,6 +26,12 @@ _FILES = {
     "group": "root:x:0:\npodium:x:1000:\nnogroup:x:65534:\n",
     "hosts": "127.0.0.1 localhost sandbox\n",
 }
+_FOLDERS = ("tmp", "tmp/home", "shm")
+MASK = "mask"
+"""An empty file that covers what a program must not reach."""
+
+ENTRIES = len(_FILES) + len(_FOLDERS) + len((_LOCK, MASK))
+"""Files and folders in a fresh one."""
 
 
 @contextlib.contextmanager
@@ -34,14 +41,25 @@ def scratch_folder() -> Generator[Path]:
     lock = _locked(folder)
     try:
         folder.chmod(0o711)  # a spare user has to pass; what lies in it is closed to others
-        for name in ("tmp", "tmp/home", "shm"):
+        for name in _FOLDERS:
             (folder / name).mkdir(mode=0o700)
+        (folder / MASK).touch(mode=0)
         for name, text in _FILES.items():
             (folder / name).write_text(text, encoding="ascii")
         yield folder
     finally:
-        _remove(folder)
+        with contextlib.suppress(
+            OSError
+        ):  # a process that is just being ended holds it: `sweep_up` removes it
+            _remove(folder)
         os.close(lock)
+
+
+def clear(scratch: Path) -> None:
+    """Remove the temporary files of a program that has ended."""
+    for name in ("tmp", "shm"):
+        with contextlib.suppress(OSError):  # as above
+            _remove(scratch / name)
 
 
 def sweep_up(young: float = _YOUNG_S) -> None:
@@ -67,20 +85,9 @@ def _locked(folder: Path) -> int:
 
 
 def _remove(folder: Path) -> None:
-    """Remove it, opening folders that the program closed behind itself. No link is followed."""
+    """Remove it with whatever a program left in it."""
+    holder = open_root(folder.parent)
     try:
-        shutil.rmtree(folder)
-    except PermissionError:
-        for _, names, _, holder in os.fwalk(folder):
-            for name in names:
-                _open_up(name, holder)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _open_up(name: str, holder: int) -> None:
-    try:
-        place = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY, dir_fd=holder)
-    except OSError:  # a link, which is removed as it is
-        return
-    os.chmod(f"/proc/self/fd/{place}", 0o700)
-    os.close(place)
+        remove_entry(folder.name, holder)
+    finally:
+        os.close(holder)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import errno
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from podium.tools.sandbox.syscalls import Machine
 
-_LOAD, _JUMP_EQUAL, _JUMP_MORE, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _SECOND_HIGH = 0, 4, 16, 24, 28
-"""Offsets in `struct seccomp_data`: the call's number, its architecture, the low halves of two arguments, and
-the high half of the second."""
+_LOAD, _AND, _JUMP_EQUAL, _JUMP_MORE, _JUMP_BITS, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _SECOND_HIGH, _THIRD, _FOURTH = 0, 4, 16, 24, 28, 32, 40
+"""Offsets in `struct seccomp_data`: the call's number, its architecture, the low halves of four arguments,
+and the high half of the second."""
 
 _ALLOW, _KILL, _FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
 _X32 = 0x4000_0000
@@ -27,6 +27,27 @@ _NAMESPACES = 0x7E02_0080
 
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 """They type into the terminal, as if the user had."""
+
+_FILE_FLAGS = (0x4008_6602, 0x401C_5820, 0x4080_6685, 0x800C_6613)
+"""FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY and FS_IOC_SET_ENCRYPTION_POLICY: they leave files
+that cannot be changed or folders that cannot be listed."""
+
+_SET_ID = 0o6000
+"""S_ISUID and S_ISGID."""
+
+_MODE_ARGUMENTS = {
+    "chmod": _SECOND, "fchmod": _SECOND, "fchmodat": _THIRD, "fchmodat2": _THIRD, "mknod": _SECOND,
+    "mknodat": _THIRD, "creat": _SECOND,
+}  # fmt: skip
+"""Calls that set the mode of a file, and the argument that holds it."""
+
+_OPEN_ARGUMENTS = {"open": (_SECOND, _THIRD), "openat": (_THIRD, _FOURTH)}
+"""Calls that create a file if their flags say so, and the arguments that hold the flags and the mode."""
+
+_CREATING = 0o100 | 0o20_000_000
+"""O_CREAT and the bit of O_TMPFILE that no other flag has."""
+
+_STREAM, _SEQPACKET, _KIND_OF_SOCKET = 1, 5, 0xF
 
 AF_UNIX, AF_INET = 1, 2
 
@@ -43,8 +64,14 @@ DENIED = (
 )  # fmt: skip
 """Answered with EPERM."""
 
-HIDDEN = ("memfd_create", "memfd_secret", "msgget", "semget")
-"""Memory that belongs to no process, so that no limit would count it; answered as if the kernel had none."""
+HIDDEN = ("memfd_create", "memfd_secret", "msgget", "semget", "openat2", "file_setattr")
+"""Answered with ENOSYS, as by an older kernel. The first four allocate memory that belongs to no process, so
+that no limit would count it; the last two take a mode or flags behind a pointer, which a filter cannot
+follow."""
+
+UNSUPPORTED = ("setxattr", "lsetxattr", "fsetxattr", "setxattrat")
+"""Answered with EOPNOTSUPP, as by a file system without extended attributes: access lists and capabilities of
+files would outlive the sandbox."""
 
 SMALL_SEGMENT = 65_536
 """Bytes of shared memory of the old kind from which on it is not given, for the same reason: a database asks
@@ -53,10 +80,7 @@ for a few, to find out whether another one is running."""
 MODES = ("chmod", "fchmodat", "fchmodat2")
 """Ignored where a path cannot be checked: copying a file sets its mode, and few programs need it done."""
 
-OWNERS = (
-    "chown", "fchownat", "lchown", "lremovexattr", "lsetxattr", "removexattr", "removexattrat", "setxattr",
-    "setxattrat",
-)  # fmt: skip
+OWNERS = ("chown", "fchownat", "lchown", "lremovexattr", "removexattr", "removexattrat")
 """Denied there too."""
 
 SIGNALLING = ("kill", "tkill", "tgkill", "pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
@@ -76,12 +100,17 @@ def write_filter(
         _op(_LOAD, _ARCHITECTURE), _op(_JUMP_EQUAL, machine.audit, 1, 0), _op(_RETURN, _KILL),
         _op(_LOAD, _NUMBER), _op(_JUMP_MORE, _X32, 0, 1), _op(_RETURN, _FAIL | errno.ENOSYS),
     ]  # fmt: skip
-    answers = [(name, errno.EPERM) for name in (*DENIED, *also_denied)] + [(name, 0) for name in ignored]
+    passed_over = frozenset(ignored)
+    code += _mode_guards(numbers, passed_over)
+    answers = [
+        *((name, 0) for name in sorted(passed_over - _MODE_ARGUMENTS.keys())),
+        *((name, errno.EPERM) for name in (*DENIED, *also_denied)),
+        *((name, errno.EOPNOTSUPP) for name in UNSUPPORTED),
+        *((name, errno.ENOSYS) for name in HIDDEN),
+    ]
     for name, answer in answers:
         if name in numbers:
             code += [_op(_JUMP_EQUAL, numbers[name], 0, 1), _fail(answer)]
-    for name in HIDDEN:
-        code += [_op(_JUMP_EQUAL, numbers[name], 0, 1), _fail(errno.ENOSYS)]
     large = [
         _op(_JUMP_EQUAL, 0, 1, 0), _fail(errno.ENOMEM),
         _op(_LOAD, _SECOND), _op(_JUMP_MORE, SMALL_SEGMENT, 0, 1), _fail(errno.ENOMEM),
@@ -90,13 +119,28 @@ def write_filter(
     # The flags of clone3 lie behind a pointer that a filter cannot follow; libc falls back to clone.
     code += [_op(_JUMP_EQUAL, numbers["clone3"], 0, 1), _op(_RETURN, _FAIL | errno.ENOSYS)]
     code += _guard(numbers["clone"], _FIRST, [_op(_JUMP_BITS, _NAMESPACES, 0, 1), _fail(errno.EPERM)])
-    typing = [
-        _op(_JUMP_EQUAL, _TIOCSTI, 1, 0), _op(_JUMP_EQUAL, _TIOCLINUX, 0, 1), _fail(errno.EPERM),
-    ]  # fmt: skip
-    code += _guard(numbers["ioctl"], _SECOND, typing)
+    requests = (_TIOCSTI, _TIOCLINUX, *_FILE_FLAGS)
+    refused = [op for number in requests for op in (_op(_JUMP_EQUAL, number, 0, 1), _fail(errno.EPERM))]
+    code += _guard(numbers["ioctl"], _SECOND, refused)
     sockets = [op for family in families for op in (_op(_JUMP_EQUAL, family, 0, 1), _op(_RETURN, _ALLOW))]
     code += _guard(numbers["socket"], _FIRST, [*sockets, _fail(errno.EAFNOSUPPORT)])
+    if AF_UNIX not in families:
+        code += _guard(numbers["socketpair"], _SECOND, _CONNECTED_PAIRS)
     return b"".join([*code, _op(_RETURN, _ALLOW)])
+
+
+def _mode_guards(numbers: Mapping[str, int], ignored: Collection[str]) -> list[bytes]:
+    """Refuse to set S_ISUID and S_ISGID with EPERM. Calls that are ignored succeed without effect."""
+    code: list[bytes] = []
+    refuse = [_op(_JUMP_BITS, _SET_ID, 0, 1), _fail(errno.EPERM)]
+    for name, mode in _MODE_ARGUMENTS.items():
+        if name in numbers:
+            code += _guard(numbers[name], mode, [*refuse, *([_fail(0)] if name in ignored else [])])
+    for name, (flags, mode) in _OPEN_ARGUMENTS.items():
+        if name in numbers:
+            checks = [_op(_JUMP_BITS, _CREATING, 0, 3), _op(_LOAD, mode), *refuse]
+            code += _guard(numbers[name], flags, checks)
+    return code
 
 
 def _guard(number: int, argument: int, checks: list[bytes]) -> list[bytes]:
@@ -111,3 +155,10 @@ def _fail(code: int) -> bytes:
 
 def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+_CONNECTED_PAIRS = [
+    _op(_AND, _KIND_OF_SOCKET), _op(_JUMP_EQUAL, _STREAM, 2, 0), _op(_JUMP_EQUAL, _SEQPACKET, 1, 0),
+    _fail(errno.EPROTONOSUPPORT),
+]  # fmt: skip
+"""Checks of the type of a socket pair: one end of a pair of datagram sockets can send to any other socket."""

@@ -23,7 +23,9 @@ _X86_64 = {
     "userfaultfd": 323, "vhangup": 153, "chmod": 90, "chown": 92, "fchmodat": 268, "fchmodat2": 452,
     "fchownat": 260, "lchown": 94, "lremovexattr": 198, "lsetxattr": 189, "removexattr": 197,
     "removexattrat": 466, "setxattr": 188, "setxattrat": 463, "truncate": 76, "memfd_create": 319,
-    "memfd_secret": 447, "msgget": 68, "semget": 64, "shmget": 29,
+    "memfd_secret": 447, "msgget": 68, "semget": 64, "shmget": 29, "creat": 85, "fchmod": 91,
+    "file_setattr": 469, "fsetxattr": 190, "mknod": 133, "mknodat": 259, "open": 2, "openat": 257,
+    "openat2": 437, "socketpair": 53,
 }  # fmt: skip
 
 _AARCH64 = {
@@ -41,7 +43,8 @@ _AARCH64 = {
     "syslog": 116, "tgkill": 131, "tkill": 130, "umount2": 39, "unshare": 97, "userfaultfd": 282,
     "vhangup": 58, "fchmodat": 53, "fchmodat2": 452, "fchownat": 54, "lremovexattr": 15, "lsetxattr": 6,
     "removexattr": 14, "removexattrat": 466, "setxattr": 5, "setxattrat": 463, "truncate": 45,
-    "memfd_create": 279, "memfd_secret": 447, "msgget": 186, "semget": 190, "shmget": 194,
+    "memfd_create": 279, "memfd_secret": 447, "msgget": 186, "semget": 190, "shmget": 194, "fchmod": 52,
+    "file_setattr": 469, "fsetxattr": 7, "mknodat": 33, "openat": 56, "openat2": 437, "socketpair": 199,
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from podium.tools.sandbox.inspection import Special
 from podium.tools.sandbox.limits import Limits
 from podium.tools.sandbox.mounts import Mount
 
@@ -25,6 +26,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     """All variables that it gets."""
     limits: Limits
+    special: Sequence[Special] = ()
+    """Pipes, sockets and device files in writable folders that were there before."""
     spare: int | None
     """The user id that root drops to; `None`: Podium is not run by root."""
 

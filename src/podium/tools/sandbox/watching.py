@@ -6,30 +6,42 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import cast, get_args
 
 import msgspec
 
 from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.bare import bare_python
-from podium.tools.sandbox.inside.holding import free_space, shared_memory
+from podium.tools.sandbox.inside.holding import free_inodes, free_space, shared_memory
 from podium.tools.sandbox.limits import Limits, StoppedBy
 
 _PATIENCE = 0.2
 """Seconds before a watch is started: most programs have ended by then, and the kernel limits them."""
 
 
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """Folders that a program may write, and what is in them before it starts."""
+
+    folders: Sequence[str]
+    """Those that count as a whole."""
+    grown: Sequence[str]
+    """Those of which only the growth counts."""
+    grown_before: int
+    """Bytes on disk in the latter."""
+    files_before: int
+    """Files and folders in all of them."""
+
+
 class Watch:
     """Over one execution. It dies with the host: then its input ends."""
 
-    def __init__(self, limits: Limits, folders: Sequence[Path], grown: Sequence[Path]) -> None:
+    def __init__(self, limits: Limits, watched: Watched) -> None:
         self._plan = {
             **msgspec.to_builtins(limits),
-            "folders": [str(folder) for folder in folders],
-            "grown": [str(folder) for folder in grown],
+            **msgspec.to_builtins(watched),
             "shared_before": shared_memory(),
-            "free_before": free_space(str(folders[0])),
+            "free_before": free_space(watched.folders[0]),
+            "inodes_before": free_inodes(watched.folders[0]),
         }
         self._starting: asyncio.Future[asyncio.subprocess.Process] | None = None
         self._process: asyncio.subprocess.Process | None = None

@@ -74,3 +74,5 @@ class TestReport(msgspec.Struct, frozen=True, kw_only=True):
     """What was printed, failures first, cut to what matters."""
     tier: str = ""
     """The tier of the sandbox it ran in."""
+    warnings: list[str] = []
+    """Sentences about dangerous files that the tests left, which were made safe."""

@@ -129,6 +129,7 @@ def report_of(command: TestCommand, done: Executed, project: Project) -> TestRep
         coverage=_coverage(project.results),
         output=_output(command, done, project.tree),
         tier=done.tier,
+        warnings=list(done.warnings),
     )
 
 

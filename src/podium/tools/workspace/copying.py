@@ -8,7 +8,7 @@ from podium.errors import UsageError
 from podium.tools.workspace.change import Caps
 from podium.tools.workspace.history import FILE, LINK, PROGRAM, Write
 from podium.tools.workspace.paths import is_git
-from podium.tools.workspace.tree import Entry, WorkTree
+from podium.tools.workspace.tree import Entry, WorkTree, shown
 
 LEFT_OUT = frozenset({
     "node_modules", ".venv", "venv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox",
@@ -37,7 +37,9 @@ def read_folder(folder: Path, caps: Caps) -> tuple[list[Write], list[str]]:
             writes.append(_write(tree, entry))
     if not skipped:
         return writes, []
-    return writes, [f"{len(skipped)} pipes, sockets or devices were not copied, the first is {skipped[0]}."]
+    return writes, [
+        f"{len(skipped)} pipes, sockets or devices were not copied, the first is {shown(skipped[0])}."
+    ]
 
 
 def _check(folder: Path, size: int, count: int, caps: Caps) -> None:

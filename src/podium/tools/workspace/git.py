@@ -42,6 +42,8 @@ class Git:
         self.folder = folder
         """Holds the repository and nothing else; all that git can write."""
         self.dir = folder / "repo.git"
+        self.warnings: list[str] = []
+        """What the sandbox told about dangerous files in the repository."""
         self._sandbox = sandbox
 
     @staticmethod
@@ -74,7 +76,7 @@ class Git:
     ) -> Executed:
         """Run git to its end, however it ends."""
         options = [part for option in _OPTIONS for part in ("-c", option)]
-        return await self._sandbox.run(
+        done = await self._sandbox.run(
             ["git", *options, *args],
             folder=self.folder,
             readable=readable,
@@ -82,6 +84,8 @@ class Git:
             stdin=stdin,
             limits=Limits(seconds=SECONDS, output_bytes=output_bytes),
         )
+        self.warnings += [warning for warning in done.warnings if warning not in self.warnings]
+        return done
 
     async def make(self, object_format: str = "sha1") -> None:
         """An empty repository, with nothing from any template."""

@@ -16,6 +16,7 @@ import msgspec
 import platformdirs
 
 from podium.errors import WorkspaceError
+from podium.tools.descent import NO_LINKS, open_root, visit_folders
 from podium.tools.workspace.facts import NAME, has_facts, read_facts
 from podium.tools.workspace.restoring import remove_folder
 
@@ -88,9 +89,21 @@ def _touched(home: Path) -> float:
 
 
 def _sizes(home: Path) -> Iterator[int]:
-    for folder, _, names in os.walk(home):
-        for name in names:
-            try:
-                yield os.lstat(os.path.join(folder, name)).st_blocks * 512
-            except FileNotFoundError:  # a run that is under way removed it
-                continue
+    """Bytes on disk of each file and folder; what cannot be entered is left out."""
+    root = open_root(home)
+    try:
+        for visit in visit_folders(root, _enter):
+            for entry in visit.entries:
+                try:
+                    yield entry.stat(follow_symlinks=False).st_blocks * 512
+                except FileNotFoundError:  # a run that is under way removed it
+                    continue
+    finally:
+        os.close(root)
+
+
+def _enter(name: str, handle: int) -> int | None:
+    try:
+        return os.open(name, NO_LINKS, dir_fd=handle)
+    except PermissionError:
+        return None

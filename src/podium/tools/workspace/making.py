@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.errors import UsageError
+from podium.settings.private import make_private_folder
 from podium.tools.aside import aside
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.workspace.change import Caps
@@ -45,7 +46,7 @@ async def open_workspace(
 async def _make(folder: Path, run_id: str, git: Git, home: Path, caps: Caps) -> Made:
     origin = find_origin(folder)
     for place in (home, git.folder, home / "tree"):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(place)
     await git.make(origin.object_format)
     history = History(git)
     if origin.head:

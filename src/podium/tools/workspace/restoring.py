@@ -54,6 +54,8 @@ class Restoring:
             blob = files.get(entry.path)
             if entry.kind == "folder" and (entry.path in folders or (blob and blob.mode == SUBMODULE)):
                 missing.pop(entry.path, None)
+                if entry.is_unsafe:
+                    self._tree.close_to_others(entry.path)
             elif blob is not None and self._is_same(entry, blob):
                 del missing[entry.path]
             else:
@@ -76,6 +78,8 @@ class Restoring:
         if blob.mode == LINK:
             return entry.kind == "link" and _name(_link(self._tree, entry.path), blob) == blob.sha
         if entry.kind != "file" or entry.size != blob.size or entry.executable != (blob.mode == PROGRAM):
+            return False
+        if entry.is_unsafe:
             return False
         mark, sha = self._marks.get(entry.path, ((), ""))
         if mark != entry.mark:

@@ -17,7 +17,16 @@ from typing import Literal
 import msgspec
 
 from podium.errors import WorkspaceError
-from podium.tools.descent import NO_LINKS, descended, open_root
+from podium.tools.descent import (
+    MAX_DEPTH,
+    NO_LINKS,
+    descended,
+    enter_folder,
+    open_root,
+    printable,
+    remove_entry,
+    set_mode,
+)
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block the open
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -34,6 +43,8 @@ class Entry(msgspec.Struct, frozen=True):
     executable: bool
     mark: tuple[int, ...]
     """Changes with every write to the file, so that an unchanged one need not be read again."""
+    is_unsafe: bool = False
+    """It is a file with a set-id bit, or a file or folder that every user may write."""
 
 
 class WorkTree:
@@ -113,7 +124,7 @@ class WorkTree:
         """A file, a link, or a folder with everything in it; and folders above that are empty then."""
         *folders, name = path.split("/")
         with self._inside(folders) as handle:
-            _remove(name, handle)
+            remove_entry(name, handle)
         while folders:
             *above, last = folders
             with self._inside(above) as handle:
@@ -128,10 +139,17 @@ class WorkTree:
         with self._inside(path.split("/"), make=True):
             pass
 
+    def close_to_others(self, path: str) -> None:
+        """Let only the owner write a folder."""
+        *folders, name = path.split("/")
+        with self._inside(folders) as handle:
+            set_mode(name, 0o755, handle)
+
     def walk(self) -> Iterator[Entry]:
-        """Everything below the root, folders before what lies in them."""
+        """Everything below the root, folders before what lies in them. What lies deeper than `MAX_DEPTH`
+        folders is left out; only programs nest folders like that."""
         with self._inside([]) as handle:
-            yield from _below(handle, "")
+            yield from _below(handle, "", MAX_DEPTH)
 
     def bytes_used(self) -> int:
         """What all files take, for the cap of the workspace."""
@@ -155,19 +173,16 @@ class WorkTree:
 
 
 def shown(path: str) -> str:
-    """A path for a person's eyes: names that are no text are made text."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    """A path as one line of text for a message."""
+    return printable(path)
 
 
 def _enter(name: str, handle: int, *, make: bool) -> int:
     try:
-        return os.open(name, NO_LINKS, dir_fd=handle)
+        return enter_folder(name, handle)  # test code may have taken our rights to it away
     except FileNotFoundError:
         if not make:
             raise
-    except PermissionError:  # taken away by test code; the folder is ours all the same
-        _open_up(name, handle)
-        return os.open(name, NO_LINKS, dir_fd=handle)
     os.mkdir(name, 0o755, dir_fd=handle)
     made = os.open(name, NO_LINKS, dir_fd=handle)
     _give(made, handle)
@@ -181,11 +196,6 @@ def _give(file: int, folder: int) -> None:
         os.fchown(file, owner.st_uid, owner.st_gid)
 
 
-def _open_up(name: str, handle: int) -> None:
-    if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
-        os.chmod(name, 0o700, dir_fd=handle)
-
-
 def _entry(path: str, found: os.stat_result) -> Entry:
     mode = found.st_mode
     kind: Kind = "special"
@@ -196,35 +206,20 @@ def _entry(path: str, found: os.stat_result) -> Entry:
     elif stat.S_ISDIR(mode):
         kind = "folder"
     mark = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, mode)
-    return Entry(path, kind, found.st_size, executable=bool(mode & 0o100), mark=mark)
+    unsafe = mode & (0o6002 if kind == "file" else 0o002 if kind == "folder" else 0)
+    return Entry(path, kind, found.st_size, executable=bool(mode & 0o100), mark=mark, is_unsafe=bool(unsafe))
 
 
-def _below(handle: int, prefix: str) -> Iterator[Entry]:
+def _below(handle: int, prefix: str, levels: int) -> Iterator[Entry]:
     with os.scandir(handle) as scan:
         names = sorted(entry.name for entry in scan)
     for name in names:
         path = prefix + name
         entry = _entry(path, os.stat(name, dir_fd=handle, follow_symlinks=False))
         yield entry
-        if entry.kind == "folder":
+        if entry.kind == "folder" and levels:
             deeper = _enter(name, handle, make=False)
             try:
-                yield from _below(deeper, path + "/")
+                yield from _below(deeper, path + "/", levels - 1)
             finally:
                 os.close(deeper)
-
-
-def _remove(name: str, handle: int) -> None:
-    if not stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
-        os.unlink(name, dir_fd=handle)
-        return
-    _open_up(name, handle)
-    inside = os.open(name, NO_LINKS, dir_fd=handle)
-    try:
-        with os.scandir(inside) as scan:
-            names = [entry.name for entry in scan]
-        for below in names:
-            _remove(below, inside)
-    finally:
-        os.close(inside)
-    os.rmdir(name, dir_fd=handle)

@@ -7,7 +7,7 @@ from pathlib import Path
 from podium.errors import PodiumError
 from podium.tools.workspace.git import Git
 from podium.tools.workspace.origin import Origin
-from podium.tools.workspace.tree import WorkTree
+from podium.tools.workspace.tree import WorkTree, shown
 
 MAX_INDEX = 200_000_000
 NOT_TOLD = "Whether there are uncommitted changes could not be found out; they are not part of the run."
@@ -35,7 +35,7 @@ async def warn_of_uncommitted(origin: Origin, branch: str, git: Git) -> list[str
         return [NOT_TOLD]
     finally:
         copy.unlink(missing_ok=True)
-    paths = [line[3:] for line in told.decode("utf-8", "replace").split("\0") if line]
+    paths = [shown(line[3:]) for line in told.decode("utf-8", "surrogateescape").split("\0") if line]
     if not paths:
         return []
     named = ", ".join(paths[:5]) + (", …" if len(paths) > 5 else "")

@@ -42,7 +42,7 @@ class Workspace:
         self.made = made
         self.branch = made.branch
         self.base = made.base
-        self.warnings = list(made.warnings)
+        self.warnings = git.warnings = [*made.warnings, *git.warnings]
         """What the user should be told, in sentences."""
         self.head = made.base
         """The last commit of the branch."""

@@ -52,6 +52,8 @@ class Tested(msgspec.Struct, frozen=True):
 
     result: TestResult
     shown: str
+    warnings: list[str] = []
+    """What a user should know of files that the tests left."""
 
 
 class Delivered(msgspec.Struct, frozen=True):

@@ -183,7 +183,7 @@ class Site:
         _, sandbox = await self._opened()
         report = await run_tests(workspace, sandbox, command=self._test_command, seconds=seconds)
         result = result_of(report)
-        return Tested(result, untrusted(shown_to_models(report), "the tests"))
+        return Tested(result, untrusted(shown_to_models(report), "the tests"), report.warnings)
 
 
 def read_text(repository: Repository, path: str) -> str:

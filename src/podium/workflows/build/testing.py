@@ -59,7 +59,11 @@ async def tested_at(build: Build, snapshot: str, seconds: float) -> Tested:
     async def test(snapshot: str) -> Tested:
         return await build.ground.test(snapshot, most)
 
-    return await build.run.step("tests", test, snapshot, returns=Tested)
+    tested = await build.run.step("tests", test, snapshot, returns=Tested)
+    for warning in tested.warnings:
+        if warning not in build.warnings:
+            build.warn(warning)
+    return tested
 
 
 async def review(build: Build, work: Work, written: Written, outcome: Outcome) -> Outcome:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from podium.agents.ask import Run
-from podium.errors import StepFailedError, StepTimeoutError
+from podium.errors import StepFailedError, StepTimeoutError, was_cut
+from podium.report.words import count
 from podium.workflows.build import events
 from podium.workflows.build.clock import Clock, Share, TimeSpentError
 from podium.workflows.build.folding import BuildState
@@ -145,8 +146,9 @@ class Build:
                     raise
                 raise TimeSpentError(scope) from error
             except StepFailedError as error:
-                if nth == TRIES:
-                    self.warn(f"The {role} failed {TRIES} times to {task.replace('_', ' ')}: {error.reason}")
+                if nth == TRIES or was_cut(error):
+                    times = count(nth, "time")
+                    self.warn(f"The {role} failed {times} to {task.replace('_', ' ')}: {error.reason}")
                     raise AgentFailedError(role, task, error) from error
                 await self.run.sleep(wait_after(nth, self.choices.first_wait_s))
         raise AssertionError("unreachable")  # pragma: no cover

@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.report.words import one_line
 from podium.workflows.council.discussion import CRITERIA, Discussion, Idea
+from podium.workflows.council.policy import score_text
 
 RADIUS = 70.0
 CENTRE = 110.0, 92.0
@@ -29,7 +30,7 @@ def radar(idea: Idea) -> dict[str, Any] | None:
         "shape": _polygon([idea.criteria[name] for name in CRITERIA]),
         "rings": [_polygon([ring] * len(CRITERIA)) for ring in RINGS],
         "axes": [_axis(nth, name, idea.criteria[name]) for nth, name in enumerate(CRITERIA)],
-        "said": f"{one_line(idea.title, 120)}: {told}; {idea.score:g} of 10 in all",
+        "said": f"{one_line(idea.title, 120)}: {told}; {score_text(idea.score)} of 10 in all",
     }
 
 
@@ -75,9 +76,9 @@ def concept_map(held: Discussion) -> dict[str, Any] | None:
              "members": [ideas[idea.id] for idea in members]}
         )  # fmt: skip
     links = [
-        _bend(ideas[idea.id], ideas[idea.refines], nth)
-        for nth, idea in enumerate(one for one in shown if one.refines in ideas)
-        if idea.refines is not None
+        _bend(ideas[new], ideas[old], nth)
+        for nth, (new, old) in enumerate((idea.id, old) for idea in shown for old in idea.refines)
+        if old in ideas
     ]
     return {
         "height": height, "topic": _lines(held.topic), "topic_y": height / 2, "categories": categories,
@@ -87,7 +88,7 @@ def concept_map(held: Discussion) -> dict[str, Any] | None:
 
 
 def _idea_box(idea: Idea, y: float, held: Discussion) -> dict[str, Any]:
-    score = "" if idea.score is None else f"{idea.score:g}"
+    score = "" if idea.score is None else score_text(idea.score)
     room = IDEA[1] - 60 - LETTER * len(score)
     return {
         "id": idea.id, "y": y + ROW / 2, "label": f"{idea.id}  {_fitted(idea.title, room)}", "score": score,

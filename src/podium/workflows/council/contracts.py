@@ -39,7 +39,8 @@ class Worded(Shape):
     def _prose(cls, value: Any) -> Any:
         if isinstance(value, str):
             return {"text": value}
-        return _with_lists(_renamed(value, "text", _TEXT), "risks", "open_questions", "next_steps")
+        lists = ("risks", "open_questions", "settled", "next_steps")
+        return _with_lists(_renamed(value, "text", _TEXT), *lists)
 
 
 # ── ideation ─────────────────────────────────────────────────────────────────────────────────────
@@ -51,13 +52,36 @@ class Draft(Shape):
     title: str = Field(min_length=1, description="A few words that tell it from every other idea.")
     description: str = Field(description="What it is, for whom, and why it would work.")
     category: str = Field(default="", description="One or two words; ideas of one kind share it.")
-    refines: str | None = Field(default=None, description="The id of the idea that this one improves.")
+    refines: list[str] = Field(default=[], description="Ids of the ideas that this one improves or joins.")
 
     @model_validator(mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
         fields = {"title": value} if isinstance(value, str) else _renamed(value, "title", ("title", "name"))
-        return {"description": "", **cast("Any", fields)} if isinstance(fields, dict) else fields
+        if not isinstance(fields, dict):
+            return fields
+        draft = {"description": "", **cast("dict[str, Any]", fields)}
+        refines: Any = draft.get("refines") or []
+        return {**draft, "refines": cast("Any", refines if isinstance(refines, list) else [str(refines)])}
+
+
+class RevisionNote(Shape):
+    """A new version of an idea that is already there."""
+
+    idea: str = Field(min_length=1, description="The id of the idea that changes.")
+    title: str = Field(default="", description="Its new title; empty: it keeps its title.")
+    description: str = Field(description="The whole idea as it stands now; it replaces the old text.")
+    given_up: str = Field(default="", description="What the new version gives up or no longer claims.")
+    why: str = Field(default="", description="Which objection, fact or figure made the change necessary.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        fields = _renamed(value, "idea", ("idea", "idea_id", "ideaId", "id"))
+        if not isinstance(fields, dict):
+            return fields
+        note = {"description": "", **cast("dict[str, Any]", fields)}
+        return {**note, **{name: _one_text(note.get(name)) for name in ("title", "given_up", "why")}}
 
 
 class Ideas(Shape):
@@ -71,7 +95,40 @@ class Ideas(Shape):
         return _under("ideas", value)
 
 
+class MoreIdeas(Ideas):
+    """What ideation brings once there are ideas: new ones, and new versions of old ones."""
+
+    revisions: list[RevisionNote] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_revisions(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "revisions" in value and "ideas" not in value:
+            return {**cast("dict[str, Any]", value), "ideas": []}
+        return cast("Any", value)
+
+
+class Rebuttal(Worded):
+    """Ideation's answer to criticism."""
+
+    revisions: list[RevisionNote] = []
+
+
 # ── research ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class SettledNote(Shape):
+    """An open point that is no longer open."""
+
+    point: str = Field(min_length=1, description="The id of the open point, such as R2 or Q1.")
+    how: str = Field(default="", description="What settled it: a change, a fact, a figure.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"point": value}
+        return _renamed(value, "point", ("point", "id", "risk", "question"))
 
 
 class EvidenceCard(Shape):
@@ -90,6 +147,7 @@ class Research(Worded):
     """What the researcher found; with `tool_calls` it wants to know more first."""
 
     evidence: list[EvidenceCard] = []
+    settled: list[SettledNote] = []
     tool_calls: list[ToolCall] = []
 
 
@@ -98,6 +156,7 @@ class Research(Worded):
 
 class RiskNote(Shape):
     risk: str = Name
+    id: str = Field(default="", description="The id of an open risk that still stands; empty for a new one.")
     idea: str | None = Field(default=None, description="The id of the idea; none if it concerns all.")
     severity: Literal["low", "medium", "high"] = "medium"
     mitigation: str = ""
@@ -115,6 +174,7 @@ class RiskNote(Shape):
 class Critique(Worded):
     risks: list[RiskNote] = []
     open_questions: list[str] = []
+    settled: list[SettledNote] = []
 
 
 class StepNote(Shape):
@@ -180,12 +240,30 @@ class LooseEvaluations(Shape):
         return {"evaluations": [cast("Any", entry) for entry in entries if isinstance(entry, dict)]}
 
 
-class Selection(Shape):
-    """The leader's choice."""
+class RecommendationNote(Shape):
+    """The winning idea, as the user reads it."""
 
-    choice: str = Field(min_length=1, description="The id of the idea.")
-    reasoning: str = Field(description="Why, as the team reads it.")
+    idea: str = Field(min_length=1, description="The id of the idea that wins by the rules above.")
+    document: str = Field(description="The complete answer to the request, in Markdown, without ids.")
+    why: str = Field(default="", description="Two to four sentences that argue for this idea, without ids.")
+    next_steps: list[StepNote] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        fields = _renamed(value, "idea", ("idea", "idea_id", "ideaId", "id"))
+        fields = _renamed(fields, "document", ("document", *_TEXT))
+        return _with_lists(fields, "next_steps")
+
+
+class Selection(Shape):
+    """The leader's choice, and its presentation of the winner."""
+
+    choice: str = Field(min_length=1, description="The id of the idea that you would choose.")
+    reasoning: str = Field(description="Why you would choose it, as the team reads it.")
     """Empty where a model gave nothing but its choice."""
+    recommendation: RecommendationNote | None = Field(description="The winner, written for the user.")
+    """None where a model gave nothing but its choice."""
 
     @model_validator(mode="before")
     @classmethod
@@ -194,7 +272,8 @@ class Selection(Shape):
             {"choice": value} if isinstance(value, str) else _renamed(value, "choice", (*_CHOICE, *_IDEA))
         )
         fields = _renamed(fields, "reasoning", ("reasoning", "reason", "explanation", *_TEXT))
-        return {"reasoning": "", **cast("Any", fields)} if isinstance(fields, dict) else fields
+        empty = {"reasoning": "", "recommendation": None}
+        return {**empty, **cast("Any", fields)} if isinstance(fields, dict) else fields
 
 
 def flat_evaluation(value: Any) -> Any:
@@ -230,6 +309,13 @@ def _with_lists(value: Any, *names: str) -> Any:
         name: [fields[name]] for name in names if isinstance(fields.get(name), str) and fields[name].strip()
     }
     return {**fields, **alone}
+
+
+def _one_text(value: Any) -> Any:
+    """A list of texts as one text; nothing as an empty one."""
+    if isinstance(value, list):
+        return "; ".join(str(one) for one in cast("list[Any]", value))
+    return "" if value is None else value
 
 
 def _renamed(value: Any, wanted: str, names: tuple[str, ...]) -> Any:

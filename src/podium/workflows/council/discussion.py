@@ -13,16 +13,27 @@ CRITERIA = ("feasibility", "innovation", "impact", "clarity", "completeness")
 """What the moderator scores, each from 0 to 10."""
 
 
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of an idea, and how it differs from the version before."""
+
+    version: int
+    title: str
+    description: str
+    round: int
+    given_up: str = ""
+    why: str = ""
+
+
 class Idea(msgspec.Struct, kw_only=True):
-    """One idea, from its first mention to its score."""
+    """One idea, from its first mention to its score. Title and description are those of its last version."""
 
     id: str
     title: str
     description: str
     category: str = ""
     round: int = 1
-    refines: str | None = None
-    """The idea that this one improves."""
+    refines: list[str] = []
+    """The ideas that this one improves or joins."""
     criteria: dict[str, float] | None = None
     """The five scores; `None`: not scored."""
     score: float | None = None
@@ -32,6 +43,9 @@ class Idea(msgspec.Struct, kw_only=True):
     feedback: str = ""
     validated: bool = False
     """The moderator has given it valid scores."""
+    version: int = 1
+    history: list[Version] = []
+    """All versions, the first and the current one included; empty as long as nothing was revised."""
 
 
 class Message(msgspec.Struct, kw_only=True, rename={"sender": "from", "kind": "type"}):
@@ -59,6 +73,8 @@ class Risk(msgspec.Struct, frozen=True, kw_only=True):
     """What could go wrong."""
 
     risk: str
+    id: str = ""
+    """`R1`, `R2`, …: the same id again updates the risk. Empty in logs of earlier releases."""
     idea: str | None = None
     """The id of the idea that it concerns; `None`: all of them."""
     severity: str = "medium"
@@ -73,12 +89,27 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     effort: str = ""
 
 
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """A risk or a question that is no longer open."""
+
+    point: str
+    how: str = ""
+
+
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a contribution holds besides its text."""
 
     evidence: list[Evidence] = []
     risks: list[Risk] = []
     open_questions: list[str] = []
+    settled: list[Settled] = []
+    ideas: list[str] = []
+    """Ids of the ideas that it brought."""
+    revised: list[str] = []
+    """Ids of the ideas that it changed."""
+    own: int = -1
+    """Characters of the content that are the speaker's own words; the rest repeats the fields above as text.
+    -1: all of it."""
     next_steps: list[NextStep] = []
     sources: str = ""
     """What the researcher worked from: `model`, or the names of the tools that answered."""
@@ -93,6 +124,16 @@ class Spoken(msgspec.Struct, frozen=True):
     details: Details = Details()
 
 
+class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
+    """The winner as the leader presents it to the user."""
+
+    idea: str
+    document: str = ""
+    """The whole answer to the request, in Markdown."""
+    why: str = ""
+    next_steps: list[NextStep] = []
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the council came to."""
 
@@ -102,7 +143,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     below_threshold: bool = False
     leader_choice: str | None = None
     reasoning: str = ""
-    """The leader's own words."""
+    """Why the leader made its own choice, in its words."""
+    chosen: bool = True
+    """False: neither scores nor the leader decided; it is just the first idea."""
+    recommendation: Recommendation | None = None
+    """None: the leader wrote none, or wrote one for another idea."""
     tied: list[str] = []
     """Other ideas with the same score."""
 
@@ -131,6 +176,24 @@ class Discussion(msgspec.Struct, kw_only=True):
     @property
     def final_idea(self) -> Idea | None:
         return None if self.verdict is None else self.idea(self.verdict.idea)
+
+    @property
+    def reason(self) -> str:
+        """What the leader says for the winner; empty if it only spoke for another idea."""
+        verdict = self.verdict
+        if verdict is None:
+            return ""
+        if verdict.recommendation is not None and verdict.recommendation.why:
+            return verdict.recommendation.why
+        return verdict.reasoning if verdict.leader_choice == verdict.idea else ""
+
+    @property
+    def preferred(self) -> Idea | None:
+        """The idea that the leader would have taken instead of the winner."""
+        verdict = self.verdict
+        if verdict is None or verdict.leader_choice == verdict.idea:
+            return None
+        return self.idea(verdict.leader_choice)
 
     def idea(self, name: str | None) -> Idea | None:
         return next((idea for idea in self.ideas if idea.id == name), None)

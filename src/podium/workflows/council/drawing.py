@@ -15,6 +15,7 @@ from podium.workflows.council.policy import (
     RESEARCHER,
     UI_CREATOR,
     ranked,
+    score_text,
 )
 
 ORDER = (RESEARCHER, IDEATION, CRITIC, IMPLEMENTER, LEADER, MODERATOR, UI_CREATOR)
@@ -33,7 +34,7 @@ def draw(council: CouncilState, most: int, *, alive: bool = True) -> list[Line]:
     rows = [_row(council, role, alive) for role in ORDER if role in held.team]
     scored = [idea for idea in ranked(held.ideas) if idea.score is not None]
     best = [
-        Line(f"{idea.id} {one_line(idea.title, 80)}", "result", (f"{idea.score:.2f}",), "◆", 1)
+        Line(f"{idea.id} {one_line(idea.title, 80)}", "result", (score_text(idea.score),), "◆", 1)
         for idea in scored[:LEADERS]
     ]
     if len(rows) + len(best) + 1 > most:

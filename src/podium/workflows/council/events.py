@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 
 from podium.engine.events import EventData
-from podium.workflows.council.discussion import Details
+from podium.workflows.council.discussion import Details, Recommendation
 
 
 class CouncilEvent(EventData, frozen=True, kw_only=True):
@@ -48,7 +48,20 @@ class IdeaAdded(CouncilEvent, frozen=True, kw_only=True):
     title: str
     description: str
     category: str = ""
-    refines: str | None = None
+    refines: list[str] | str | None = None
+    """Ids; one id or none in logs of earlier releases."""
+
+
+class IdeaRevised(CouncilEvent, frozen=True, kw_only=True):
+    """An idea has a new version, which replaces the one before."""
+
+    type: ClassVar[str] = "council.idea_revised"
+    id: str
+    version: int
+    title: str
+    description: str
+    given_up: str = ""
+    why: str = ""
 
 
 class IdeaScored(CouncilEvent, frozen=True, kw_only=True):
@@ -73,6 +86,8 @@ class Selected(CouncilEvent, frozen=True, kw_only=True):
     leader_choice: str | None = None
     reasoning: str = ""
     tied: list[str] = msgspec.field(default_factory=list[str])
+    chosen: bool = True
+    recommendation: Recommendation | None = None
 
 
 class ReportReady(CouncilEvent, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from podium.workflows.council import rehearsal
 from podium.workflows.council.context import DEFAULT_WINDOW, SMALLEST_WINDOW
 from podium.workflows.council.policy import (
     CRITIC,
+    IDEATION,
     IMPLEMENTER,
     LEADER,
     MAX_PASSES,
@@ -29,9 +30,11 @@ from podium.workflows.council.policy import (
     ROLES,
     UI_CREATOR,
     Preset,
+    few_ideas,
+    focused,
     may_rebut,
-    members,
     missing_ideas,
+    score_text,
     terms_of,
 )
 from podium.workflows.council.publishing import publish, visualize
@@ -44,6 +47,8 @@ __all__ = ["WORKFLOW", "rehearsal"]
 
 CLOSING = 0.12
 """Share of every ceiling that is kept for the scores of a discussion that is out of budget."""
+
+UNDECIDED = "a decision: no idea was scored, and the leader chose none"
 
 Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
 Count = Annotated[int, Meta(ge=1, le=100)]
@@ -107,9 +112,13 @@ async def _hold(table: Table) -> Outcome | Partial:
                 await visualize(table)
     except BudgetExhaustedError:
         return await _close(table)
-    await publish(table, accepted=accepted)
+    verdict = table.discussion.verdict
+    missing = [] if verdict is not None and verdict.chosen else [UNDECIDED]
+    await publish(table, missing, accepted=accepted)
     if not accepted:
-        return Partial(output=table.output("rejected"), reason="result rejected")
+        return Partial(output=table.output("rejected"), reason="result rejected", missing=missing)
+    if missing:
+        return Partial(output=table.output("partial"), reason="no decision", missing=missing)
     return Outcome(output=table.output("completed"))
 
 
@@ -117,11 +126,9 @@ async def kickoff(table: Table) -> None:
     """Phase 1: the leader sets the direction. Without it there is no discussion."""
     table.phase("kickoff", 0)
     terms = table.terms
-    text = await table.ask(
-        LEADER, "kickoff", topic=table.discussion.topic, size=len(terms.team), members=members(terms.team)
-    )
+    text = await table.ask(LEADER, "kickoff", focused=focused(terms.team), rounds=terms.rounds)
     if text.strip():
-        await table.say(LEADER, "kickoff", text.strip())
+        await table.say(LEADER, "kickoff", table.run.marked(text))
     else:
         table.warn(f"The {NAMES[LEADER]} opened without a word.", LEADER)
 
@@ -158,10 +165,16 @@ async def judge(table: Table) -> None:
     """Phase 3: the moderator scores all ideas, the leader selects, the highest score wins."""
     table.phase("validation", table.terms.rounds + 1)
     if not table.discussion.ideas:
+        failure = table.last_failure
+        why = f" The last failure: {failure.reason}." if failure is not None else ""
+        hint = failure.hint if failure is not None else ""
+        again = "Resume tries the failed steps again; or start anew with another model or topic."
         raise PodiumError(
-            "No idea was generated, so there is nothing to choose from.",
-            hint="Resume tries the failed steps again; or start anew with another model or topic.",
-        ) from table.last_failure
+            f"No idea was generated, so there is nothing to choose from.{why}",
+            hint=f"{hint} {again}".strip(),
+        ) from failure
+    if few := few_ideas(len(table.discussion.ideas), table.terms):
+        table.warn(few, IDEATION)
     if MODERATOR in table.terms:
         await validate(table)
     await select(table)
@@ -172,7 +185,7 @@ async def _accepted(table: Table) -> bool:
     final = table.discussion.final_idea
     if final is None:  # pragma: no cover - judge has set it
         return False
-    score = "not scored" if final.score is None else f"{final.score:g} of 10"
+    score = "not scored" if final.score is None else f"{score_text(final.score)} of 10"
     return await table.run.approved(
         "result", f"Accept “{final.title}” ({score}) as the result?", details=final
     )

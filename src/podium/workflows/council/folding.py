@@ -8,6 +8,7 @@ from podium.engine.events import Event, RunCreated, RunResumed, StepCompleted, S
 from podium.engine.folding import Fold
 from podium.workflows.council import events
 from podium.workflows.council.discussion import Discussion, Idea, Message, Spoken, Verdict
+from podium.workflows.council.policy import as_ids, revised
 
 _TURNS = frozenset(
     ("kickoff", "research", "ideate", "critique", "implement", "rebut", "synthesize", "validate", "select",
@@ -73,12 +74,15 @@ class CouncilState(Fold):
                 self._say(data)
             case events.IdeaAdded():
                 self._add(data)
+            case events.IdeaRevised():
+                self._revise(data)
             case events.IdeaScored():
                 self._score(data)
             case events.Selected():
                 held.verdict = Verdict(
                     idea=data.id, scored=data.scored, below_threshold=data.below_threshold, tied=data.tied,
-                    leader_choice=data.leader_choice, reasoning=data.reasoning,
+                    leader_choice=data.leader_choice, reasoning=data.reasoning, chosen=data.chosen,
+                    recommendation=data.recommendation,
                 )  # fmt: skip
             case events.ReportReady():
                 self.report, held.page = data.report, data.page
@@ -93,7 +97,8 @@ class CouncilState(Fold):
         held.verdict, self._closing = None, set()
         held.ideas = [
             Idea(id=idea.id, title=idea.title, description=idea.description, category=idea.category,
-                 refines=idea.refines, round=idea.round) if idea.id in last else idea
+                 refines=idea.refines, round=idea.round, version=idea.version, history=idea.history)
+            if idea.id in last else idea
             for idea in held.ideas
         ]  # fmt: skip
 
@@ -112,12 +117,22 @@ class CouncilState(Fold):
         held = self.discussion
         idea = Idea(
             id=data.id, title=data.title, description=data.description, category=data.category,
-            refines=data.refines, round=data.round,
+            refines=as_ids(data.refines), round=data.round,
         )  # fmt: skip
         known = [one.id for one in held.ideas]
         before = held.ideas[: known.index(data.id)] if data.id in known else held.ideas
         held.ideas = [*before, idea]
         held.verdict = None
+
+    def _revise(self, data: events.IdeaRevised) -> None:
+        held = self.discussion
+        held.ideas = [
+            revised(
+                idea, title=data.title, description=data.description, given_up=data.given_up, why=data.why,
+                number=data.round, version=data.version,
+            ) if idea.id == data.id else idea
+            for idea in held.ideas
+        ]  # fmt: skip
 
     def _score(self, data: events.IdeaScored) -> None:
         held = self.discussion

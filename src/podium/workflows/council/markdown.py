@@ -5,51 +5,61 @@ from __future__ import annotations
 from typing import Any
 
 from podium.report.markdown import cell
-from podium.workflows.council.discussion import CRITERIA, Discussion
+from podium.workflows.council.condensing import sentence
+from podium.workflows.council.deliverable import contained
+from podium.workflows.council.discussion import CRITERIA
+from podium.workflows.council.policy import score_text
 
 LONG = 4_000
 """Characters of a contribution that a Markdown report repeats; the JSON report holds all."""
 
 
-def contained(text: str) -> str:
-    """A model's Markdown that cannot swallow what comes after it."""
-    text = text.strip()
-    return f"{text}\n```" if text.count("```") % 2 else text
-
-
-def reservations(held: Discussion) -> str:
-    """What speaks against taking the result as it is."""
-    verdict = held.verdict
-    if verdict is None:
-        return ""
-    told: list[str] = []
-    if not verdict.scored:
-        told.append("No scores: the ideas were not evaluated.")
-    if verdict.below_threshold:
-        told.append(f"Below the threshold of {held.min_score:g}: no idea was good enough.")
-    choice = held.idea(verdict.leader_choice)
-    if choice is not None and choice.id != verdict.idea:
-        score = "" if choice.score is None else f" ({choice.score:g})"
-        told.append(f"The leader preferred {choice.id}, {cell(choice.title, 120)}{score}; the score decides.")
-    if verdict.tied:
-        told.append(f"The same score: {', '.join(verdict.tied)}.")
-    return "> " + " ".join(told) if told else ""
-
-
-def refinement(held: Discussion) -> str:
-    """Which idea the winner is a better version of: its text may speak of it."""
-    final = held.final_idea
-    before = held.idea(final.refines) if final is not None else None
-    return "" if before is None else f"It improves {before.id}, *{cell(before.title, 200)}*."
-
-
 def recommended(data: dict[str, Any]) -> str:
+    """The decision: scores, what the leader preferred, how the idea changed, pros and cons."""
     idea = data["idea"]
-    if idea["criteria"] is None:
-        return "Not scored."
-    rows = [f"| {name} | {idea['criteria'][name]:g} |" for name in CRITERIA]
-    table = "\n".join(["| criterion | score |", "|---|--:|", *rows, f"| **mean** | **{idea['score']:g}** |"])
-    return "\n\n".join([table, *_judged(idea)])
+    parts = [_decision(data)]
+    if idea["criteria"] is not None:
+        rows = [f"| {name} | {idea['criteria'][name]:g} |" for name in CRITERIA]
+        mean = f"| **mean** | **{score_text(idea['score'])}** |"
+        parts.append("\n".join(["| criterion | score |", "|---|--:|", *rows, mean]))
+    if data["reason"]:
+        parts.append(f"**The leader's reason:** {contained(data['reason'])}")
+    if data["preferred"]:
+        parts.append(
+            f"**The leader would have chosen {data['preferred']['id']}, "
+            f"{cell(data['preferred']['title'], 200)}:** {contained(data['preferred']['reason'])}"
+        )
+    parts += [_refined(data), *_judged(idea), *_versions(idea)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _decision(data: dict[str, Any]) -> str:
+    if not data["chosen"]:
+        return "Not scored and not chosen: the first idea is named."
+    if not data["scored"]:
+        return "Not scored: this is the leader's choice."
+    told = [f"{data['idea']['id']} has the highest score, {score_text(data['idea']['score'])} of 10."]
+    if data["below_threshold"]:
+        told.append(f"Below the threshold of {data['min_score']:g}: no idea was good enough.")
+    if data["tied"]:
+        told.append(f"The same score: {', '.join(data['tied'])}.")
+    return " ".join(told)
+
+
+def _refined(data: dict[str, Any]) -> str:
+    older = [f"{one['id']}, *{cell(one['title'], 200)}*" for one in data["refined"]]
+    return f"It improves {'; '.join(older)}." if older else ""
+
+
+def _versions(idea: dict[str, Any]) -> list[str]:
+    """How an idea changed, version by version."""
+    lines = [
+        f"- Version {one['version']} (round {one['round']}): {cell(one['description'], 600)}"
+        + (f" Given up: {sentence(cell(one['given_up'], 300))}" if one["given_up"] else "")
+        + (f" Why: {sentence(cell(one['why'], 300))}" if one["why"] else "")
+        for one in idea["history"]
+    ]
+    return ["How it changed:\n\n" + "\n".join(lines)] if lines else []
 
 
 def _judged(idea: dict[str, Any]) -> list[str]:
@@ -73,7 +83,7 @@ def ideas(rows: list[dict[str, Any]]) -> str:
     lines = [head, "|--:|---|---|---|--:|" + "--:|" * (len(CRITERIA) + 1)]
     for row in rows:
         scores = [f"{row['criteria'][name]:g}" if row["criteria"] else "" for name in CRITERIA]
-        title = cell(row["title"], 160) + (f" (refines {row['refines']})" if row["refines"] else "")
+        title = cell(row["title"], 160) + _refines(row)
         cells = [
             str(row["rank"]),
             row["id"],
@@ -91,21 +101,28 @@ def comparison(data: dict[str, Any]) -> str:
     lines = ["| | " + " | ".join(f"{one['id']} {cell(one['title'], 40)}" for one in data["ideas"]) + " |"]
     lines.append("|---|" + "--:|" * len(data["ideas"]))
     for line in data["lines"]:
-        cells = [f"**{one['value']:g}**" if one["best"] else f"{one['value']:g}" for one in line["cells"]]
+        cells = [f"**{one['text']}**" if one["best"] else one["text"] for one in line["cells"]]
         lines.append(f"| {line['name']} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    left_out = f"\n\nThe best {len(data['ideas'])} of {data['of']} scored ideas." if data["left_out"] else ""
+    return "\n".join(lines) + left_out
 
 
 def doubts(data: dict[str, Any]) -> str:
     parts = ["\n".join(f"- {cell(question, 400)}" for question in data["open_questions"])]
     for title, key in (("Risks of the recommended idea", "risks"), ("Risks of other ideas", "other_risks")):
         parts += [f"{title}:\n\n" + "\n".join(map(_risk, data[key]))] if data[key] else []
+    parts += ["Settled:\n\n" + "\n".join(map(_settled, data["settled"]))] if data["settled"] else []
     return "\n\n".join([part for part in parts if part] or [contained(data["text"][:LONG])])
 
 
 def _risk(risk: dict[str, Any]) -> str:
-    helps = f" What helps: {cell(risk['mitigation'], 300)}." if risk["mitigation"] else ""
-    return f"- **{risk['severity']}**{_about(risk)}: {cell(risk['risk'], 400)}{helps}"
+    helps = f" What helps: {sentence(cell(risk['mitigation'], 300))}" if risk["mitigation"] else ""
+    return f"- **{risk['severity']}**{_about(risk)}: {sentence(cell(risk['risk'], 400))}{helps}"
+
+
+def _settled(point: dict[str, Any]) -> str:
+    how = f" ({cell(point['how'], 300)})" if point["how"] else ""
+    return f"- {cell(point['text'], 400)}{how}"
 
 
 def next_steps(data: dict[str, Any]) -> str:
@@ -141,11 +158,7 @@ def _source(card: dict[str, Any]) -> str:
 def concept_map(kinds: list[dict[str, Any]]) -> str:
     return "\n".join(
         f"- {cell(kind['category'], 60)}: "
-        + "; ".join(
-            f"{one['id']} {cell(one['title'], 120)}"
-            + (f" (refines {one['refines']})" if one["refines"] else "")
-            for one in kind["ideas"]
-        )
+        + "; ".join(f"{one['id']} {cell(one['title'], 120)}" + _refines(one) for one in kind["ideas"])
         for kind in kinds
     )
 
@@ -169,4 +182,8 @@ def _about(one: dict[str, Any]) -> str:
 
 
 def _score(row: dict[str, Any]) -> str:
-    return "not scored" if row["score"] is None else f"{row['score']:g}"
+    return score_text(row["score"])
+
+
+def _refines(row: dict[str, Any]) -> str:
+    return f" (refines {', '.join(row['refines'])})" if row["refines"] else ""

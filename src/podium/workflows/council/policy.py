@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
 from podium.errors import UsageError
 from podium.settings import nearest
-from podium.workflows.council.discussion import CRITERIA, Idea, Verdict
+from podium.workflows.council.discussion import CRITERIA, Idea, Recommendation, Verdict, Version
 
 Preset = Literal["standard", "extended", "full"]
 
@@ -108,9 +108,9 @@ def _role(name: str) -> str:
     return role
 
 
-def members(team: Sequence[str]) -> str:
-    """Who is introduced at the kickoff: all but those who open the discussion and draw it up."""
-    return ", ".join(NAMES[role] for role in team if role not in (LEADER, UI_CREATOR))
+def focused(team: Sequence[str]) -> list[str]:
+    """Names of the members who need a focus from the kickoff: those who speak in the rounds."""
+    return [NAMES[role] for role in (RESEARCHER, IDEATION, CRITIC, IMPLEMENTER) if role in team]
 
 
 def calls(terms: Terms) -> int:
@@ -134,6 +134,14 @@ def missing_ideas(have: int, terms: Terms) -> int:
     return max(0, terms.min_ideas - have)
 
 
+def few_ideas(have: int, terms: Terms) -> str:
+    """The warning that a discussion ended with fewer ideas than were asked for, or nothing."""
+    missing = missing_ideas(have, terms)
+    if not missing:
+        return ""
+    return f"Only {have} of at least {terms.min_ideas} ideas came up; {missing} are missing (--min-ideas)."
+
+
 def add_ideas(
     known: Sequence[Idea], drafts: Sequence[Mapping[str, Any]], number: int
 ) -> tuple[list[Idea], int]:
@@ -141,7 +149,7 @@ def add_ideas(
     taken = list(known)
     for draft in drafts[:MAX_IDEAS_PER_ASK]:
         title = " ".join(str(draft["title"]).split())[:LONGEST_TITLE]
-        refines = resolve(draft.get("refines"), taken) or _same_title(title, taken)
+        refines = resolve_all(draft.get("refines"), taken) or _same_title(title, taken)
         taken.append(
             Idea(
                 id=f"I{len(taken) + 1}", title=title, description=str(draft.get("description") or "").strip(),
@@ -152,10 +160,66 @@ def add_ideas(
     return taken[len(known) :], max(0, len(drafts) - MAX_IDEAS_PER_ASK)
 
 
-def _same_title(title: str, ideas: Sequence[Idea]) -> str | None:
+def _same_title(title: str, ideas: Sequence[Idea]) -> list[str]:
     """An idea that comes again under the same title is a new version of the last such one."""
-    same = [idea.id for idea in ideas if _bare(idea.title) == _bare(title)]
-    return same[-1] if same else None
+    return [idea.id for idea in ideas if _bare(idea.title) == _bare(title)][-1:]
+
+
+def revise_ideas(
+    ideas: Sequence[Idea], notes: Sequence[Mapping[str, Any]], number: int
+) -> tuple[list[Idea], list[str]]:
+    """The ideas that change, in their new versions, and the names in `notes` that no idea has. Of two
+    revisions of one idea the last one counts; one that changes nothing is left out."""
+    changed: dict[str, Idea] = {}
+    unknown: list[str] = []
+    for note in notes:
+        name = resolve(note.get("idea"), ideas)
+        if name is None:
+            unknown.append(str(note.get("idea"))[:60])
+            continue
+        idea = next(idea for idea in ideas if idea.id == name)
+        title = " ".join(str(note.get("title") or "").split())[:LONGEST_TITLE] or idea.title
+        description = str(note.get("description") or "").strip() or idea.description
+        if (title, description) != (idea.title, idea.description):
+            changed[name] = revised(
+                idea, title=title, description=description, given_up=str(note.get("given_up") or "").strip(),
+                why=str(note.get("why") or "").strip(), number=number,
+            )  # fmt: skip
+    return list(changed.values()), unknown
+
+
+def revised(
+    idea: Idea, *, title: str, description: str, given_up: str, why: str, number: int, version: int = 0
+) -> Idea:
+    """An idea in a new version, by default the next one; its scores, if any, were for the old one."""
+    version = version or idea.version + 1
+    before = idea.history or [
+        Version(version=1, title=idea.title, description=idea.description, round=idea.round)
+    ]
+    new = Version(
+        version=version, title=title, description=description, round=number, given_up=given_up, why=why
+    )
+    return Idea(
+        id=idea.id, title=title, description=description, category=idea.category, round=idea.round,
+        refines=idea.refines, version=version,
+        history=[*(one for one in before if one.version < version), new],
+    )  # fmt: skip
+
+
+def as_ids(value: Any) -> list[str]:
+    """A list of ids out of a list, one id or none."""
+    return [value] if isinstance(value, str) and value else list(value or [])
+
+
+def resolve_all(value: Any, ideas: Sequence[Idea]) -> list[str]:
+    """The ids of all ideas that are meant: a list of names, one name, or a text with several ids."""
+    names: list[Any] = list(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else [value]
+    found: list[str] = []
+    for name in names:
+        one = resolve(name, ideas)
+        several = [resolve(part, ideas) for part in re.findall(r"\bI\d+\b", str(name or ""))]
+        found += [part for part in several if part] if len(several) > 1 else [one] if one else []
+    return list(dict.fromkeys(found))
 
 
 def resolve(name: Any, ideas: Sequence[Idea]) -> str | None:
@@ -193,6 +257,11 @@ def _bare(text: str) -> str:
 
 
 # ── scores ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def score_text(score: float | None) -> str:
+    """A mean as it is written everywhere: two decimals."""
+    return "not scored" if score is None else f"{score:.2f}"
 
 
 def mean(criteria: Mapping[str, float]) -> float:
@@ -260,14 +329,22 @@ def ranked(ideas: Sequence[Idea]) -> list[Idea]:
     return sorted(ideas, key=lambda idea: (idea.score is None, -(idea.score or 0), order[idea.id]))
 
 
-def decide(ideas: Sequence[Idea], choice: str | None, min_score: float, reasoning: str = "") -> Verdict:
+def decide(
+    ideas: Sequence[Idea],
+    choice: str | None,
+    min_score: float,
+    reasoning: str = "",
+    recommendation: Recommendation | None = None,
+) -> Verdict:
     """The highest score wins, whatever the leader says. Only among equals, or where nothing was scored, is it
-    the leader's choice; else the earlier idea."""
+    the leader's choice; else the earlier idea. A recommendation of another idea is dropped."""
     scored = [idea for idea in ideas if idea.score is not None]
     best = max((idea.score for idea in scored if idea.score is not None), default=None)
     level = [idea.id for idea in ideas if idea.score == best]
     idea = choice if choice in level else level[0]
     return Verdict(
+        chosen=best is not None or choice in level,
+        recommendation=recommendation if recommendation is not None and recommendation.idea == idea else None,
         idea=idea,
         scored=best is not None,
         below_threshold=best is not None and best < min_score,

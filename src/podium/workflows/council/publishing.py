@@ -8,16 +8,19 @@ import msgspec
 
 from podium.engine.events import Charge
 from podium.errors import StepFailedError
+from podium.report.cuts import cut_note
 from podium.report.facts import Facts
 from podium.report.html import to_html
+from podium.report.words import one_line
 from podium.workflows.council import events
+from podium.workflows.council.deliverable import answer_of
 from podium.workflows.council.page import made_safe
-from podium.workflows.council.policy import NAMES, UI_CREATOR
-from podium.workflows.council.report import answer_of, sections_of, summary_of
+from podium.workflows.council.policy import NAMES, UI_CREATOR, score_text
+from podium.workflows.council.report import sections_of, summary_of
 from podium.workflows.council.roles import AGENTS
 from podium.workflows.council.table import Table
 
-REPORT, PAGE = "report.html", "ui-creator.html"
+RESULT, REPORT, PAGE = "recommendation.md", "report.html", "ui-creator.html"
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -35,7 +38,13 @@ async def visualize(table: Table) -> None:
         return
     table.phase("visualization", table.terms.rounds + 1)
     final = table.discussion.final_idea
-    shown = None if final is None else {"id": final.id, "title": final.title, "score": final.score}
+    shown = None
+    if final is not None:
+        shown = {
+            "id": final.id, "title": final.title,
+            "document": (answer_of(table.discussion) or "")[: table.windows[UI_CREATOR]],
+            "score": None if final.score is None else score_text(final.score),
+        }  # fmt: skip
     try:
         reply = await table.ask(UI_CREATOR, "visualize", final=shown)
     except StepFailedError as error:
@@ -52,10 +61,15 @@ async def visualize(table: Table) -> None:
 
 
 async def publish(table: Table, missing: Sequence[str] = (), *, accepted: bool = True) -> None:
-    """The report, from what was said and decided; `missing` is what a budget did not allow."""
+    """Keep the recommendation alone, and the report with the record of the discussion. `missing` is what a
+    budget did not allow."""
     status = "partial" if missing or not accepted else "completed"
     facts = _facts(table, await _spent(table), status, list(missing))
     page = to_html(facts, sections_of(table.discussion))
+    if answer := answer_of(table.discussion):
+        await table.run.artifact(
+            RESULT, f"# {one_line(table.discussion.topic, 200)}\n\n{answer}\n", "text/markdown"
+        )
     report = await table.run.artifact(REPORT, page, "text/html")
     table.run.emit(
         events.ReportReady(report=report.id, page=table.discussion.page, round=table.terms.rounds + 1)
@@ -78,5 +92,6 @@ def _facts(table: Table, spent: Spent, status: str, missing: list[str]) -> Facts
         run_id=run.id, workflow=run.workflow, request=held.topic,
         status=status, missing=missing, duration_s=spent.seconds,
         models=spent.models, rehearsal=spent.rehearsal, deliverable=answer_of(held), summary=summary_of(held),
-        warnings=held.warnings, usage=spent.usage, budget=run.budget.to_dict(), options=run.options,
+        warnings=held.warnings, incomplete=cut_note(run.cut_steps),
+        usage=spent.usage, budget=run.budget.to_dict(), options=run.options,
     )  # fmt: skip

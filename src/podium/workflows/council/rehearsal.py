@@ -13,13 +13,18 @@ from podium.models.values import LABEL
 from podium.models.words import keywords, number, pick
 from podium.workflows.council.discussion import CRITERIA
 
-_TOPIC = re.compile(r"^Topic: (.+?)\n\nPrevious Discussion:", re.DOTALL)
+_TOPIC = re.compile(r"^Topic: (.+?)\n</request>", re.DOTALL | re.MULTILINE)
 _IDEA = re.compile(
-    r"^\d+\. \[(I\d+)\] (.+?)(?: \(refines (I\d+)\))?(?: - .*)?\n   Score: (.+)$", re.MULTILINE
+    r"^\d+\. \[(I\d+)\] (.+?)(?: \((?:version \d+)?(?:; )?(?:refines ([^)]+))?\))?(?: - .*)?\n"
+    r"   Score: (.+)$",
+    re.MULTILINE,
 )
-_MISSING = re.compile(r"bring (\d+) that differ")
-_NEEDED = re.compile(r"Bring at least (\d+) ideas")
-_LEADING = re.compile(
+_POINT = re.compile(r"^- ([RQ]\d+) \(", re.MULTILINE)
+_MISSING = re.compile(r"^# Your task: (\d+) more idea", re.MULTILINE)
+_NEEDED = re.compile(r"[Bb]ring at least (\d+)")
+_FOCUSED = re.compile(r"^3\. Give each of these members one focus: (.+?)\. A focus", re.MULTILINE)
+_LEADING = re.compile(r"the highest score wins, and that is (I\d+),")
+_QUESTION = re.compile(
     r"^(?:how (?:can|could|do|should|might|would) (?:we|i|you|our|my|a|an|the)\s+|how to |"
     r"what (?:is|are|would be|should) |"
     r"which |ideas? (?:for|to) |ways? to |find |suggest |think of |we (?:want|need) to |should we |"
@@ -96,7 +101,6 @@ _RISKS = (
 )
 _FOCUS = {
     "Ideation Specialist": "ideas that differ in kind, not in degree",
-    "Moderator": "the same yardstick for all",
     "Researcher": "what is known, and what was tried", "Critic": "the assumption that everything hangs on",
     "Implementer": "the first week, with names and hours",
 }  # fmt: skip
@@ -104,7 +108,7 @@ _FOCUS = {
 
 @rehearses("council", "kickoff")
 def rehearse_kickoff(call: Call) -> str:
-    found = re.search(r"^Team members: (.+)$", call.prompt, re.MULTILINE)
+    found = _FOCUSED.search(call.prompt)
     names = [name.strip() for name in found[1].split(",")] if found else []
     lines = [f"- {name}: {_FOCUS.get(name, 'your own view')}." for name in names]
     return f"{LABEL} We look at “{_topic(call)}”. Each of you has a part:\n\n" + "\n".join(lines)
@@ -142,7 +146,7 @@ def rehearse_ideas(call: Call) -> dict[str, Any]:
         name, title = known[number(topic) % len(known)][:2]
         bare = title.removesuffix(", with a date")
         ideas[0] = {
-            "title": f"{bare}, with a date", "category": "refined", "refines": name,
+            "title": f"{bare}, with a date", "category": "refined", "refines": [name],
             "description": f"{LABEL} {name} again, after the criticism: a date, a person and a way to stop.",
         }  # fmt: skip
     return {"ideas": ideas}
@@ -162,7 +166,13 @@ def rehearse_critique(call: Call) -> dict[str, Any]:
         for what, severity, helps in [pick(_RISKS, title, call.path)]
     ]
     questions = [f"Who decides about {word}?" for word in _words(call)[:2]] if not reply else []
-    return {"text": f"{LABEL} {start}\n\n" + "\n".join(lines), "risks": risks, "open_questions": questions}
+    text = f"{LABEL} {start}\n\n" + "\n".join(lines)
+    if reply:  # every second point counts as answered
+        settled = [
+            {"point": name, "how": "the idea starts smaller now"} for name in _POINT.findall(call.prompt)[::2]
+        ]
+        return {"text": text, "risks": [], "open_questions": [], "settled": settled}
+    return {"text": text, "risks": risks, "open_questions": questions, "settled": []}
 
 
 @rehearses("council", "implement")
@@ -182,11 +192,18 @@ def rehearse_implementation(call: Call) -> dict[str, Any]:
 
 
 @rehearses("council", "rebut")
-def rehearse_rebuttal(call: Call) -> str:
-    lines = [
-        f"- {name} ({title}): granted in part; it would start smaller." for name, title, _ in _ideas(call)
-    ]
-    return f"{LABEL} To the criticism, idea by idea:\n\n" + "\n".join(lines)
+def rehearse_rebuttal(call: Call) -> dict[str, Any]:
+    """Every idea is defended; the first one gets a new version."""
+    ideas = _ideas(call)
+    lines = [f"- {name} ({title}): granted in part; it would start smaller." for name, title, _ in ideas]
+    revisions = [
+        {
+            "idea": name, "description": f"{LABEL} {title}: starts with one team and one month.",
+            "given_up": "the start everywhere at once", "why": "its cost was a guess",
+        }
+        for name, title, _ in ideas[:1]
+    ]  # fmt: skip
+    return {"text": f"{LABEL} To the criticism, idea by idea:\n\n" + "\n".join(lines), "revisions": revisions}
 
 
 @rehearses("council", "synthesize")
@@ -215,11 +232,31 @@ def rehearse_selection(call: Call) -> dict[str, Any]:
         if "/" in score
     ]
     ideas = _ideas(call)
-    _, name, title = max(scored, key=lambda one: one[0]) if scored else (0.0, *ideas[0][:2])
+    leading = _LEADING.search(call.prompt)
+    best = max(scored, key=lambda one: one[0])[1] if scored else ideas[0][0]
+    name = leading[1] if leading else best
+    title = next((title for known, title, _ in ideas if known == name), ideas[0][1])
     return {
         "choice": name,
         "reasoning": f"{LABEL} {name} ({title}) holds up best against what was said about it.",
+        "recommendation": _recommendation(name, title, _topic(call)),
     }
+
+
+def _recommendation(name: str, title: str, topic: str) -> dict[str, Any]:
+    document = (
+        f"{LABEL} Do this about {topic}: {title[:1].lower()}{title[1:]}.\n\n"
+        "### Why\n\nIt is small enough to start, and it can be stopped.\n\n"
+        "### What it takes\n\n- One person, half a day a week\n- About 300 a month: 10 hours at 30\n\n"
+        "### Steps\n\n1. Name who is responsible\n2. Try it for a month\n3. Decide by what was seen"
+        "\n\n### Still open\n\n- Whether those concerned want it: ask them before the start"
+    )
+    steps = [
+        {"step": "Name who is responsible", "effort": "an hour"},
+        {"step": "Try it for a month", "effort": "half a day a week"},
+    ]
+    why = f"{LABEL} It can start small and be stopped."
+    return {"idea": name, "document": document, "why": why, "next_steps": steps}
 
 
 @rehearses("council", "visualize")
@@ -263,7 +300,7 @@ def _evaluation(name: str, title: str, refines: str) -> dict[str, Any]:
 def _topic(call: Call) -> str:
     found = _TOPIC.search(call.prompt)
     topic = " ".join(found[1].split()) if found else call.task
-    bare = _LEADING.sub("", topic).rstrip(" ?.!")
+    bare = _QUESTION.sub("", topic).rstrip(" ?.!")
     return bare[:200] or topic[:200]
 
 

@@ -9,11 +9,11 @@ import msgspec
 from podium.engine.events import Event, RunWarned
 from podium.engine.state import RunState
 from podium.report.lines import Line
-from podium.report.markdown import cell
 from podium.report.presentation import Presentation, Section
 from podium.report.words import count
 from podium.workflows.council import events, markdown
 from podium.workflows.council.charts import concept_map, radar
+from podium.workflows.council.deliverable import LONGEST, answer_of
 from podium.workflows.council.discussion import Discussion
 from podium.workflows.council.drawing import draw
 from podium.workflows.council.folding import CouncilState
@@ -31,8 +31,6 @@ from podium.workflows.council.telling import (
 
 PACKAGE = "podium.workflows.council"
 STYLE = "council.css"
-LONGEST = 20_000
-"""Characters of one text in the page; nobody reads more, and it has to open."""
 
 
 class CouncilPresentation(Presentation):
@@ -74,32 +72,10 @@ class CouncilPresentation(Presentation):
 
 
 def summary_of(held: Discussion) -> str:
-    """`9 ideas · 2 rounds · best 8.4`."""
+    """`9 ideas · 2 rounds`."""
     if not held.spoken:
         return ""
-    told = [count(len(held.ideas), "idea"), count(held.rounds_held, "round")]
-    final = held.final_idea
-    told += [f"winner {final.score:g} of 10"] if final is not None and final.score is not None else []
-    return " · ".join(told)
-
-
-def answer_of(held: Discussion) -> str | None:
-    """The recommendation in a few paragraphs, as Markdown; nothing as long as there is none."""
-    final, verdict = held.final_idea, held.verdict
-    if final is None or verdict is None:
-        return None
-    score = f"{final.score:g} of 10" if final.score is not None else "not scored"
-    best = "the best" if verdict.scored else "chosen"
-    parts = [
-        f"## {cell(final.title, 200)}",
-        f"**{score}**, {best} of {count(len(held.ideas), 'idea')} after {count(held.rounds_held, 'round')}.",
-        markdown.contained(final.description[:LONGEST]),
-        markdown.refinement(held),
-        markdown.reservations(held),
-    ]
-    if verdict.reasoning:
-        parts.append(f"**Why, in the leader's words:** {markdown.contained(verdict.reasoning[:LONGEST])}")
-    return "\n\n".join(part for part in parts if part)
+    return f"{count(len(held.ideas), 'idea')} · {count(held.rounds_held, 'round')}"
 
 
 def sections_of(held: Discussion) -> list[Section]:
@@ -124,17 +100,26 @@ def sections_of(held: Discussion) -> list[Section]:
 
 
 def _recommended(held: Discussion, rows: list[dict[str, Any]], radars: dict[str, Any]) -> Section | None:
+    """How the winner came to be one: the first part of the record."""
     if held.verdict is None or not rows:
         return None
-    verdict = held.verdict
-    choice = held.idea(verdict.leader_choice)
+    verdict, preferred = held.verdict, held.preferred
+    quoted = (
+        {"id": preferred.id, "title": preferred.title, "reason": verdict.reasoning} if preferred else None
+    )
+    older = [idea for name in rows[0]["refines"] if (idea := held.idea(name)) is not None]
     data = {
-        "idea": rows[0], "scored": verdict.scored, "below_threshold": verdict.below_threshold,
-        "min_score": held.min_score, "tied": verdict.tied, "leader_choice": verdict.leader_choice,
-        "leader_title": choice.title if choice is not None else "",
+        "idea": rows[0], "scored": verdict.scored, "chosen": verdict.chosen, "tied": verdict.tied,
+        "below_threshold": verdict.below_threshold, "min_score": held.min_score,
+        "leader_choice": verdict.leader_choice, "reason": held.reason, "preferred": quoted,
+        "refined": [{"id": idea.id, "title": idea.title} for idea in older],
     }  # fmt: skip
     return _section(
-        "recommended", "Its five scores", data, markdown.recommended, radar=radars.get(verdict.idea)
+        "recommended",
+        "The record: how it was decided",
+        data,
+        markdown.recommended,
+        radar=radars.get(verdict.idea),
     )
 
 

@@ -5,14 +5,25 @@ A member that fails is a warning, and the round goes on; whether anything was sa
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import Any
 
 from podium.errors import StepFailedError
 from podium.tools.tool import ToolResult
-from podium.workflows.council.contracts import Critique, Ideas, Implementation, Research, ToolCall
-from podium.workflows.council.discussion import Details, NextStep, Risk
+from podium.workflows.council.contracts import (
+    Critique,
+    Ideas,
+    Implementation,
+    MoreIdeas,
+    Rebuttal,
+    Research,
+    RevisionNote,
+    SettledNote,
+    ToolCall,
+)
+from podium.workflows.council.discussion import Details, Idea, NextStep, Risk, Settled
+from podium.workflows.council.points import find_point, points_after, points_of, with_ids
 from podium.workflows.council.policy import (
     CRITIC,
     IDEATION,
@@ -25,6 +36,7 @@ from podium.workflows.council.policy import (
     add_ideas,
     missing_ideas,
     resolve,
+    revise_ideas,
 )
 from podium.workflows.council.table import Table
 from podium.workflows.council.wording import (
@@ -33,6 +45,7 @@ from podium.workflows.council.wording import (
     told_ideas,
     told_implementation,
     told_research,
+    told_revisions,
 )
 
 Turn = Callable[..., Awaitable[bool]]
@@ -80,6 +93,7 @@ async def research(table: Table) -> bool:
     found = [result for result in results if result["ok"]]
     details = Details(
         evidence=evidence_cards(answer.evidence, [result["text"] for result in found]),
+        settled=_settled(table, RESEARCHER, answer.settled),
         sources=", ".join(dict.fromkeys(result["tool"] for result in found)) or "model",
     )
     if not answer.text and not details.evidence:
@@ -96,11 +110,15 @@ async def _look_up(table: Table, call: ToolCall) -> dict[str, Any]:
 
 @optional(IDEATION)
 async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
-    """New ideas get their ids; what is beyond the most that are taken at once is dropped."""
+    """New ideas get their ids; what is beyond the most that are taken at once is dropped. Once there are
+    ideas, old ones may be revised; when ideas are missing, only new ones are asked for."""
+    known = table.discussion.ideas
+    returns = MoreIdeas if known and not missing else Ideas
     answer = await table.ask(
-        IDEATION, "ideate", returns=Ideas, first=first, missing=missing, round=table.round,
-        rounds=table.terms.rounds, needed=missing_ideas(len(table.discussion.ideas), table.terms),
+        IDEATION, "ideate", returns=returns, first=first, known=bool(known), missing=missing,
+        round=table.round, rounds=table.terms.rounds, needed=missing_ideas(len(known), table.terms),
     )  # fmt: skip
+    revised = _revisions(table, answer.revisions) if isinstance(answer, MoreIdeas) else []
     drafts = [draft.model_dump() for draft in answer.ideas]
     ideas, dropped = add_ideas(table.discussion.ideas, drafts, table.round)
     if dropped:
@@ -109,22 +127,46 @@ async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
             f"count, {dropped} were dropped.",
             IDEATION,
         )
-    if not ideas:
+    if not ideas and not revised:
         return False
-    await table.say(IDEATION, "ideation", told_ideas(ideas))
+    details = Details(ideas=[idea.id for idea in ideas], revised=[idea.id for idea in revised], own=0)
+    await table.say(IDEATION, "ideation", told_revisions(told_ideas(ideas), revised), details)
+    table.revise(revised)
     table.add(ideas)
     return True
 
 
+def _revisions(table: Table, notes: Sequence[RevisionNote]) -> list[Idea]:
+    """The new versions that an answer gives ideas; one of an idea that does not exist is a warning."""
+    ideas, unknown = revise_ideas(table.discussion.ideas, [one.model_dump() for one in notes], table.round)
+    if unknown:
+        table.warn(f"The {NAMES[IDEATION]} revised ideas that do not exist: {', '.join(unknown)}.", IDEATION)
+    return ideas
+
+
+def _settled(table: Table, role: str, notes: Sequence[SettledNote]) -> list[Settled]:
+    """The open points that an answer settles; a name that no point has is a warning."""
+    points = points_of(table.discussion.spoken)
+    found = [(find_point(note.point, points), note) for note in notes]
+    unknown = [note.point[:60] for name, note in found if name is None]
+    if unknown:
+        table.warn(f"The {NAMES[role]} settled points that do not exist: {', '.join(unknown)}.", role)
+    return [Settled(point=name, how=note.how) for name, note in found if name is not None]
+
+
 @optional(CRITIC)
 async def critique(table: Table, *, reply: bool = False) -> bool:
-    """What could go wrong; as a reply, what still could after the defence."""
-    answer = await table.ask(CRITIC, "critique", returns=Critique, reply=reply)
-    ideas = table.discussion.ideas
+    """What could go wrong; as a reply, what still could after the defence, and what is settled."""
+    spoken, ideas = table.discussion.spoken, table.discussion.ideas
+    known = points_of(spoken)
+    answer = await table.ask(
+        CRITIC, "critique", returns=Critique, reply=reply, open=any(not point.settled for point in known)
+    )
     details = Details(
         risks=[
             Risk(
                 risk=note.risk,
+                id=find_point(note.id, known) or "",
                 idea=resolve(note.idea, ideas),
                 severity=note.severity,
                 mitigation=note.mitigation,
@@ -132,8 +174,11 @@ async def critique(table: Table, *, reply: bool = False) -> bool:
             for note in answer.risks
         ],
         open_questions=[question for question in answer.open_questions if question.strip()],
+        settled=_settled(table, CRITIC, answer.settled),
+        own=len(answer.text),
     )
-    content = told_critique(answer.text, details)
+    details = with_ids(details, spoken)
+    content = told_critique(answer.text, details, points_after(spoken, details, table.round))
     if content:
         await table.say(CRITIC, "critic", content, details, to="ideation" if reply else "team")
     return bool(content)
@@ -157,16 +202,22 @@ async def implement(table: Table) -> bool:
 
 @optional(IDEATION)
 async def rebut(table: Table) -> bool:
-    """The deep dive: ideation answers idea by idea."""
-    text = (await table.ask(IDEATION, "rebut")).strip()
-    if text:
-        await table.say(IDEATION, "ideation", text, to="critic" if CRITIC in table.terms else "team")
-    return bool(text)
+    """The deep dive: ideation answers idea by idea, and changes the ideas that need it."""
+    answer = await table.ask(IDEATION, "rebut", returns=Rebuttal, critic=CRITIC in table.terms)
+    text, revised = answer.text, _revisions(table, answer.revisions)
+    if not text and not revised:
+        return False
+    details = Details(revised=[idea.id for idea in revised], own=len(text))
+    to = "critic" if CRITIC in table.terms else "team"
+    await table.say(IDEATION, "ideation", told_revisions(text, revised), details, to=to)
+    table.revise(revised)
+    return True
 
 
 @optional(LEADER)
 async def synthesize(table: Table) -> bool:
-    text = (await table.ask(LEADER, "synthesize", round=table.round, rounds=table.terms.rounds)).strip()
+    reply = await table.ask(LEADER, "synthesize", round=table.round, rounds=table.terms.rounds)
+    text = table.run.marked(reply)
     if text:
         await table.say(LEADER, "synthesis", text)
     return bool(text)

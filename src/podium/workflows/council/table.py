@@ -11,13 +11,16 @@ from podium.agents.agent import Agent
 from podium.agents.ask import Run
 from podium.engine.codec import encode, schema
 from podium.errors import StepFailedError
+from podium.report.cuts import cut_note
 from podium.tools.tool import ToolSpec
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import events
 from podium.workflows.council.context import build_context, most_output, room_for
+from podium.workflows.council.deliverable import answer_of
 from podium.workflows.council.discussion import Details, Discussion, Idea, Message, Spoken, plain
+from podium.workflows.council.points import points_of
 from podium.workflows.council.policy import NAMES, Terms
-from podium.workflows.council.roles import AGENTS
+from podium.workflows.council.roles import AGENTS, PROMPTS, about_council
 
 T = TypeVar("T")
 
@@ -41,6 +44,7 @@ class Table:
         self.last_failure: StepFailedError | None = None
         """The latest failure of a member: what a resume tries again where nothing came of a discussion."""
         self._condensed: set[str] = set()
+        self._about = about_council(terms)
 
     # ── asking ──
 
@@ -59,7 +63,9 @@ class Table:
     ) -> Any:  # fmt: skip
         """Ask a member, who reads the whole discussion so far."""
         agent = self._agent(role, longest)
-        context = self._context(agent, returns)
+        context = self._context(
+            agent, returns, len(PROMPTS[task].render({**variables, "context": ""}).encode())
+        )
         if returns is str:
             return await self.run.ask(agent, task, context=context, **variables)
         return await self.run.ask(agent, task, returns=returns, check=check, context=context, **variables)
@@ -69,11 +75,12 @@ class Table:
         agent = AGENTS[role]
         return replace(agent, max_tokens=most_output(max(agent.max_tokens, longest), self.windows[role]))
 
-    def _context(self, agent: Agent, returns: Any) -> str:
-        around = len(agent.system.encode()) + _schema_bytes(returns)
+    def _context(self, agent: Agent, returns: Any, words: int) -> str:
+        """The discussion in the room that system prompt, schema, the task's `words` and the reply leave."""
+        around = len(agent.system.encode()) + _schema_bytes(returns) + words
         room = room_for(self.windows[agent.role], agent.max_tokens, around)
         held = self.discussion
-        built = build_context(held.topic, held.spoken, held.ideas, room)
+        built = build_context(held, room, self._about)
         if not self._condensed.issuperset(built.condensed):
             self._tell_condensed(agent.role, built.condensed)
         return built.text
@@ -115,7 +122,9 @@ class Table:
         )  # fmt: skip
 
     def warn(self, text: str, role: str = "") -> None:
-        """The discussion goes on, and whoever reads its result should know this."""
+        """Warn the readers of the result, once; the discussion goes on."""
+        if text in self.discussion.warnings:
+            return
         self.discussion.warnings.append(text)
         self.run.emit(events.Warned(message=text, role=role, round=self.round))
         self.run.warn(text)
@@ -127,6 +136,19 @@ class Table:
                 events.IdeaAdded(
                     id=idea.id, title=idea.title, description=idea.description, category=idea.category,
                     refines=idea.refines, round=idea.round,
+                )
+            )  # fmt: skip
+
+    def revise(self, ideas: Sequence[Idea]) -> None:
+        """Replace ideas by their new versions."""
+        found = {idea.id: idea for idea in ideas}
+        self.discussion.ideas = [found.get(idea.id, idea) for idea in self.discussion.ideas]
+        for idea in ideas:
+            new = idea.history[-1]
+            self.run.emit(
+                events.IdeaRevised(
+                    id=idea.id, version=idea.version, title=idea.title, description=idea.description,
+                    given_up=new.given_up, why=new.why, round=self.round,
                 )
             )  # fmt: skip
 
@@ -146,6 +168,7 @@ class Table:
 
     def output(self, status: str) -> dict[str, Any]:
         held, verdict = self.discussion, self.discussion.verdict
+        points = points_of(held.spoken)
         return {
             "topic": held.topic,
             "status": status,
@@ -155,8 +178,14 @@ class Table:
             "scored": verdict is not None and verdict.scored,
             "below_threshold": verdict is not None and verdict.below_threshold,
             "leader_choice": None if verdict is None else verdict.leader_choice,
+            "chosen": verdict is not None and verdict.chosen,
+            "reasoning": held.reason,
+            "recommendation": None if verdict is None else plain(verdict.recommendation),
+            "deliverable": answer_of(held) or "",
+            "open_points": plain([point for point in points if not point.settled]),
+            "settled_points": plain([point for point in points if point.settled]),
             "messages": plain(held.messages),
-            "warnings": list(held.warnings),
+            "warnings": [*held.warnings, *filter(None, [cut_note(self.run.cut_steps)])],
         }
 
 

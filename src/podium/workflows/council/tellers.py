@@ -12,7 +12,7 @@ from podium.report.words import count, one_line
 from podium.workflows.council import events
 from podium.workflows.council.discussion import CRITERIA
 from podium.workflows.council.folding import CouncilState
-from podium.workflows.council.policy import NAMES
+from podium.workflows.council.policy import NAMES, as_ids, score_text
 
 PHASES = {"kickoff": "Kickoff", "validation": "Validation and selection", "visualization": "Visualization"}
 SAID = 100
@@ -46,40 +46,50 @@ def _gist(data: events.Said) -> str:
     """The first words of a contribution, and what it holds besides; what other lines tell is only named."""
     if data.kind in ("validation", "visualization"):
         return "scores" if data.kind == "validation" else "a page of its own"
-    if data.kind == "ideation" and data.to == "team" and _IDEAS.match(data.content):
-        return count(len(_IDEAS.findall(data.content)), "new idea")
     details = data.details
+    if data.kind == "ideation" and data.to == "team" and _IDEAS.match(data.content):
+        revised = f", {len(details.revised)} revised" if details.revised else ""
+        return count(len(_IDEAS.findall(data.content)), "new idea") + revised
     told = [
         count(len(details.evidence), "evidence card") if details.evidence else "",
         count(len(details.risks), "risk") if details.risks else "",
         count(len(details.open_questions), "open question") if details.open_questions else "",
         count(len(details.next_steps), "next step") if details.next_steps else "",
+        f"{len(details.revised)} revised" if details.revised else "",
+        f"{len(details.settled)} settled" if details.settled else "",
     ]
     counted = ", ".join(part for part in told if part)
-    words = one_line(_LEAD.sub("", data.content), SAID)
+    own = data.content if details.own < 0 else data.content[: details.own]
+    words = one_line(_LEAD.sub("", own), SAID)
     return f"{words} ({counted})" if counted else words
 
 
 def _idea(data: events.IdeaAdded, council: CouncilState) -> Line:
-    refines = f" (refines {data.refines})" if data.refines else ""
+    older = as_ids(data.refines)
+    refines = f" (refines {', '.join(older)})" if older else ""
     notes = (one_line(data.category, 20),) if data.category else ()
     return Line(f"{data.id} {one_line(data.title, 100)}{refines}", "result", notes, "+", 1)
+
+
+def _revised(data: events.IdeaRevised, council: CouncilState) -> Line:
+    why = f": {one_line(data.why, 100)}" if data.why else ""
+    return Line(f"{data.id} {one_line(data.title, 100)}, version {data.version}{why}", "result", (), "~", 1)
 
 
 def _scored(data: events.IdeaScored, council: CouncilState) -> Line:
     idea = council.discussion.idea(data.id)
     title = one_line(idea.title, 80) if idea is not None else ""
     parts = " ".join(f"{data.criteria.get(name, 0):g}" for name in CRITERIA)
-    return Line(f"{data.id} {title}", "result", (f"{data.score:.2f}", parts), "◆", 1)
+    return Line(f"{data.id} {title}", "result", (score_text(data.score), parts), "◆", 1)
 
 
 def _selected(data: events.Selected, council: CouncilState) -> Line:
-    score = (f"{data.score:.2f}",) if data.score is not None else ("not scored",)
-    low = " (below the threshold)" if data.below_threshold else ""
+    score = (score_text(data.score),)
+    low = " (below the threshold)" if data.below_threshold else "" if data.chosen else " (nobody chose it)"
     other = ""
     if data.leader_choice and data.leader_choice != data.id:
         other = f"; the leader preferred {data.leader_choice}"
-    weight = "warning" if data.below_threshold or not data.scored else "result"
+    weight = "warning" if data.below_threshold or not data.scored or not data.chosen else "result"
     return Line(f"Winner: {data.id} {one_line(data.title, 100)}{low}{other}", weight, score, "★")
 
 
@@ -100,6 +110,7 @@ _TELLERS: dict[type[EventData], Callable[[Any, CouncilState], Line | None]] = {
     events.Phase: _phase,
     events.Said: _said,
     events.IdeaAdded: _idea,
+    events.IdeaRevised: _revised,
     events.IdeaScored: _scored,
     events.Selected: _selected,
     events.ReportReady: _ready,

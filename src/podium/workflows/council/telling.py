@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from podium.workflows.council.context import stage
+from podium.workflows.council.deliverable import all_steps, concerned
 from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, Spoken, plain
-from podium.workflows.council.policy import NAMES, ranked
+from podium.workflows.council.points import RISK, Point, open_points, points_of
+from podium.workflows.council.policy import NAMES, ranked, score_text
 
 RUNNERS_UP = 3
 HEAT = (5, 6.5, 7.5, 9)
@@ -19,7 +22,7 @@ ALL_ORDERS = 40
 
 def idea_row(held: Discussion, idea: Idea, rank: int) -> dict[str, Any]:
     """An idea with its place."""
-    refined = [other.id for other in held.ideas if other.refines == idea.id]
+    refined = [other.id for other in held.ideas if idea.id in other.refines]
     below = idea.score is not None and idea.score < held.min_score
     return {**plain(idea), "rank": rank, "refined_by": refined, "below_threshold": below}
 
@@ -56,19 +59,23 @@ def _by(name: str) -> Callable[[dict[str, Any]], Any]:
 
 def comparison(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The best ideas side by side, criterion by criterion, with the best of each marked."""
-    shown = [row for row in rows if row["criteria"] is not None][:COMPARED]
+    scored = [row for row in rows if row["criteria"] is not None]
+    shown = scored[:COMPARED]
     if len(shown) < 2:
         return None
     columns = [{**row["criteria"], "score": row["score"]} for row in shown]
     lines: list[dict[str, Any]] = []
     for name in (*CRITERIA, "score"):
         best = max(column[name] for column in columns)
-        lines.append({"name": name, "cells": [_cell(column[name], best) for column in columns]})
-    return {"ideas": [{"id": row["id"], "title": row["title"]} for row in shown], "lines": lines}
+        lines.append({"name": name, "cells": [_cell(name, column[name], best) for column in columns]})
+    ideas = [{"id": row["id"], "title": row["title"]} for row in shown]
+    return {"ideas": ideas, "lines": lines, "of": len(scored), "left_out": len(scored) - len(shown)}
 
 
-def _cell(value: float, best: float) -> dict[str, Any]:
-    return {"value": value, "best": value == best, "heat": sum(value >= step for step in HEAT)}
+def _cell(name: str, value: float, best: float) -> dict[str, Any]:
+    text = score_text(value) if name == "score" else f"{value:g}"
+    heat = sum(value >= step for step in HEAT)
+    return {"value": value, "text": text, "best": value == best, "heat": heat}
 
 
 def journey(held: Discussion) -> list[dict[str, Any]]:
@@ -84,14 +91,8 @@ def journey(held: Discussion) -> list[dict[str, Any]]:
             if idea.round == number
         ]
         if said:
-            stages.append({"round": number, "title": _stage(held, number), "messages": said, "ideas": born})
+            stages.append({"round": number, "title": stage(held, number), "messages": said, "ideas": born})
     return stages
-
-
-def _stage(held: Discussion, number: int) -> str:
-    if number == 0:
-        return "Kickoff"
-    return f"Round {number} of {held.rounds}" if number <= held.rounds else "Validation and selection"
 
 
 def _said(one: Spoken) -> dict[str, Any]:
@@ -103,25 +104,31 @@ def _said(one: Spoken) -> dict[str, Any]:
 
 
 def doubts(held: Discussion) -> dict[str, Any]:
-    """Questions that are open, and risks, the most severe first: the winner's, and those of other ideas."""
-    order = {"high": 0, "medium": 1, "low": 2}
-    risks = [risk for one in held.spoken for risk in one.details.risks]
-    risks = list({(risk.idea, risk.risk): risk for risk in risks}.values())
-    risks.sort(key=lambda risk: order.get(risk.severity, 1))
-    own, others = _apart(held, [{**plain(risk), "title": _title(held, risk.idea)} for risk in risks])
-    questions = [question for one in held.spoken for question in one.details.open_questions]
+    """Open questions and risks, the most severe first: the winner's, and those of other ideas; then what was
+    settled, and how."""
+    points = points_of(held.spoken)
+    still = open_points(held.spoken)
+    risks = [_risk(held, point) for point in still if point.kind == RISK]
+    own, others = _apart(held, risks)
     critics = [one.message.content for one in held.spoken if one.message.kind == "critic"]
-    bare = not risks and not questions and bool(critics)
     return {
-        "open_questions": list(dict.fromkeys(questions)), "risks": own, "other_risks": others,
-        "text": critics[-1] if bare else "",
+        "open_questions": [point.text for point in still if point.kind != RISK],
+        "risks": own, "other_risks": others,
+        "settled": [{"id": one.id, "text": one.text, "how": one.how} for one in points if one.settled],
+        "text": critics[-1] if critics and not points else "",
+    }  # fmt: skip
+
+
+def _risk(held: Discussion, point: Point) -> dict[str, Any]:
+    return {
+        "id": point.id, "risk": point.text, "idea": point.idea, "severity": point.severity,
+        "mitigation": point.mitigation, "title": _title(held, point.idea),
     }  # fmt: skip
 
 
 def next_steps(held: Discussion) -> dict[str, Any]:
-    """The implementer's steps: the winner's, and those of other ideas."""
-    steps = [step for one in held.spoken for step in one.details.next_steps]
-    steps = list({(step.idea, step.step): step for step in steps}.values())
+    """The steps of the winner, by the leader or the implementer, and those of other ideas."""
+    steps = all_steps(held)
     own, others = _apart(held, [{**plain(step), "title": _title(held, step.idea)} for step in steps])
     said = [one.message.content for one in held.spoken if one.message.kind == "implementer"]
     return {"steps": own, "other_steps": others, "text": said[-1] if said and not steps else ""}
@@ -131,17 +138,8 @@ def _apart(
     held: Discussion, notes: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What concerns the winner, what it refines or all ideas; and the rest."""
-    meant = {None, *lineage(held, held.verdict.idea if held.verdict is not None else None)}
+    meant = concerned(held)
     return [one for one in notes if one["idea"] in meant], [one for one in notes if one["idea"] not in meant]
-
-
-def lineage(held: Discussion, name: str | None) -> list[str]:
-    """An idea and those that it refines, the newest first."""
-    found: list[str] = []
-    while (idea := held.idea(name)) is not None and idea.id not in found:
-        found.append(idea.id)
-        name = idea.refines
-    return found
 
 
 def evidence(held: Discussion) -> dict[str, Any]:

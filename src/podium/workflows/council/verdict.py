@@ -8,7 +8,13 @@ from typing import Any
 from podium.errors import InvalidReplyError, StepFailedError
 from podium.models.repair import Mismatch, find
 from podium.workflows.council import events
-from podium.workflows.council.contracts import Evaluations, LooseEvaluations, Selection
+from podium.workflows.council.contracts import (
+    Evaluations,
+    LooseEvaluations,
+    RecommendationNote,
+    Selection,
+)
+from podium.workflows.council.discussion import Idea, NextStep, Recommendation
 from podium.workflows.council.policy import (
     LEADER,
     MODERATOR,
@@ -18,6 +24,7 @@ from podium.workflows.council.policy import (
     named_in,
     resolve,
     score_ideas,
+    score_text,
 )
 from podium.workflows.council.table import Table
 from podium.workflows.council.wording import told_evaluations
@@ -25,6 +32,8 @@ from podium.workflows.council.wording import told_evaluations
 TOKENS_PER_IDEA = 260
 MOST_TOKENS = 24_000
 """Long lists need a long answer."""
+DOCUMENT_TOKENS = 8_192
+"""Longest reply of a selection: it holds the document for the user."""
 
 
 async def validate(table: Table) -> None:
@@ -63,42 +72,87 @@ def salvaged(raw: str) -> Sequence[Mapping[str, Any]]:
 
 
 async def select(table: Table) -> None:
-    """The leader's words; what it wants counts only among equals."""
+    """The leader presents the winner; what it would choose itself counts only among equals."""
     ideas = table.discussion.ideas
-
-    def check(answer: Selection) -> str:
-        known = ", ".join(idea.id for idea in ideas)
-        return "" if chosen(answer.choice) else f"there is no idea {answer.choice[:200]!r}; ideas: {known}"
-
-    def chosen(name: str) -> str | None:
-        return resolve(name, ideas) or named_in(name, ideas)
-
+    choice, reasoning, note = None, "", None
     try:
         answer = await table.ask(
-            LEADER, "select", returns=Selection, check=check, ids=[idea.id for idea in ideas]
-        )
-        choice, reasoning = chosen(answer.choice), answer.reasoning or answer.choice
+            LEADER, "select", returns=Selection, check=lambda answer: selection_problem(answer, ideas),
+            longest=DOCUMENT_TOKENS, ids=[idea.id for idea in ideas], **_standing(ideas),
+        )  # fmt: skip
+        choice, reasoning, note = _chosen(answer.choice, ideas), answer.reasoning, answer.recommendation
+        reasoning = reasoning or answer.choice
     except InvalidReplyError as error:
-        choice, reasoning = named_in(error.raw, ideas), error.raw.strip()
+        choice, reasoning = _salvaged_choice(error.raw, ideas)
         table.warn(f"The {NAMES[LEADER]}'s selection was not in the agreed form: {error.reason}", LEADER)
     except StepFailedError as error:
-        choice, reasoning = None, ""
         table.warn(f"The {NAMES[LEADER]}'s selection failed: {error.reason}", LEADER)
     if reasoning or choice:
         lead = f"Choice: {choice}\n\n" if choice else ""
         await table.say(LEADER, "selection", f"{lead}{reasoning}".strip())
-    settle(table, choice, reasoning)
+    settle(table, choice, reasoning, _recommendation(note, ideas))
 
 
-def settle(table: Table, choice: str | None, reasoning: str = "") -> None:
-    """The winner by the rules."""
+def selection_problem(answer: Selection, ideas: Sequence[Idea]) -> str:
+    """What is wrong with a selection, or nothing."""
+    known = ", ".join(idea.id for idea in ideas)
+    choice = _chosen(answer.choice, ideas)
+    if choice is None:
+        return f"there is no idea {answer.choice[:200]!r}; ideas: {known}"
+    winner = decide(ideas, choice, 0.0).idea
+    note = answer.recommendation
+    if note is not None and resolve(note.idea, ideas) != winner:
+        return f"`recommendation` must present {winner}, which wins by the rules, not {note.idea[:60]!r}"
+    return ""
+
+
+def _chosen(name: str, ideas: Sequence[Idea]) -> str | None:
+    return resolve(name, ideas) or named_in(name, ideas)
+
+
+def _salvaged_choice(raw: str, ideas: Sequence[Idea]) -> tuple[str | None, str]:
+    """Choice and words of a reply that never became valid: its fields if it has them, else its text."""
+    found = find(raw, Selection)
+    if isinstance(found, Mismatch):
+        return named_in(raw, ideas), raw.strip()
+    answer: Selection = found.value
+    return _chosen(answer.choice, ideas), answer.reasoning or answer.choice
+
+
+def _standing(ideas: Sequence[Idea]) -> dict[str, Any]:
+    """How the decision stands before the leader speaks: the ideas with the highest score, if any has one."""
+    verdict = decide(ideas, None, 0.0)
+    leading = [verdict.idea, *verdict.tied] if verdict.scored else []
+    return {"leading": [{"id": idea.id, "title": idea.title} for idea in ideas if idea.id in leading]}
+
+
+def _recommendation(note: RecommendationNote | None, ideas: Sequence[Idea]) -> Recommendation | None:
+    name = resolve(note.idea, ideas) if note is not None else None
+    if note is None or name is None:
+        return None
+    steps = [
+        NextStep(step=one.step, idea=resolve(one.idea, ideas) or name, effort=one.effort)
+        for one in note.next_steps
+    ]
+    return Recommendation(idea=name, document=note.document, why=note.why, next_steps=steps)
+
+
+def settle(
+    table: Table, choice: str | None, reasoning: str = "", recommendation: Recommendation | None = None
+) -> None:
+    """Name the winner by the rules."""
     held = table.discussion
-    verdict = held.verdict = decide(held.ideas, choice, table.terms.min_score, reasoning)
+    verdict = held.verdict = decide(held.ideas, choice, table.terms.min_score, reasoning, recommendation)
     final = held.final_idea
     if final is None:  # pragma: no cover - the winner is one of the ideas
         raise LookupError(verdict.idea)
     if verdict.below_threshold:
-        table.warn(f"The best idea scored {final.score:g}, below the threshold of {table.terms.min_score:g}.")
+        table.warn(
+            f"The best idea scored {score_text(final.score)}, below the threshold of "
+            f"{table.terms.min_score:g}."
+        )
+    if not verdict.chosen:
+        table.warn(f"Nobody chose an idea: {final.id} is named because it came first.")
     fields = {name: getattr(verdict, name) for name in verdict.__struct_fields__ if name != "idea"}
     table.run.emit(
         events.Selected(id=final.id, title=final.title, score=final.score, round=table.round, **fields)

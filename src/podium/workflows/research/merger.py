@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from podium.errors import BudgetExhaustedError
+from podium.report.cuts import cut_note
 from podium.tools.aside import aside
 from podium.workflows.research import events
 from podium.workflows.research.article import content_of, html_of
@@ -49,7 +50,8 @@ async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
         quality=version.quality if version is not None else None, sources=ranked(study.sources),
         claims=checked.claims if checked else [], contradictions=checked.contradictions if checked else [],
         metrics=await _metrics(study), status=status, system_notes=[*_notes(study), *notes],
-        plan_history=study.plan_history, warnings=list(study.warnings),
+        plan_history=study.plan_history,
+        warnings=[*study.warnings, *filter(None, [cut_note(study.run.cut_steps)])],
         coverage=version.quality.coverage if version is not None else None,
         missing=version.quality.missing if version is not None else [],
     )  # fmt: skip
@@ -86,7 +88,7 @@ def _page(study: Study, output: FinalOutput) -> str:
     config = study.run.config
     return to_page(
         output, topic=study.brief.topic, run_id=study.run.id, rehearsal=bool(config.get("rehearsal")),
-        models=config.get("models", ()), texts=study.texts,
+        models=config.get("models", ()), texts=study.texts, incomplete=cut_note(study.run.cut_steps),
     )  # fmt: skip
 
 

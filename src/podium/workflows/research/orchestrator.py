@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.engine.branch import Failed
-from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.errors import BudgetExhaustedError, StepFailedError, was_cut
+from podium.report.words import count
 from podium.workflows.research import events
 from podium.workflows.research.contracts import PlanStep
 from podium.workflows.research.policy import ATTEMPTS, FALLBACKS, SEARCHES, WAITS, WORKERS
@@ -115,7 +116,7 @@ def _judge_losses(study: Study, step: PlanStep, lost: list[Lost]) -> None:
     for one in lost:
         if WORKERS[one.worker].criticality == "critical":
             raise WorkerExecutionError(
-                f"{one.worker} failed after {one.attempts} attempts: {one.error.reason}", one.causes
+                f"{one.worker} failed after {count(one.attempts, 'attempt')}: {one.error.reason}", one.causes
             )
         study.warn(one.warning)
     if set(step.workers) & set(SEARCHES) and not study.sources:
@@ -163,6 +164,8 @@ async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) ->
                 made = await do(study, worker)
         except StepFailedError as error:
             errors.append(error)
+            if was_cut(error):  # the ask itself has asked three times
+                return None
         else:
             return Made(worker, made.value, attempt, made.fallback, made.result)
     return None

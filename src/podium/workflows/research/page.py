@@ -43,8 +43,10 @@ def to_page(
     rehearsal: bool,
     models: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
+    incomplete: str = "",
 ) -> str:
-    """Everything on one page. With the `texts` of the sources, contradictions are shown in their passages."""
+    """Everything on one page. With the `texts` of the sources, contradictions are shown in their passages.
+    `incomplete` names the texts that were cut off."""
     data = output.shown()
     article = output.article
     content = article.content if article else ""
@@ -54,7 +56,8 @@ def to_page(
         description=description_of(content), words=article.word_count if article else 0,
         minutes=article.reading_time if article else 0,
         article=kept_html(article.html) if article else "There is no article.",
-        parts=_parts(content), warnings=list(output.warnings), notes=list(output.system_notes),
+        parts=_parts(content), incomplete=incomplete,
+        warnings=[one for one in output.warnings if one != incomplete], notes=list(output.system_notes),
         sources=data["sources"], quality=output.quality.overall if output.quality else None,
         checks=checks_of(data), metrics=output.metrics,
         tasks=", ".join(f"{count} {word}" for word, count in output.metrics.tasks.items() if count),

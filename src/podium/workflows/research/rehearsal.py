@@ -239,7 +239,7 @@ def rehearse_edit(call: Call) -> dict[str, Any]:
 def rehearse_judgement(call: Call) -> dict[str, Any]:
     """A first version leaves something out; the next ones leave out less."""
     tries, topic = _iteration(call), _topic(call)
-    coverage = min(0.58 + number(topic, "coverage") % 16 / 100 + 0.14 * (tries - 1), 0.96)
+    coverage = min(0.7 + number(topic, "coverage") % 16 / 100 + 0.14 * (tries - 1), 0.96)
     tone = min(0.72 + number(topic, "tone") % 12 / 100 + 0.08 * (tries - 1), 0.96)
     aspect = pick(ASPECTS, topic)
     return {

@@ -82,6 +82,8 @@ class ResearchPresentation(Presentation):
         text = part(output, "article").get("content")
         if text is None and (found := part(output, "partial_results")):
             text = found.get("article") or ""
+        elif text is None and isinstance(output, dict) and "article" in output:
+            text = "No article was written."
         return text if isinstance(text, str) else None
 
     def answer(self, output: Any) -> Section | None:

@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from podium.engine.branch import Ok
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.studio import roles
-from podium.workflows.studio.contracts import Grades, NamedGrade
+from podium.workflows.studio.assigning import names_of
+from podium.workflows.studio.contracts import Grades, NamedGrade, SpecialistResult
+from podium.workflows.studio.routing import find_key
 from podium.workflows.studio.specialist import Trying, execute, score_of_grade
 from podium.workflows.studio.working import Department, Studio
 
 
-async def run_batch(studio: Studio, department: Department, keys: list[str]) -> list[Trying]:
+async def run_batch(
+    studio: Studio, department: Department, keys: list[str], done: Mapping[str, SpecialistResult]
+) -> list[Trying]:
     """Rounds: everybody who goes on makes an attempt, then the head grades them all in one call."""
-    all_tryings = {key: Trying.begin(studio, department, key) for key in keys}
+    all_tryings = {key: Trying.begin(studio, department, key, done) for key in keys}
     began = await studio.clock()
     while going := {key: one for key, one in all_tryings.items() if one.goes_on}:
         for trying in going.values():
@@ -45,8 +49,10 @@ async def _grade(
     if not written:
         return
 
+    names = names_of({key: going[key].spec for key in written})
+
     def check(answer: Grades) -> str:
-        missing = sorted(set(written) - {one.specialist for one in answer.grades})
+        missing = sorted(set(written) - {find_key(one.specialist, names) for one in answer.grades})
         return f"there is no grade for {', '.join(missing)}" if missing else ""
 
     grades: dict[str, NamedGrade] = {}
@@ -54,13 +60,10 @@ async def _grade(
         found = await studio.run.ask(
             roles.grader_of(department.spec.head), "grade", prompt=roles.PROMPTS["grade_batch"],
             returns=Grades, check=check, request=studio.request, context=department.context(),
-            outputs=[
-                {"specialist": key, "name": going[key].spec.name, "output": text,
-                 "specialization": going[key].spec.specialization}
-                for key, text in written.items()
-            ],
+            approach=department.approach,
+            outputs=[{**going[key].part, "output": text} for key, text in written.items()],
         )  # fmt: skip
-        grades = {one.specialist: one for one in found.grades}
+        grades = {find_key(one.specialist, names): one for one in reversed(found.grades)}
     except StepFailedError as error:
         studio.run.warn(f"{department.spec.name}: the specialists could not be graded: {error.reason}")
     except BudgetExhaustedError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from podium.workflows.studio.learning import Learnt
 from podium.workflows.studio.matching import Meanings, stems_of, telling_stems
@@ -21,15 +21,17 @@ def choose_specialists(
     count: int,
     meanings: Meanings,
     learnt: Mapping[str, Learnt],
+    assigned: Collection[str] = (),
 ) -> list[str]:
-    """Active ones of the department; by fitting skills, then by success, then as the file lists them."""
+    """Active ones of the department: those that the head gave a part, then by fitting skills, by success, and
+    as the file lists them."""
     active = [name for name, spec in department.specialists.items() if spec.active]
     wanted = telling_stems(request)
 
-    def rank(name: str) -> tuple[float, float]:
+    def rank(name: str) -> tuple[bool, float, float]:
         fit = fitting(department.specialists[name], wanted, required, meanings)
         known = learnt.get(agent_id(key, name))
-        return -fit, -(success_rate([]) if known is None else known.success)
+        return name not in assigned, -fit, -(success_rate([]) if known is None else known.success)
 
     return sorted(active, key=rank)[:count]
 

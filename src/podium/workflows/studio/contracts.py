@@ -39,17 +39,30 @@ class Grades(Reply):
     grades: list[NamedGrade]
 
 
+class Assignment(Reply):
+    """The part of one specialist."""
+
+    specialist: str
+    """Its key; a name is accepted as well."""
+    task: str
+    needs: list[str] = []
+    """Specialists whose accepted work it has to read first."""
+
+
 class Brief(Reply):
     """How a head wants a request to be tackled."""
 
     approach: str
     required_skills: list[str] = []
+    assignments: list[Assignment] = []
 
 
 class RelevanceScore(Reply):
     department: str
     relevance: Unit
     reason: str = ""
+    part: str = ""
+    """What the department contributes to this request."""
 
 
 class Routing(Reply):
@@ -110,6 +123,14 @@ class SpecialistResult(Report):
     attempts: int
     feedback: list[str] = []
     """One line for each attempt that did not pass."""
+    assignment: str = ""
+    """The part that the head gave it."""
+    counted_attempt: int = 0
+    """The attempt whose output and score count; 0: none."""
+    counted_feedback: str = ""
+    """The head's feedback on that attempt."""
+    graded: bool = True
+    """False: no grade could be had for the attempt that counts."""
     error: str = ""
 
     @property
@@ -143,6 +164,8 @@ class DepartmentReport(Report):
     formula_score: float | None = None
     """What the formula alone gives; `None` without specialists."""
     flags: list[str] = []
+    stand_in: str = ""
+    """The specialist whose work is the output because the synthesis failed."""
     contradictions: list[str] = []
     """What the specialists disagreed on, by rule."""
     decisions: list[str] = []

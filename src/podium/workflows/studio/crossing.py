@@ -13,6 +13,7 @@ from podium.workflows.studio.denying import held_against_canon
 from podium.workflows.studio.matching import likeness, telling_stems
 from podium.workflows.studio.policy import MAX_CONFLICT_ROUNDS
 from podium.workflows.studio.remembering import recall_texts
+from podium.workflows.studio.routing import find_key
 from podium.workflows.studio.working import Conflict, Crossing, Studio
 
 SAME = 0.5
@@ -20,16 +21,23 @@ SAME = 0.5
 
 
 async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -> Crossing:
-    """Find, settle, look again; what two rounds did not settle stays open and is shown."""
+    """Find conflicts, settle them, look again, also after the last round if it changed a text. Conflicts that
+    two rounds did not settle stay open."""
     crossing = Crossing(studio, {one.key: one for one in reports}, list(studio.settled))
+    changed = False
     try:
         for number in range(1, MAX_CONFLICT_ROUNDS + 1):
             await _look(crossing, number)
             if not crossing.open_conflicts:
-                break
+                return crossing
+            before = crossing.texts
             for conflict in crossing.open_conflicts:
                 await _settle(crossing, conflict, number)
-        crossing.tell(await held_against_canon(crossing), MAX_CONFLICT_ROUNDS)  # what the last round changed
+            changed = crossing.texts != before
+        if changed:
+            await _look(crossing, MAX_CONFLICT_ROUNDS + 1)
+        else:
+            crossing.tell(await held_against_canon(crossing), MAX_CONFLICT_ROUNDS)
     except BudgetExhaustedError as error:
         studio.run.warn(f"The departments were not checked to the end: {error}")
     return crossing
@@ -59,9 +67,9 @@ async def _find(crossing: Crossing) -> list[Conflict]:
     by_rule = [one.description for one in crossing.open_conflicts if one.fact]
 
     def check(answer: Validation) -> str:
-        named = {key for one in answer.conflicts for key in one.departments}
-        allowed = [*working, *([CANON] if crossing.settled else [])]
-        unknown = ", ".join(sorted(named - set(allowed)))
+        named = {name for one in answer.conflicts for name in one.departments}
+        allowed = _names(crossing)
+        unknown = ", ".join(sorted(name for name in named if not find_key(name, allowed)))
         return f"there is no department {unknown}; there are {', '.join(allowed)}" if unknown else ""
 
     answer = await studio.run.ask(
@@ -73,9 +81,16 @@ async def _find(crossing: Crossing) -> list[Conflict]:
     return [made for one in answer.conflicts if (made := _noted(crossing, one)) is not None]
 
 
+def _names(crossing: Crossing) -> dict[str, tuple[str, ...]]:
+    """The keys and names of those that can be part of a conflict."""
+    names = {key: (one.department_name,) for key, one in crossing.working.items()}
+    return names | ({CANON: ("the project's canon",)} if crossing.settled else {})
+
+
 def _noted(crossing: Crossing, found: FoundConflict) -> Conflict | None:
     """A conflict that was not known yet, or that was settled and is there again."""
-    departments = list(dict.fromkeys(found.departments))
+    names = _names(crossing)
+    departments = list(dict.fromkeys(find_key(one, names) for one in found.departments))
     if len(departments) < 2:
         return None
     for known in crossing.conflicts:
@@ -125,6 +140,7 @@ async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
                       "severity": conflict.severity},
             others=[{"name": one.department_name, "output": one.output} for one in others],
             said=list(conflict.said), settled=_settled(crossing, conflict),
+            department=crossing.reports[key].department_name,
         )  # fmt: skip
 
 

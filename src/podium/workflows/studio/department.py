@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from podium.engine.branch import Failed, Ok
 from podium.errors import BudgetExhaustedError
 from podium.workflows.studio import events
+from podium.workflows.studio.assigning import assignments_of, for_chosen, in_waves
 from podium.workflows.studio.batch import run_batch
 from podium.workflows.studio.choosing import choose_specialists
 from podium.workflows.studio.contracts import (
@@ -21,6 +22,7 @@ from podium.workflows.studio.policy import (
     department_score,
     formula_score,
     specialists_wanted,
+    stand_in_score,
 )
 from podium.workflows.studio.specialist import Trying, run_specialist
 from podium.workflows.studio.working import Department, Studio
@@ -60,11 +62,14 @@ async def _work(studio: Studio, department: Department, made: Made, wanted: int,
     """With specialists: brief, work, synthesis. Without, or if none was good enough: the head alone."""
     if wanted:
         wish = await brief(studio, department, wanted)
-        department = replace(department, approach=wish.approach)
+        assigned = assignments_of(department.spec, wish)
         chosen = choose_specialists(
             department.key, department.spec, studio.request, wish.required_skills, wanted, studio.meanings,
-            studio.learnt,
+            studio.learnt, assigned,
         )  # fmt: skip
+        department = replace(
+            department, approach=wish.approach, assignments=for_chosen(department.spec, chosen, assigned)
+        )
         made.analysis_time = await studio.clock() - began
         made.results, exhausted = await _specialists(studio, department, chosen)
         if exhausted is not None:
@@ -81,27 +86,26 @@ async def _work(studio: Studio, department: Department, made: Made, wanted: int,
 async def _specialists(
     studio: Studio, department: Department, chosen: list[str]
 ) -> tuple[list[SpecialistResult], BudgetExhaustedError | None]:
-    """Side by side, or one after the other where the team file says so."""
-    if studio.choices.batch_grading and department.spec.allow_parallel_execution:
-        tryings = await run_batch(studio, department, chosen)
-        results = [one.reviewed() for one in tryings]
-    else:
-        tryings = [Trying.begin(studio, department, key) for key in chosen]
-        results = await _graded_one_by_one(studio, department, {one.key: one for one in tryings})
-    stopped = [one.exhausted for one in tryings if one.exhausted is not None]
-    return results, stopped[0] if stopped else None
+    """Side by side, or one after the other where the team file says so. A specialist that needs the work of
+    others starts after them."""
+    at_once = department.spec.allow_parallel_execution
+    results: dict[str, SpecialistResult] = {}
+    for wave in in_waves(department.assignments, at_once=at_once):
+        if studio.choices.batch_grading and at_once:
+            tryings = await run_batch(studio, department, wave, results)
+            results |= {one.key: one.reviewed() for one in tryings}
+        else:
+            tryings = [Trying.begin(studio, department, key, results) for key in wave]
+            results |= await _graded_one_by_one(studio, {one.key: one for one in tryings})
+        stopped = [one.exhausted for one in tryings if one.exhausted is not None]
+        if stopped:
+            return [results[key] for key in chosen if key in results], stopped[0]
+    return [results[key] for key in chosen], None
 
 
-async def _graded_one_by_one(
-    studio: Studio, department: Department, tryings: dict[str, Trying]
-) -> list[SpecialistResult]:
-    outcomes: dict[str, Ok[SpecialistResult] | Failed] = {}
-    if department.spec.allow_parallel_execution:
-        outcomes = await studio.run.gather({key: run_specialist(one) for key, one in tryings.items()})
-    else:
-        for key, trying in tryings.items():
-            outcomes |= await studio.run.gather({key: run_specialist(trying)})
-    return [_kept(tryings[key], outcome) for key, outcome in outcomes.items()]
+async def _graded_one_by_one(studio: Studio, tryings: dict[str, Trying]) -> dict[str, SpecialistResult]:
+    outcomes = await studio.run.gather({key: run_specialist(one) for key, one in tryings.items()})
+    return {key: _kept(tryings[key], outcome) for key, outcome in outcomes.items()}
 
 
 def _kept(trying: Trying, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
@@ -124,6 +128,8 @@ def _report(
     scores = [one.quality_score for one in made.results]
     statuses = [one.review_status for one in made.results]
     score = department_score(statuses, scores) if error is None else 0.0
+    if made.stands_in is not None and error is None:
+        score = stand_in_score([one is made.stands_in for one in made.results], scores)
     if isinstance(error, BudgetExhaustedError) and made.best is not None:
         made.output, made.made_by = made.output or made.best.output, made.made_by or made.best.agent_id
         score = formula_score(statuses, scores)
@@ -138,6 +144,7 @@ def _report(
         ),
         complexity=made.complexity, status=_status(error),
         formula_score=formula_score(statuses, scores) if made.results else None, flags=made.flags,
+        stand_in=made.stands_in.agent_id if made.stands_in is not None else "",
         contradictions=made.contradictions, decisions=made.decisions, error=str(error or ""),
         missing=list(department.missing),
     )  # fmt: skip

@@ -23,6 +23,10 @@ class Routed(StudioEvent, frozen=True, kw_only=True):
     """What the chosen departments are called."""
     needs: dict[str, list[str]]
     """Which of the chosen each of them waits for."""
+    router: str = "keywords"
+    """Who decided: `keywords`, `model` or `fixed`."""
+    doubt: str = ""
+    """Why keywords alone were not enough."""
 
 
 # ── departments ──────────────────────────────────────────────────────────────────────────────────

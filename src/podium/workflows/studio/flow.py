@@ -13,23 +13,15 @@ from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
 from podium.workflows.studio import events, rehearsal, roles
 from podium.workflows.studio.canon import Canon, OpenCanon
-from podium.workflows.studio.contracts import Routing
 from podium.workflows.studio.crossing import validate_across
-from podium.workflows.studio.deliverable import to_markdown
 from podium.workflows.studio.graph import needs_of, run_departments
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.matching import Meanings
+from podium.workflows.studio.model_routing import UNABLE, choose_route
 from podium.workflows.studio.policy import CONCURRENCY, complexity_of
 from podium.workflows.studio.remembering import open_brain, propose_facts, recall
-from podium.workflows.studio.result import Result, hand_over, scores_shown
-from podium.workflows.studio.routing import (
-    Route,
-    Score,
-    checked_departments,
-    route_by_keywords,
-    route_fixed,
-    routed,
-)
+from podium.workflows.studio.result import Result, hand_over, scores_shown, write_deliverable
+from podium.workflows.studio.routing import checked_departments
 from podium.workflows.studio.team import TeamSpec
 from podium.workflows.studio.team_file import find_team, load_team
 from podium.workflows.studio.working import Choices, Studio, conflict_lines
@@ -38,10 +30,9 @@ __all__ = ["WORKFLOW", "rehearsal", "studio_with"]
 
 CLOSING = 0.1
 """Share of every ceiling that is kept for the master's last words."""
-UNABLE = "Unable to generate content"
 
 Specialists = Literal["never", "auto", "always"]
-Router = Literal["keywords", "model"]
+Router = Literal["auto", "keywords", "model"]
 
 
 def studio_with(open_canon: OpenCanon) -> Workflow:
@@ -53,7 +44,10 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
         *,
         team: Annotated[str, Meta(description="film, software, or a YAML file of your own.")] = "",
         departments: Annotated[str, Meta(description="Who works on it, e.g. story,audio; no routing.")] = "",
-        router: Annotated[Router, Meta(description="Who decides which departments work.")] = "keywords",
+        router: Annotated[
+            Router,
+            Meta(description="Who chooses departments; auto asks a model where keywords are in doubt."),
+        ] = "auto",
         specialists: Annotated[Specialists, Meta(description="Whether specialists work.")] = "auto",
         synthesis_rounds: Annotated[
             int, Meta(ge=1, le=5, description="Drafts of a head, each better than the last.")
@@ -103,11 +97,10 @@ async def _produce(studio: Studio) -> Outcome | Partial:
     await hand_over(result)
     if not await studio.run.approved("result", "Is this the result?", details=result.deliverable):
         return Partial(output=result.shown(), reason="result rejected", quality=result.quality)
-    missing = [one.department_name for one in result.reports if one.status != "completed"]
-    if missing:
-        return Partial(
-            output=result.shown(), reason="department failed", quality=result.quality, missing=missing
-        )
+    if result.gaps:
+        failed = any(one.status != "completed" for one in result.reports)
+        reason = "department failed" if failed else "synthesis failed"
+        return Partial(output=result.shown(), reason=reason, quality=result.quality, missing=result.gaps)
     return Outcome(output=result.shown(), quality=result.quality)
 
 
@@ -131,7 +124,7 @@ async def _open(
     learnt = await run.step("history", look_back, returns=dict[str, Learnt])
     names = await run.step("names", canon.names, returns=list[str]) if canon is not None else []
     settled = await recall(run, canon, request) if canon is not None else []
-    route = await _route(run, team, request, fixed, router, names)
+    route = await choose_route(run, team, request, fixed, router, names)
     studio = Studio(
         run, request, team, route, complexity_of(request, len(route.chosen)), choices, learnt,
         Meanings(team.meanings), canon, tuple(settled),
@@ -139,37 +132,6 @@ async def _open(
     _tell_route(studio)
     asked = f"Let {', '.join(route.chosen)} work on it?"
     return studio if await run.approved("route", asked, details=scores_shown(route)) else None
-
-
-async def _route(
-    run: Run, team: TeamSpec, request: str, fixed: list[str], router: Router, names: list[str]
-) -> Route:
-    if fixed:
-        return route_fixed(team, fixed)
-    if router == "keywords":
-        return route_by_keywords(team, request, names)
-
-    def check(answer: Routing) -> str:
-        unknown = sorted({one.department for one in answer.scores} - set(team.departments))
-        known = ", ".join(team.departments)
-        return f"there is no department {', '.join(unknown)}; there are {known}" if unknown else ""
-
-    offered = [
-        {"key": key, "name": one.name, "skills": [spec.specialization for spec in one.specialists.values()]}
-        for key, one in team.departments.items()
-    ]
-    try:
-        answer = await run.ask(
-            roles.MASTER, "route", returns=Routing, check=check, request=request, departments=offered
-        )
-    except StepFailedError as error:
-        raise GaveUpError(f"{UNABLE}: routing failed: {error.reason}") from error
-    told = {one.department: one for one in answer.scores}
-    return routed(team, [
-        Score(key, told[key].relevance if key in told else 0.0, one.priority,
-              (told[key].reason if key in told else "") or "scored by the model")
-        for key, one in team.departments.items()
-    ])  # fmt: skip
 
 
 def _tell_route(studio: Studio) -> None:
@@ -182,6 +144,7 @@ def _tell_route(studio: Studio) -> None:
             complexity=studio.complexity, scores=scores_shown(route),
             names={key: studio.team.departments[key].name for key in route.chosen},
             needs={key: needs_of(studio, key) for key in route.chosen},
+            router=route.router, doubt=route.doubt,
         )
     )  # fmt: skip
 
@@ -190,44 +153,47 @@ def _tell_route(studio: Studio) -> None:
 
 
 async def _aggregate(result: Result) -> None:
-    """The master's opening. Out of budget it comes from the closing reserve, or there is none; if the master
-    fails, the run does, and what the departments delivered stays."""
+    """Let the master write the deliverable. Out of budget the closing reserve pays for it; if that is not
+    enough, the departments' texts stand in. If the master fails, the run does, and the reports stay."""
     run = result.studio.run
     stopped = any(one.status == "unfinished" for one in result.reports)
     try:
         if stopped:
             async with run.closing():
-                result.opening = await _opening(result)
+                result.integrated = await _integrate(result)
         else:
-            result.opening = await _opening(result)
+            result.integrated = await _integrate(result)
     except BudgetExhaustedError:
         try:
             async with run.closing():
-                result.opening = await _opening(result)
-        except BudgetExhaustedError:
-            result.opening = "The budget ended before the master could sum this up; below is what there is."
+                result.integrated = await _integrate(result)
+        except BudgetExhaustedError as error:
+            run.warn(f"The departments' texts were not brought together: {error}")
     except StepFailedError as error:
         _give_up(result, "aggregation failed", error.reason, error)
+    else:
+        if not result.integrated:
+            run.warn("The master's text was empty; the departments' texts stand in.")
 
 
-async def _opening(result: Result) -> str:
-    errors = [f"{one.department_name}: {one.error}" for one in result.reports if one.error]
-    return await result.studio.run.ask(
-        roles.MASTER, "aggregate", request=result.studio.request, errors=errors,
-        conflicts=conflict_lines(result.conflicts),
-        outputs=[
-            {"name": one.department_name, "status": one.status, "score": f"{one.quality_score:g}",
-             "output": one.output}
-            for one in result.reports
-        ],
+async def _integrate(result: Result) -> str:
+    written = [one for one in result.reports if one.output]
+    missing = [
+        f"{one.department_name}: {one.error or 'nothing was delivered'}"
+        for one in result.reports
+        if one.status != "completed" or not one.output
+    ]
+    text = await result.studio.run.ask(
+        roles.INTEGRATOR, "aggregate", request=result.studio.request, missing=missing,
+        conflicts=conflict_lines(result.conflicts), canon=list(result.studio.settled),
+        outputs=[{"name": one.department_name, "output": one.output} for one in written],
     )  # fmt: skip
+    return result.studio.run.marked(text)
 
 
 def _give_up(result: Result, why: str, reason: str, cause: Exception | None = None) -> NoReturn:
     """The master has no second attempt. What was finished is handed over all the same."""
-    result.deliverable = to_markdown(
-        result.studio.request, "", result.reports, result.conflicts, result.quality
-    )
+    result.deliverable = write_deliverable(result)
     raise GaveUpError(f"{UNABLE}: {why}: {reason}", output=result.shown()) from cause
 
 

@@ -14,7 +14,7 @@ from podium.workflows.studio.working import Department, Studio
 
 def needs_of(studio: Studio, key: str) -> list[str]:
     """The chosen departments that one waits for."""
-    return [one for one in studio.team.departments[key].depends_on if one in studio.route.chosen]
+    return [one for one in studio.route.needs.get(key, ()) if one in studio.route.chosen]
 
 
 async def run_departments(studio: Studio) -> list[Finished]:
@@ -43,7 +43,10 @@ async def _department(studio: Studio, key: str, given: list[DepartmentReport]) -
     if any(one.status == "unfinished" for one in given):
         return Finished(_blank(studio, key, "unfinished", "not started: out of budget"))
     inputs = tuple(one for one in given if one.output)
-    department = Department(key, spec, inputs, tuple(told_missing(given)), studio.settled)
+    department = Department(
+        key, spec, inputs, tuple(told_missing(given)), studio.settled, team=studio.departments_at_work(),
+        part=studio.route.parts.get(key, ""),
+    )  # fmt: skip
     return await run_department(studio, department)
 
 

@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from podium.errors import StepFailedError
+from podium.errors import StepFailedError, was_cut
+from podium.report.words import count
 from podium.workflows.studio import events, roles
+from podium.workflows.studio.assigning import find_specialist
 from podium.workflows.studio.contracts import Brief, SpecialistResult
 from podium.workflows.studio.policy import SYNTHESIS_RETRIES, contradictions_among, split_decisions
+from podium.workflows.studio.team import AgentSpec
 from podium.workflows.studio.working import Department, Studio
 
 T = TypeVar("T")
@@ -38,6 +41,8 @@ class Made:
     flags: list[str] = field(default_factory=list[str])
     contradictions: list[str] = field(default_factory=list[str])
     decisions: list[str] = field(default_factory=list[str])
+    stands_in: SpecialistResult | None = None
+    """The specialist's work that is the output because the synthesis failed."""
     analysis_time: int = 0
 
     @property
@@ -58,20 +63,31 @@ async def by_head(retries: int, ask: Callable[[list[str]], Awaitable[T]]) -> tup
         except (StepFailedError, EmptyAnswerError) as error:
             said = error.reason if isinstance(error, StepFailedError) else str(error)
             errors = [*errors, f"Attempt {len(errors) + 1}: {said}"]
-            if len(errors) > retries:
-                raise HeadFailedError(f"the head failed {len(errors)} times; last: {said}") from error
+            if len(errors) > retries or was_cut(error):
+                raise HeadFailedError(
+                    f"the head failed {count(len(errors), 'time')}; last: {said}"
+                ) from error
 
 
 async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
     offered = [
-        {"name": spec.name, "specialization": spec.specialization, "skills": spec.skills}
-        for spec in department.spec.specialists.values()
+        {"key": key, "name": spec.name, "specialization": spec.specialization, "skills": spec.skills}
+        for key, spec in department.spec.specialists.items()
         if spec.active
     ]
 
+    def check(answer: Brief) -> str:
+        unknown = [
+            one.specialist
+            for one in answer.assignments
+            if not find_specialist(department.spec, one.specialist)
+        ]
+        known = ", ".join(str(one["key"]) for one in offered)
+        return f"there is no specialist {', '.join(unknown)}; there are {known}" if unknown else ""
+
     async def ask(errors: list[str]) -> Brief:
         return await studio.run.ask(
-            roles.head_of(department.spec.head), "brief", returns=Brief, request=studio.request,
+            roles.head_of(department.spec.head), "brief", returns=Brief, check=check, request=studio.request,
             wanted=wanted, specialists=offered, errors=errors, context=department.context(),
         )  # fmt: skip
 
@@ -79,14 +95,18 @@ async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
 
 
 async def write_alone(studio: Studio, department: Department, made: Made) -> None:
-    rejected = [f"{one.agent_name}: {one.review_notes}" for one in made.results]
+    rejected = [
+        {"name": one.agent_name, "task": one.assignment, "note": one.review_notes,
+         "feedback": one.counted_feedback, "output": one.output}
+        for one in made.results
+    ]  # fmt: skip
 
     async def ask(errors: list[str]) -> str:
         text = await studio.run.ask(
             roles.head_of(department.spec.head), "head_execute", request=studio.request, rejected=rejected,
-            errors=errors, context=department.context(),
+            approach=department.approach, errors=errors, context=department.context(),
         )  # fmt: skip
-        return _not_empty(text)
+        return _not_empty(studio.run.marked(text))
 
     made.output, asked = await by_head(department.spec.max_retries, ask)
     made.made_by = _path(studio, "head_execute", asked)
@@ -94,18 +114,22 @@ async def write_alone(studio: Studio, department: Department, made: Made) -> Non
 
 async def synthesize(studio: Studio, department: Department, made: Made) -> None:
     """A new text from everything accepted; if the head cannot write one, the best of them stands in."""
-    made.contradictions = contradictions_among({one.agent_name: one.output for one in made.accepted})
+    subjects = [text for spec in department.spec.specialists.values() for text in _subjects(spec)]
+    made.contradictions = contradictions_among(
+        {one.agent_name: one.output for one in made.accepted}, subjects
+    )
+    retries = min(SYNTHESIS_RETRIES, department.spec.max_retries)
     rounds, fallback = 0, ""
     try:
         for rounds in range(1, studio.choices.synthesis_rounds + 1):
-            text, asked = await _draft(studio, department, made, SYNTHESIS_RETRIES if rounds == 1 else 0)
+            text, asked = await _draft(studio, department, made, retries if rounds == 1 else 0)
             made.made_by = _path(studio, "synthesize", rounds - 1 + asked)
             made.output, made.decisions = split_decisions(text)
     except HeadFailedError as error:
         best = made.best
         if not made.output and best is not None:
             made.output, fallback = best.output, best.agent_name
-            made.made_by = best.agent_id
+            made.made_by, made.stands_in = best.agent_id, best
             made.flags.append(PARTIAL_SYNTHESIS)
             studio.run.warn(f"{department.spec.name}: {error}; the best specialist's work stands in.")
     studio.run.emit(
@@ -116,20 +140,27 @@ async def synthesize(studio: Studio, department: Department, made: Made) -> None
     )  # fmt: skip
 
 
+def _subjects(spec: AgentSpec) -> list[str]:
+    """The words of a specialist's field: a heading made of them is no name."""
+    return [spec.specialization, spec.name, *spec.skills]
+
+
 async def _draft(studio: Studio, department: Department, made: Made, retries: int) -> tuple[str, int]:
     outputs = [
-        {"name": one.agent_name, "specialization": one.specialization, "score": f"{one.quality_score:g}",
-         "note": one.review_notes if one.review_status == "revision-needed" else "", "output": one.output}
+        {"name": one.agent_name, "task": one.assignment, "output": one.output,
+         "note": one.review_notes if one.review_status == "revision-needed" else "",
+         "feedback": one.counted_feedback if one.review_status == "revision-needed" else ""}
         for one in made.accepted
     ]  # fmt: skip
+    lost = [f"{one.agent_name}: {one.assignment}" for one in made.results if one not in made.accepted]
 
     async def ask(errors: list[str]) -> str:
         text = await studio.run.ask(
             roles.head_of(department.spec.head), "synthesize", request=studio.request, outputs=outputs,
-            contradictions=made.contradictions, draft=made.output, errors=errors,
-            context=department.context(),
+            approach=department.approach, lost=lost, contradictions=made.contradictions, draft=made.output,
+            errors=errors, context=department.context(),
         )  # fmt: skip
-        return _not_empty(text)
+        return _not_empty(studio.run.marked(text))
 
     return await by_head(retries, ask)
 

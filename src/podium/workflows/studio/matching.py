@@ -33,6 +33,11 @@ def stem(word: str) -> str:
     return text[:-1] if len(text) > 3 and text.endswith("e") else text
 
 
+def is_small(word: str) -> bool:
+    """Return whether a word is one of the small words of English."""
+    return word.lower() in _SMALL
+
+
 def stems_of(text: str) -> list[str]:
     return [stem(word) for word in words_of(text)]
 

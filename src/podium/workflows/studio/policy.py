@@ -7,7 +7,7 @@ department is in `routing`, which specialists fit is in `choosing`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 CONCURRENCY = 8
@@ -23,6 +23,8 @@ REVISE_WITHIN = 20.0
 CLOSE_WITHIN = 10.0
 """Less than this above it, an accepted output still gets a note."""
 MAX_CONFLICT_ROUNDS = 2
+CONFLICT_COST = {"low": 2.0, "medium": 5.0, "high": 10.0, "critical": 20.0}
+"""Points of the overall quality that an open conflict costs."""
 SYNTHESIS_RETRIES = 3
 SPECIALISTS = {"simple": 0, "moderate": 2, "complex": 4}
 AT_LEAST = 2
@@ -112,16 +114,19 @@ def may_retry(attempts: int, max_retries: int, score: float, threshold: float) -
 def review_of(score: float | None, threshold: float, retries: int = 0) -> tuple[Review, str]:
     """Status and note; an output without a grade counts as an average one, a real 0 as 0."""
     value = UNGRADED_SCORE if score is None else score
+    said = f"Score {value:g}" if score is not None else f"No grade could be had; it counts {value:g}, which"
     after = f" after {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
     if threshold == 0:
         return "approved", AUTO_APPROVED
     if value < threshold:
-        return "rejected", f"Score {value:g} is below the threshold {threshold:g}{after}"
+        return "rejected", f"{said} is below the threshold {threshold:g}{after}"
     if value < threshold + CLOSE_WITHIN:
         return (
             "revision-needed",
-            f"Score {value:g} is accepted{after}, but close to the threshold {threshold:g}",
+            f"{said} is accepted{after}, but close to the threshold {threshold:g}",
         )
+    if score is None:
+        return "approved", f"Accepted without a grade; it counts {value:g}"
     return "approved", f"Approved by the department head{after}"
 
 
@@ -155,14 +160,32 @@ def department_score(statuses: Sequence[str], scores: Sequence[float]) -> float:
     return formula_score(statuses, scores)
 
 
-def overall_quality(departments: Sequence[tuple[float, float]]) -> float | None:
-    """The mean of (relevance, score), weighted by relevance; of departments that did not fail."""
+def stand_in_score(used: Sequence[bool], scores: Sequence[float]) -> float:
+    """The formula's figure where one specialist's work stands in for the synthesis: the others' is lost."""
+    kept = [score if one else 0.0 for one, score in zip(used, scores, strict=True)]
+    return formula_score(["approved" if one else "rejected" for one in used], kept)
+
+
+def grade_of_department(scores: Sequence[float], used: Sequence[bool]) -> float:
+    """The mean grade of its specialists, 0 for work that is lost; 85 where the head wrote alone."""
+    if not any(used):
+        return HEAD_ONLY_SCORE
+    return round(sum(score for score, one in zip(scores, used, strict=True) if one) / len(scores), 2)
+
+
+def overall_quality(
+    departments: Sequence[tuple[float, float]], open_conflicts: Sequence[str] = ()
+) -> float | None:
+    """The mean of (relevance, grade), weighted by relevance, less what open conflicts of these severities
+    cost. A department that delivered nothing counts with a grade of 0."""
     if not departments:
         return None
     weight = sum(relevance for relevance, _ in departments)
     if weight <= 0:
-        return round(sum(score for _, score in departments) / len(departments), 2)
-    return round(sum(relevance * score for relevance, score in departments) / weight, 2)
+        mean = sum(score for _, score in departments) / len(departments)
+    else:
+        mean = sum(relevance * score for relevance, score in departments) / weight
+    return round(max(mean - sum(CONFLICT_COST.get(one, 0.0) for one in open_conflicts), 0.0), 2)
 
 
 # ── what the specialists disagree on ─────────────────────────────────────────────────────────────
@@ -175,32 +198,77 @@ _MOST_WORDS = 8
 """A longer value is a sentence: two specialists may well say different ones."""
 
 
-def contradictions_among(outputs: Mapping[str, str]) -> list[str]:
-    """The same label with another value in two specialists' work: `Eyes: green` and `Eyes: brown`."""
-    said: dict[str, dict[str, str]] = {}
+_HEADING = re.compile(r"^(?:#{1,6}[ \t]+(.+?)|\*\*([^*\n]+?):?\*\*:?)[ \t]*$")
+_NAMED = frozenset({"name", "character", "person", "place", "object", "who"})
+"""Labels whose value says what the lines below them are about."""
+
+
+def contradictions_among(outputs: Mapping[str, str], fields: Sequence[str] = ()) -> list[str]:
+    """The same label with another value in two specialists' work: `Eyes: green` and `Eyes: brown`.
+
+    Lines about two different names do not contradict each other. A name is a short heading, or the value of
+    `Name:`; headings made of the words in `fields` are none.
+    """
+    common = {word for text in fields for word in re.findall(r"[^\W_]+", text.lower())}
+    said: dict[tuple[str, str], dict[str, str]] = {}
     for who, text in outputs.items():
-        for label, value in _LABELLED.findall(text):
-            name = " ".join(label.lower().split())
-            if name not in _COMMON_LABELS and len(value.split()) <= _MOST_WORDS:
-                said.setdefault(name, {}).setdefault(who, value.strip(" *."))
+        for about, value in _stated(text, common).items():
+            said.setdefault(about, {})[who] = value
     return [
-        f"{label}: " + "; ".join(f"{who} says “{value}”" for who, value in values.items())
-        for label, values in said.items()
+        f"{label}{f' of {subject}' if subject else ''}: "
+        + "; ".join(f"{who} says “{value}”" for who, value in values.items())
+        for (subject, label), values in said.items()
         if len({value.lower() for value in values.values()}) > 1
     ]
 
 
-_DECISIONS = re.compile(r"^[#* \t]*decisions[*: \t]*$", re.IGNORECASE | re.MULTILINE)
+def _stated(text: str, common: Collection[str]) -> dict[tuple[str, str], str]:
+    """The labelled values of a text by what they are about and their label."""
+    subject, stated = "", dict[tuple[str, str], str]()
+    for line in text.splitlines():
+        heading = _HEADING.match(line.strip())
+        if heading:
+            subject = _subject(heading[1] or heading[2], common)
+            continue
+        for label, value in _LABELLED.findall(line):
+            name = " ".join(label.lower().split())
+            if name in _NAMED:
+                subject = _subject(value, common)
+            elif name not in _COMMON_LABELS and len(value.split()) <= _MOST_WORDS:
+                stated.setdefault((subject, name), value.strip(" *."))
+    return stated
+
+
+def _subject(text: str, common: Collection[str]) -> str:
+    """The name that a heading is; empty if it is none."""
+    words = re.findall(r"[^\W_]+", text)
+    named = [word for word in words if word[:1].isupper() and word.lower() not in common]
+    return " ".join(named).lower() if words and len(words) <= 4 and len(named) == len(words) else ""
+
+
+_DECISIONS = re.compile(
+    r"^[#* \t]*decisions (?:about|on) (?:the )?contradictions[*: \t]*$", re.IGNORECASE | re.MULTILINE
+)
+_LISTED = re.compile(r"^[ \t]*(?:[*+-]|\d+[.)])[ \t]+")
 
 
 def split_decisions(text: str) -> tuple[str, list[str]]:
-    """A head's text, and the decisions that stand at its end under a heading of that name."""
+    """A head's text, and the list under its heading `Decisions about contradictions`. Everything else stays
+    in the text, also what follows that list."""
     found = list(_DECISIONS.finditer(text))
     if not found:
         return text.strip(), []
     lines = text[found[-1].end() :].splitlines()
-    decided = [line.strip().lstrip("*+- ").strip() for line in lines if line.strip()]
-    return text[: found[-1].start()].strip(), decided
+    decided, used = list[str](), 0
+    for number, line in enumerate(lines, 1):
+        if _LISTED.match(line):
+            decided.append(_LISTED.sub("", line).strip())
+            used = number
+        elif line.strip():
+            break
+    rest = "\n".join(lines[used:]).strip()
+    before = text[: found[-1].start()].strip()
+    return "\n\n".join(part for part in (before, rest) if part), decided
 
 
 # ── learning ─────────────────────────────────────────────────────────────────────────────────────

@@ -14,11 +14,13 @@ from podium.models.rehearsal import rehearses
 from podium.models.values import LABEL
 from podium.models.words import keywords, number, pick
 
-_SPECIALIST = re.compile(r"^- (.+?) \((.+?)\): (.*)$", re.MULTILINE)
-_PART = re.compile(r"^Your part: (.+?)\.$", re.MULTILINE)
-_DELIVERED = re.compile(r"^## (.+?)(?: \(.*\))?(?:, score .*)?$", re.MULTILINE)
+_SPECIALIST = re.compile(r"^- `(.+?)`: (.+?) \((.+?)\): (.*)$", re.MULTILINE)
+_PART = re.compile(r"^# Your assignment\n\n.+? \((.+?)\): ", re.MULTILINE)
+_DELIVERED = re.compile(r"^<(?:part|material)(?: key=\"[^\"]*\")? from=\"([^\"]*)\">$", re.MULTILINE)
 _BATCH = re.compile(r"^## ([a-z0-9_-]+): ", re.MULTILINE)
-_OF = re.compile(r"^# Text of the (.+)$", re.MULTILINE)
+_OF = re.compile(r"^# Material: text of the (.+)$", re.MULTILINE)
+_REQUEST = re.compile(r"^<request>\n(.*?)\n</request>$", re.DOTALL | re.MULTILINE)
+_OWN = re.compile(r"^<own [^\n]*>\n(.*?)\n</own>$", re.DOTALL | re.MULTILINE)
 _KEYS = re.compile(r"^- `([a-z0-9_-]+)`: ", re.MULTILINE)
 _ATTEMPT = re.compile(r"/(?:attempt|round)(?:#(\d+))?/")
 
@@ -39,20 +41,24 @@ FEEDBACK = (
 
 @rehearses("studio", "brief")
 def rehearse_brief(call: Call) -> dict[str, Any]:
-    """The head asks for the skills of two specialists, others for other requests."""
+    """The head gives parts to four specialists, to others for other requests; skills decide among them."""
     offered = _SPECIALIST.findall(_section(call.prompt, "Your specialists"))
     topic = _topic(call)
-    ranked = sorted(offered, key=lambda one: number(topic, one[0]))
+    ranked = sorted(offered, key=lambda one: number(topic, one[1]))
     return {
         "approach": f"{LABEL} Take “{topic}” apart, settle one thing each, and keep to one voice.",
-        "required_skills": [specialization for _, specialization, _ in ranked[:4]],
+        "required_skills": [specialization for _, _, specialization, _ in ranked[:4]],
+        "assignments": [
+            {"specialist": key, "task": f"{LABEL} The {specialization} of “{topic}”.", "needs": []}
+            for key, _, specialization, _ in ranked[:4]
+        ],
     }
 
 
 @rehearses("studio", "execute")
 def rehearse_execution(call: Call) -> str:
     part = _PART.search(call.prompt)
-    what, topic, words = part[1] if part else call.agent, _topic(call), keywords(call.prompt, 4)
+    what, topic, words = part[1] if part else call.agent, _topic(call), keywords(_request(call), 4)
     tries = _attempt(call)
     lines = [f"### {what.capitalize()}: {topic}", f"{LABEL} {call.agent} would write this part."]
     first, second = _angle(call.agent, 0), _angle(call.agent, 1)
@@ -81,14 +87,14 @@ def _grade(call: Call, who: str) -> dict[str, Any]:
         "relevance": round(min(value + 0.03, 1), 2),
         "consistency": round(max(value - 0.03, 0), 2),
         "feedback": FEEDBACK[-1] if good else pick(FEEDBACK[:-1], who, tries),
-        "suggestions": [] if good else [f"Say more about {pick(keywords(call.prompt, 6), who)}."],
+        "suggestions": [] if good else [f"Say more about {pick(keywords(_request(call), 6), who)}."],
     }
 
 
 @rehearses("studio", "synthesize")
 def rehearse_synthesis(call: Call) -> str:
     topic = _topic(call)
-    parts = _DELIVERED.findall(_section(call.prompt, "What your specialists delivered"))
+    parts = _DELIVERED.findall(call.prompt.partition("# What your specialists delivered")[2])
     again = " Second look: tightened." if "# Your last draft" in call.prompt else ""
     lines = [
         f"{LABEL} {call.agent} would make one text of {len(parts)} parts on “{topic}”.{again}",
@@ -108,7 +114,7 @@ def rehearse_head(call: Call) -> str:
 
 @rehearses("studio", "route")
 def rehearse_route(call: Call) -> dict[str, Any]:
-    keys, topic = _KEYS.findall(call.prompt), _topic(call)
+    keys, topic = _KEYS.findall(_section(call.prompt, "Departments")), _topic(call)
     ranked = sorted(keys, key=lambda key: number(topic, key))
     strengths = (0.9, 0.6, 0.4)
     return {
@@ -127,8 +133,9 @@ def rehearse_validation(call: Call) -> dict[str, Any]:
 
 @rehearses("studio", "resolve")
 def rehearse_resolution(call: Call) -> dict[str, Any]:
-    own = _section(call.prompt, "What your department delivered").strip()
-    return {"yields": True, "reason": f"{LABEL} the other version serves the request.", "output": own}
+    own = _OWN.search(call.prompt)
+    text = own[1] if own else LABEL
+    return {"yields": True, "reason": f"{LABEL} the other version serves the request.", "output": text}
 
 
 @rehearses("studio", "extract_facts")
@@ -144,12 +151,13 @@ def rehearse_facts(call: Call) -> dict[str, Any]:
 
 @rehearses("studio", "aggregate")
 def rehearse_aggregation(call: Call) -> str:
-    names = _DELIVERED.findall(_section(call.prompt, "What the departments delivered"))
-    listed = ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
-    return (
-        f"{LABEL} Here the master would sum up what {listed} made of “{_topic(call)}”, "
-        "so that somebody who reads only this knows what there is."
-    )
+    """One text with a part for each department's work, in the shape that a deliverable has."""
+    names = _DELIVERED.findall(call.prompt)
+    parts = [f"{LABEL} Here the master would write one document on “{_topic(call)}”, ready to use."]
+    for nth, name in enumerate(names):
+        what = name.removesuffix(" Department").capitalize()
+        parts.append(f"## {what}\n\nIt would hold {_angle(name, nth)}, from the work of the {name}.")
+    return "\n\n".join(parts)
 
 
 def _angle(who: str, nth: int) -> str:
@@ -158,9 +166,13 @@ def _angle(who: str, nth: int) -> str:
 
 
 def _topic(call: Call) -> str:
-    found = _section(call.prompt, "Request") or _section(call.prompt, "Original request")
-    words = found.split()
+    words = _request(call).split()
     return " ".join(words[:10]).rstrip(".!?") + ("…" if len(words) > 10 else "")
+
+
+def _request(call: Call) -> str:
+    found = _REQUEST.search(call.prompt)
+    return found[1] if found else ""
 
 
 def _attempt(call: Call) -> int:

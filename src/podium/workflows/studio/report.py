@@ -114,7 +114,12 @@ class StudioPresentation(Presentation):
 
 
 def _lines(data: dict[str, Any]) -> Iterator[str]:
-    """Routing, then each department with its specialists, then the conflicts."""
+    """Open conflicts, routing, each department with its specialists, then the settled conflicts."""
+    open_ones = [one for one in data["conflicts"] if not one["yielded"]]
+    if open_ones:
+        yield "Open conflicts:\n"
+        yield from (_conflict(one, "unresolved") for one in open_ones)
+        yield ""
     chosen = {one["key"] for one in data["departments"]}
     yield f"{data['mode']}, {data['complexity']}, team {cell(data['team'], 60)}\n"
     yield "| department | relevance | why |"
@@ -125,10 +130,14 @@ def _lines(data: dict[str, Any]) -> Iterator[str]:
     yield ""
     for one in data["departments"]:
         yield from _department(one)
-    for conflict in data["conflicts"]:
-        end = f"{conflict['yielded']} yielded: {conflict['reason']}" if conflict["yielded"] else "unresolved"
-        who = " and ".join(conflict["departments"])
-        yield f"- ! {who} ({conflict['severity']}): {cell(conflict['description'], 300)}; {cell(end, 300)}"
+    for one in data["conflicts"]:
+        if one["yielded"]:
+            yield _conflict(one, f"{one['yielded']} yielded: {one['reason']}")
+
+
+def _conflict(one: dict[str, Any], end: str) -> str:
+    who = cell(" and ".join(one["departments"]), 200)
+    return f"- ! {who} ({one['severity']}): {cell(one['description'], 300)}; {cell(end, 300)}"
 
 
 def _department(one: dict[str, Any]) -> Iterator[str]:

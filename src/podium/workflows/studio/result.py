@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from podium.report.cuts import cut_note
+from podium.report.markdown import cell
 from podium.report.words import model_name
 from podium.workflows.studio import events
 from podium.workflows.studio.contracts import DepartmentReport
-from podium.workflows.studio.deliverable import to_markdown, to_page
-from podium.workflows.studio.policy import overall_quality
+from podium.workflows.studio.deliverable import departments_text, integrated_text, title_and_body
+from podium.workflows.studio.policy import grade_of_department, overall_quality
+from podium.workflows.studio.record import Record, deliverable_page, record_page, record_text
 from podium.workflows.studio.routing import Route
 from podium.workflows.studio.working import Conflict, Studio
 
@@ -21,13 +24,31 @@ class Result:
     studio: Studio
     reports: list[DepartmentReport]
     conflicts: list[Conflict]
-    opening: str = ""
+    integrated: str = ""
+    """The master's text; empty: there is none, and the departments' texts stand in."""
     deliverable: str = ""
 
     @property
+    def open_conflicts(self) -> list[Conflict]:
+        return [one for one in self.conflicts if one.status != "resolved"]
+
+    @property
     def quality(self) -> float | None:
-        done = [one for one in self.reports if one.status == "completed"]
-        return overall_quality([(self.studio.route.relevance(one.key), one.quality_score) for one in done])
+        """What the grades say, less what is missing and what is contradictory."""
+        if not any(one.status == "completed" for one in self.reports):
+            return None
+        grades = [(self.studio.route.relevance(one.key), _grade(one)) for one in self.reports]
+        return overall_quality(grades, [one.severity for one in self.open_conflicts])
+
+    @property
+    def gaps(self) -> list[str]:
+        """Departments that delivered nothing, or only the work of one specialist."""
+        return [one.department_name for one in self.reports if one.status != "completed" or one.stand_in]
+
+    @property
+    def incomplete(self) -> str:
+        """A sentence that names the texts that were cut off; empty if none was."""
+        return cut_note(self.studio.run.cut_steps)
 
     @property
     def errors(self) -> list[dict[str, str]]:
@@ -49,7 +70,7 @@ class Result:
         return {
             "routing": {
                 "primary": route.primary, "supporting": list(route.supporting), "mode": route.mode,
-                "scores": scores_shown(route),
+                "scores": scores_shown(route), "router": route.router, "doubt": route.doubt or None,
             },
             "departments": [one.shown() for one in self.reports],
             "conflicts": [one.shown() for one in self.conflicts],
@@ -57,6 +78,15 @@ class Result:
             "deliverable": self.deliverable,
             "errors": self.errors,
         }  # fmt: skip
+
+
+def _grade(report: DepartmentReport) -> float:
+    if report.status != "completed":
+        return 0.0
+    results = report.specialist_results
+    some = any(one.is_accepted for one in results)
+    used = [one.agent_id == report.stand_in if report.stand_in else some for one in results]
+    return grade_of_department([one.quality_score for one in results], used)
 
 
 def _error(department: str, where: str, error: str, status: str) -> dict[str, str]:
@@ -71,32 +101,43 @@ def scores_shown(route: Route) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def write_deliverable(result: Result) -> str:
+    """Return the master's text, or the departments' texts where there is none. A notice on top says that a
+    text was cut off."""
+    request = result.studio.request
+    if result.integrated:
+        text = integrated_text(request, result.integrated)
+    else:
+        text = departments_text(request, result.reports)
+    if not result.incomplete:
+        return text
+    title, body = title_and_body(text)
+    return f"# {title}\n\n> **Not complete.** {cell(result.incomplete, 800)}\n\n{body}"
+
+
 async def hand_over(result: Result) -> None:
-    """The deliverable, as text and as a page."""
+    """Write the deliverable and, apart from it, the record of how it came about."""
     studio, run = result.studio, result.studio.run
-    told = (studio.request, result.opening, result.reports, result.conflicts, result.quality)
-    result.deliverable = to_markdown(*told)
-    rehearsed = bool(run.config.get("rehearsal"))
-    models = list(dict.fromkeys(map(model_name, run.config.get("models") or [])))
-    page = to_page(
-        *told,
-        studio.route,
-        rehearsal=rehearsed,
-        run_id=run.id,
-        team=studio.team.name,
-        model=", ".join(models),
-    )
+    result.deliverable = write_deliverable(result)
+    record = Record(
+        request=studio.request, reports=result.reports, conflicts=result.conflicts, quality=result.quality,
+        route=studio.route, team=studio.team.name, run_id=run.id,
+        rehearsal=bool(run.config.get("rehearsal")),
+        model=", ".join(dict.fromkeys(map(model_name, run.config.get("models") or []))),
+    )  # fmt: skip
     await run.artifact("deliverable.md", result.deliverable, "text/markdown")
-    await run.artifact("deliverable.html", page, "text/html")
+    await run.artifact("deliverable.html", deliverable_page(result.deliverable, record), "text/html")
+    await run.artifact("record.md", record_text(record), "text/markdown")
+    await run.artifact("record.html", record_page(record), "text/html")
     for one in result.reports:
         if one.status == "failed":
             run.warn(f"{one.department_name} failed: {one.error}")
-    unresolved = [one for one in result.conflicts if one.status != "resolved"]
-    for conflict in unresolved:
+    for conflict in result.open_conflicts:
         run.warn(f"Unresolved conflict ({conflict.severity}): {conflict.description}")
     failed = sum(one.status != "completed" for one in result.reports)
     run.emit(
         events.Aggregated(
-            quality=result.quality, departments=len(result.reports), failed=failed, unresolved=len(unresolved)
+            quality=result.quality, departments=len(result.reports), failed=failed,
+            unresolved=len(result.open_conflicts),
         )
-    )
+    )  # fmt: skip

@@ -1,20 +1,21 @@
-"""Which departments a request is for, found without a model: weighted words, and names."""
+"""Which departments a request is for: weighted words, names, and when these are not enough."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from podium.errors import UsageError
 from podium.models.german import is_german
 from podium.settings import nearest
-from podium.workflows.studio.matching import stem, stems_of, words_of
+from podium.workflows.studio.matching import is_small, stem, stems_of, words_of
 from podium.workflows.studio.policy import mode_of, primary_and_supporting
 from podium.workflows.studio.team import TeamSpec
 
 NO_KEYWORD = "nothing in the request names a department; the first by priority takes it"
 ONLY_A_NAME = "Only {name}, taken for a name, speaks for {department}; --departments chooses others."
+_CLAUSE = re.compile(r"[.,;:!?\n]+")
 _SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|\n+")
 _CALENDAR_TEXT = """
     monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
@@ -25,6 +26,25 @@ _SHOUTED = re.compile(r"[A-Z]{2}|^[A-Z]$")
 """Abbreviations and products: NASA, MySQL."""
 _MOST_CAPITALS = 0.6
 """With a larger share of capitalised words a sentence is a headline, and tells nothing about names."""
+
+
+SURE = 0.6
+"""A primary department below this relevance is a guess."""
+STRONG = 0.6
+"""A keyword of this weight is enough for a supporting department."""
+SHORT_REQUEST = 15
+"""Up to this many words, one word may speak for several departments."""
+LONG_REQUEST = 25
+"""Above this many words, one keyword says little."""
+_NEGATIONS = frozenset(
+    {"no", "not", "without", "except", "never", "skip", "exclude", "excluding", "neither", "nor", "none",
+     "don't", "doesn't", "avoid"}
+)  # fmt: skip
+_NEGATION_REACH = 4
+"""A negation counts for a keyword at most this many words after it."""
+
+Evidence = Mapping[str, Sequence[tuple[str, float]]]
+"""For each department, the words that speak for it and their weights."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +67,14 @@ class Route:
     scores: tuple[Score, ...]
     """Of all departments, the most relevant first."""
     warnings: tuple[str, ...] = field(default=())
+    router: str = "keywords"
+    """`keywords`, `model` or `fixed`."""
+    doubt: str = ""
+    """Why the keywords alone are not enough; empty: they are."""
+    needs: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """The departments whose output each department needs for this request."""
+    parts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What each department contributes to this request, where the router said so."""
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -58,31 +86,116 @@ class Route:
 
 def route_by_keywords(team: TeamSpec, request: str, known_names: Collection[str] = ()) -> Route:
     """Weighted keywords and names decide; nothing at all: the first department by priority."""
+    evidence = evidence_in(team, request, known_names)
+    scores = [
+        Score(key, relevance([weight for _, weight in evidence[key]]), department.priority,
+              _reason([word for word, _ in evidence[key]]))
+        for key, department in team.departments.items()
+    ]  # fmt: skip
+    route = routed(team, scores, dependencies(team, request))
+    doubt = doubt_of(team, request, route, evidence, known_names)
+    route = replace(route, doubt=doubt)
+    name = _only_a_name(team, route, evidence, known_names)
+    if name:
+        return replace(route, warnings=(ONLY_A_NAME.format(name=name, department=route.primary),))
+    return route
+
+
+def evidence_in(team: TeamSpec, request: str, known_names: Collection[str] = ()) -> Evidence:
+    """Return the keywords and the name that speak for each department."""
     said = keywords_said(team, request)
     named = names_in(team, request, known_names)
-    scores: list[Score] = []
+    evidence: dict[str, list[tuple[str, float]]] = {}
     for key, department in team.departments.items():
         own = [word for word in said if word in department.keywords]
         once = {tuple(stems_of(word)): word for word in reversed(own)}  # `effect` and `effects` are one sign
-        found = [(word, department.keywords[word]) for word in own if word in once.values()]
+        evidence[key] = [(word, department.keywords[word]) for word in own if word in once.values()]
         if named and department.names:
-            found.append((named[0], department.names))
-        strength = relevance([weight for _, weight in found])
-        reason = _reason([word for word, _ in found])
-        scores.append(Score(key, strength, department.priority, reason))
-    route = routed(team, scores)
+            evidence[key].append((named[0], department.names))
+    return evidence
+
+
+def _only_a_name(team: TeamSpec, route: Route, evidence: Evidence, known_names: Collection[str]) -> str:
+    """Return the name that alone speaks for the primary department, unless the project knows it."""
     own = team.departments[route.primary].keywords
-    by_name = named and route.relevance(route.primary) > 0 and not any(word in own for word in said)
-    if by_name and not _knows(known_names, named[0]):
-        return replace(route, warnings=(ONLY_A_NAME.format(name=named[0], department=route.primary),))
-    return route
+    words = [word for word, _ in evidence[route.primary]]
+    if len(words) != 1 or words[0] in own or _knows(known_names, words[0]):
+        return ""
+    return words[0]
+
+
+def doubt_of(
+    team: TeamSpec, request: str, route: Route, evidence: Evidence, known_names: Collection[str] = ()
+) -> str:
+    """Return why keywords cannot decide about this request; empty if they can."""
+    primary, words = route.primary, words_of(request)
+    if route.relevance(primary) == 0:
+        return "no keyword names a department"
+    name = _only_a_name(team, route, evidence, known_names)
+    if name:
+        return f"only {name}, perhaps a name, speaks for {primary}"
+    own = [word for word, _ in evidence[primary]]
+    known = _knows(known_names, own[0])
+    if route.relevance(primary) < SURE and not known:
+        return f"only {_quoted(own)} speaks for {primary}, and weakly"
+    negated = _negated(team, request)
+    if negated:
+        return f"“{negated}” may be excluded by the request"
+    if _is_foreign(words, {part for word in own for part in stems_of(word)}):
+        return "the request seems to be in another language than the keywords"
+    if len(words) > LONG_REQUEST and len(own) == 1:
+        return f"only “{own[0]}” speaks for {primary} in a long request"
+    for key in route.supporting:
+        found = evidence[key]
+        if len(found) != 1 or found[0][1] >= STRONG or _knows(known_names, found[0][0]):
+            continue
+        shared = found[0][0] in team.departments[primary].keywords
+        if not shared or len(words) > SHORT_REQUEST:
+            return f"only “{found[0][0]}” speaks for {key}"
+    return ""
+
+
+def _negated(team: TeamSpec, request: str) -> str:
+    """Return the first keyword that stands shortly after a negation, or an empty string."""
+    for clause in _CLAUSE.split(request):
+        words = [word.lower().replace("’", "'") for word in words_of(clause)]
+        for place, word in enumerate(words):
+            if word in _NEGATIONS:
+                said = keywords_said(team, " ".join(words[place + 1 : place + 1 + _NEGATION_REACH]))
+                if said:
+                    return said[0]
+    return ""
+
+
+def _is_foreign(words: Sequence[str], keywords: Collection[str]) -> bool:
+    """Return whether a request has none of the small words of English and few keywords."""
+    letters = [word for word in words if word.isalpha()]
+    if len(letters) < 4 or any(is_small(word) for word in letters):
+        return False
+    return 2 * sum(stem(word) in keywords for word in letters) < len(letters)
+
+
+def dependencies(team: TeamSpec, request: str | None = None) -> dict[str, list[str]]:
+    """Return whose output each department needs for a request; without a request, all that it may need."""
+    needs: dict[str, list[str]] = {}
+    said = set(stems_of(request or ""))
+    for key, one in team.departments.items():
+        needed = [
+            other
+            for other, words in one.depends_when.items()
+            if request is None or any(set(stems_of(word)) <= said for word in words)
+        ]
+        needs[key] = list(dict.fromkeys([*one.depends_on, *needed]))
+    return needs
 
 
 def _knows(names: Collection[str], name: str) -> bool:
     return name.casefold() in {one.casefold() for one in names}
 
 
-def routed(team: TeamSpec, scores: Sequence[Score]) -> Route:
+def routed(
+    team: TeamSpec, scores: Sequence[Score], needs: Mapping[str, Sequence[str]] | None = None
+) -> Route:
     """Primary, supporting and mode from the departments' relevance."""
     order = team.by_priority()
     ranked = sorted(scores, key=lambda one: (-one.relevance, order.index(one.department)))
@@ -91,13 +204,37 @@ def routed(team: TeamSpec, scores: Sequence[Score]) -> Route:
         warnings = (f"{NO_KEYWORD}: {order[0]}.".capitalize(),)
         ranked.sort(key=lambda one: order.index(one.department))
     primary, supporting = primary_and_supporting([(one.department, one.relevance) for one in ranked])
-    needs = {key: one.depends_on for key, one in team.departments.items()}
-    return Route(primary, tuple(supporting), mode_of([primary, *supporting], needs), tuple(ranked), warnings)
+    needs = dependencies(team) if needs is None else needs
+    mode = mode_of([primary, *supporting], needs)
+    return Route(primary, tuple(supporting), mode, tuple(ranked), warnings, needs=needs)
+
+
+def find_department(team: TeamSpec, text: str) -> str:
+    """Return the key of the department that a key or a name stands for, or an empty string."""
+    return find_key(text, {key: (one.name,) for key, one in team.departments.items()})
+
+
+def find_key(text: str, known: Mapping[str, Sequence[str]]) -> str:
+    """Return the key that a text is, or that has it as one of its names; spelling and case do not count."""
+    if text in known:
+        return text
+    wanted = _plain(text)
+    for key, names in known.items():
+        if wanted and wanted in {_plain(one) for one in (key, *names)}:
+            return key
+    return ""
+
+
+def _plain(text: str) -> str:
+    """`Image-Quality Department` as `image quality`."""
+    words = re.sub(r"[\W_]+", " ", text.casefold()).split()
+    return " ".join(word for word in words if word not in ("the", "department", "specialist", "of"))
 
 
 def checked_departments(given: str, team: TeamSpec) -> list[str]:
     """The keys in `story, audio`, each once; refused if one is nobody's, or if there is none."""
-    named = list(dict.fromkeys(part.strip() for part in given.split(",") if part.strip()))
+    parts = [part.strip() for part in given.split(",") if part.strip()]
+    named = list(dict.fromkeys(find_department(team, part) or part for part in parts))
     known = f"The team {team.name} has: {', '.join(team.departments)}."
     if given and not named:
         raise UsageError(f"{given!r} names no department.", hint=known)
@@ -118,8 +255,8 @@ def route_fixed(team: TeamSpec, departments: Sequence[str]) -> Route:
     ]  # fmt: skip
     places = [*departments, *(one.department for one in scores if one.department not in departments)]
     ranked = sorted(scores, key=lambda one: places.index(one.department))
-    needs = {key: one.depends_on for key, one in team.departments.items()}
-    return Route(departments[0], tuple(departments[1:]), mode_of(departments, needs), tuple(ranked))
+    needs, mode = dependencies(team), mode_of(departments, dependencies(team))
+    return Route(departments[0], tuple(departments[1:]), mode, tuple(ranked), router="fixed", needs=needs)
 
 
 def relevance(weights: Sequence[float]) -> float:
@@ -183,3 +320,7 @@ def _capitalised(sentence: str) -> Iterator[str]:
 def _reason(words: Sequence[str]) -> str:
     shown = ", ".join(words[:6]) + (", …" if len(words) > 6 else "")
     return f"keywords: {shown}" if words else "no keyword"
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return " and ".join(f"“{word}”" for word in words)

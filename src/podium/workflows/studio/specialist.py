@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,11 @@ from podium.workflows.studio.team import AgentSpec, agent_id
 from podium.workflows.studio.working import Department, Studio
 
 EMPTY = "The answer was empty."
-IMPROVE = ("quality: make it better work", "relevance: serve the request", "consistency: fit what is given")
+IMPROVE = (
+    "quality: make it concrete, complete and well written",
+    "relevance: do your own assignment, all of it and nothing else",
+    "consistency: agree with the request and with the material",
+)
 """What a retry is told to improve where the grade suggests nothing."""
 
 
@@ -48,9 +53,14 @@ class Trying:
     error: str = ""
     exhausted: BudgetExhaustedError | None = None
     took: int = 0
+    siblings: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    """Accepted work of the specialists that it depends on."""
 
     @classmethod
-    def begin(cls, studio: Studio, department: Department, key: str) -> Trying:
+    def begin(
+        cls, studio: Studio, department: Department, key: str, done: Mapping[str, SpecialistResult]
+    ) -> Trying:
+        """Start a specialist; `done` holds the results of those that worked before it."""
         spec, threshold = department.spec.specialists[key], studio.threshold(department.key, key)
         configured = studio.configured(department.key, key)
         studio.run.emit(
@@ -59,7 +69,22 @@ class Trying:
                 configured=configured,
             )
         )  # fmt: skip
-        return cls(studio, department, key, spec, threshold)
+        needed = [done[one] for one in department.assignments[key].needs if one in done]
+        siblings = [{"name": one.agent_name, "output": one.output} for one in needed if one.is_accepted]
+        return cls(studio, department, key, spec, threshold, siblings=siblings)
+
+    @property
+    def part(self) -> dict[str, Any]:
+        """The specialist and its assignment, for a prompt."""
+        return {
+            "key": self.key, "name": self.spec.name, "specialization": self.spec.specialization,
+            "task": self.department.assignments[self.key].task, "threshold": f"{self.threshold:g}",
+            "siblings": self.siblings, "feedback": self.feedback_lines(),
+        }  # fmt: skip
+
+    def others(self) -> list[dict[str, str]]:
+        """The assignments of the other specialists."""
+        return parts_of(self.department, but=self.key)
 
     @property
     def goes_on(self) -> bool:
@@ -138,6 +163,9 @@ class Trying:
             specialization=self.spec.specialization, output=best.output if best else "", quality_score=score,
             execution_time=self.took, review_status=status, review_notes=notes, threshold=self.threshold,
             attempts=len(self.attempts), feedback=self.feedback_lines(), error=self.error,
+            assignment=self.department.assignments[self.key].task,
+            counted_attempt=best.number if best else 0,
+            counted_feedback=best.feedback if best else "", graded=best is None or best.score is not None,
         )  # fmt: skip
         if self.exhausted is not None:  # a budget ended it: that says nothing about the specialist
             return result
@@ -156,14 +184,22 @@ def review_score(score: float | None) -> float:
     return UNGRADED_SCORE if score is None else score
 
 
+def parts_of(department: Department, but: str = "") -> list[dict[str, str]]:
+    """The assignments of a department's specialists, without one of them."""
+    return [
+        {"name": department.spec.specialists[key].name, "task": one.task}
+        for key, one in department.assignments.items()
+        if key != but
+    ]
+
+
 async def execute(trying: Trying) -> str | None:
     """One attempt's text. An error or a time-out ends the specialist's work; so does an empty budget."""
     try:
         text = await trying.studio.run.ask(
             roles.specialist_of(trying.spec), "execute", request=trying.studio.request,
-            failed=trying.failed(), approach=trying.department.approach,
-            specialization=trying.spec.specialization or trying.spec.name,
-            context=trying.department.context(),
+            failed=trying.failed(), approach=trying.department.approach, part=trying.part,
+            others=trying.others(), context=trying.department.context(),
         )  # fmt: skip
     except StepFailedError as error:
         trying.error = error.reason
@@ -171,7 +207,7 @@ async def execute(trying: Trying) -> str | None:
     except BudgetExhaustedError as error:
         trying.exhausted = error
         return None
-    return text.strip()
+    return trying.studio.run.marked(text)
 
 
 async def run_specialist(trying: Trying) -> SpecialistResult:
@@ -197,8 +233,8 @@ async def grade(trying: Trying, output: str) -> None:
     try:
         found = await trying.studio.run.ask(
             roles.grader_of(trying.department.spec.head), "grade", returns=Grade,
-            request=trying.studio.request, name=trying.spec.name,
-            specialization=trying.spec.specialization, output=output, context=trying.department.context(),
+            request=trying.studio.request, approach=trying.department.approach, part=trying.part,
+            others=trying.others(), output=output, context=trying.department.context(),
         )  # fmt: skip
     except StepFailedError as error:
         trying.studio.run.warn(f"{trying.spec.name} could not be graded: {error.reason}")

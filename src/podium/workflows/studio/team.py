@@ -57,6 +57,9 @@ class DepartmentSpec(_Part):
     names: float = Field(default=0.0, ge=0, le=1)
     """How strongly a person's name does."""
     depends_on: list[str] = []
+    """Departments whose output it needs."""
+    depends_when: dict[str, list[str]] = {}
+    """Departments whose output it needs where the request contains one of these words."""
     min_quality_threshold: float | None = Field(default=DEPARTMENT_THRESHOLD, ge=0, le=100)
     max_retries: int = Field(default=MAX_RETRIES, ge=0, le=10)
     """Of the head: new attempts after a failed one."""
@@ -71,6 +74,11 @@ class DepartmentSpec(_Part):
             if not 0 < weight <= 1:
                 raise ValueError(f"the weight of {word!r} must be above 0 and at most 1, not {weight:g}")
         return keywords
+
+    @property
+    def may_need(self) -> list[str]:
+        """Every department that it waits for in some request."""
+        return list(dict.fromkeys([*self.depends_on, *self.depends_when]))
 
 
 class TeamSpec(_Part):
@@ -116,10 +124,24 @@ def problems_of(team: TeamSpec) -> Iterator[Problem]:
             if needed not in known:
                 where = (*at, "depends_on", str(place))
                 yield where, f"there is no department {needed!r}; there are {', '.join(sorted(known))}"
-    circle = circle_in({key: one.depends_on for key, one in team.departments.items()})
+        for needed in department.depends_when:
+            if needed not in known:
+                where = (*at, "depends_when", needed)
+                yield where, f"there is no department {needed!r}; there are {', '.join(sorted(known))}"
+        yield from _head_problems(department.head, (*at, "head"))
+    circle = circle_in({key: one.may_need for key, one in team.departments.items()})
     if circle:
         around = " → ".join([*circle, circle[0]])
         yield ("departments", circle[0], "depends_on"), f"departments wait for each other: {around}"
+
+
+def _head_problems(head: AgentSpec, at: tuple[str, ...]) -> Iterator[Problem]:
+    """Fields of an agent that have no meaning for a head."""
+    if not head.active:
+        yield (*at, "active"), "a head is always active; take the department out with `null` instead"
+    if head.passing_threshold is not None:
+        reason = "a head is not graded; set min_quality_threshold of the department for its specialists"
+        yield (*at, "passing_threshold"), reason
 
 
 def circle_in(needs: Mapping[str, list[str]]) -> list[str]:

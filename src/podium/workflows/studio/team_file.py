@@ -142,11 +142,14 @@ def _validated(document: _Document) -> TeamSpec:
 
 
 def _fill_in_names(data: dict[str, Any]) -> None:
-    """Who has no name is called after its key: `art-direction` is the Art Direction Specialist."""
+    """Name agents without a name after their key (`art-direction` is the Art Direction Specialist), and let
+    `max_retries` of a head count for its department: a head's retries are the department's."""
     for key, department in _mappings(data.get("departments")):
         department.setdefault("name", f"{_titled(key)} Department")
         for _, head in _mappings({"head": department.get("head")}):
             head.setdefault("name", f"{_titled(key)} Head")
+            if "max_retries" in head:
+                department["max_retries"] = head["max_retries"]
         for name, specialist in _mappings(department.get("specialists")):
             specialist.setdefault("name", f"{_titled(name)} Specialist")
             specialist.setdefault("specialization", " ".join(_words(name)))

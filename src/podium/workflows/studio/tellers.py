@@ -10,6 +10,7 @@ from podium.report.lines import Line, Weight
 from podium.report.words import count, money, one_line
 from podium.workflows.studio import events
 from podium.workflows.studio.folding import DepartmentState, SpecialistState, StudioState
+from podium.workflows.studio.policy import MAX_CONFLICT_ROUNDS
 
 REVIEWS: dict[str, tuple[str, Weight]] = {
     "approved": ("✓", "result"),
@@ -68,7 +69,9 @@ def figure(value: float | None) -> str:
 def _routed(data: events.Routed, state: StudioState) -> Line:
     scores = {str(one["department"]): one["relevance"] for one in data.scores}
     chosen = [f"{key} {scores.get(key, 0):g}" for key in (data.primary, *data.supporting)]
-    return Line(f"routed to {', '.join(chosen)}", "result", (data.mode, data.complexity), "▸")
+    by_model = (f"by a model, because {data.doubt}" if data.doubt else "by a model",)
+    notes = (data.mode, data.complexity, *(by_model if data.router == "model" else ()))
+    return Line(f"routed to {', '.join(chosen)}", "result", notes, "▸")
 
 
 def _started(data: events.DepartmentStarted, state: StudioState) -> Line:
@@ -84,7 +87,7 @@ def _completed(data: events.DepartmentCompleted, state: StudioState) -> Line:
     flags = f", {', '.join(data.flags)}" if data.flags else ""
     weight: Weight = "warning" if data.flags else "result"
     figures = (f"score {data.score:g}", *spent(state.departments[data.department]))
-    return Line(f"{data.name}: {how}{flags}", weight, figures, "✓")
+    return Line(f"{data.name}: {how}{flags}", weight, figures, "~" if data.flags else "✓")
 
 
 def _failed(data: events.DepartmentFailed, state: StudioState) -> Line:
@@ -123,6 +126,8 @@ def _synthesized(data: events.Synthesized, state: StudioState) -> Line | None:
 def _validated(data: events.Validated, state: StudioState) -> Line:
     if data.error:
         return Line(one_line(f"not checked across departments: {data.error}"), "warning", mark="!")
+    if data.conflicts and data.round > MAX_CONFLICT_ROUNDS:
+        return Line(f"{count(data.conflicts, 'conflict')} left open", "warning", mark="!")
     if data.conflicts:
         return Line(f"{count(data.conflicts, 'conflict')} to settle, round {data.round}", mark="▸")
     return Line("no conflicts" + (" left" if state.conflicts else " between departments"), mark="✓")

@@ -10,7 +10,7 @@ from podium.agents.ask import Run
 from podium.errors import BudgetExhaustedError
 from podium.workflows.studio import events
 from podium.workflows.studio.canon import Canon, Denial, NewFact
-from podium.workflows.studio.contracts import DepartmentReport
+from podium.workflows.studio.contracts import Assignment, DepartmentReport
 from podium.workflows.studio.learning import Learnt
 from podium.workflows.studio.matching import Meanings
 from podium.workflows.studio.policy import Complexity, threshold_of
@@ -56,6 +56,23 @@ class Studio:
         spec = department.specialists[specialist]
         return threshold_of(spec.passing_threshold, department.min_quality_threshold)
 
+    def departments_at_work(self) -> tuple[dict[str, str], ...]:
+        """Return the chosen departments with what each does and needs, as every prompt lists them."""
+        return tuple(
+            {
+                "name": (spec := self.team.departments[key]).name,
+                "does": ", ".join(one.specialization for one in spec.specialists.values() if one.active)
+                or spec.head.specialization,
+                "part": self.route.parts.get(key, ""),
+                "after": ", ".join(
+                    self.team.departments[one].name
+                    for one in self.route.needs.get(key, ())
+                    if one in self.route.chosen
+                ),
+            }
+            for key in self.route.chosen
+        )
+
     async def clock(self) -> int:
         """Milliseconds of work so far, recorded: a resumed run tells the same times."""
 
@@ -78,10 +95,19 @@ class Department:
     missing: tuple[str, ...] = ()
     canon: tuple[str, ...] = ()
     approach: str = ""
+    team: tuple[dict[str, str], ...] = ()
+    """All departments that work on the request and what each does."""
+    part: str = ""
+    """What the router wants from this department."""
+    assignments: Mapping[str, Assignment] = field(default_factory=dict[str, Assignment])
+    """The parts of the chosen specialists, by key."""
 
     def context(self) -> dict[str, Any]:
         """For every prompt of the department."""
         return {
+            "departments": list(self.team),
+            "department": self.spec.name,
+            "part": self.part,
             "inputs": [{"name": one.department_name, "output": one.output} for one in self.inputs],
             "missing": list(self.missing),
             "canon": list(self.canon),
@@ -154,6 +180,11 @@ class Crossing:
         conflict.id = f"c{len(self.conflicts) + 1}"
         self.conflicts.append(conflict)
         return conflict
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The departments' texts as they are now."""
+        return {key: one.output for key, one in self.reports.items()}
 
     def reopen(self, conflict: Conflict) -> bool:
         """Somebody had yielded, and it is still there; `False`: it was open all the time."""

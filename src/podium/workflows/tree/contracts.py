@@ -50,6 +50,8 @@ class Band(Shape):
 class Plan(Shape):
     summary: str
     bands: list[Band]
+    assumptions: list[str] = []
+    """What all parts have to agree on."""
 
     @property
     def steps(self) -> list[Step]:
@@ -212,6 +214,12 @@ class AggregatorOutput(Answer):
 
     synthesis: Synthesis
     next: Next
+    actions: list[Action] | None = None
+    """Requests to read on in documents that are shown only in part; beyond the seed's contract."""
+
+    @property
+    def tool_calls(self) -> list[Action]:
+        return [action for action in self.actions or () if action.kind == "tool_call"]
 
     @model_validator(mode="after")
     def _rules(self) -> AggregatorOutput:

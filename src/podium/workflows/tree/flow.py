@@ -14,31 +14,33 @@ from podium.engine.branch import Failed, Ok
 from podium.engine.effect import Effect
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.models.window import context_window
 from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.tree import events, rehearsal, roles, telling
+from podium.workflows.tree.context import aggregator_context, pieces_of, planner_context, room_for
 from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan, PlannerOutput, Step
 from podium.workflows.tree.growing import Notes, Tree, finished
-from podium.workflows.tree.leaf import run_leaf
+from podium.workflows.tree.leaf import run_leaf, use_tool
 from podium.workflows.tree.node import Attempt, Node, Returned
 from podium.workflows.tree.outline import as_it_stands, output_of
 from podium.workflows.tree.policy import (
     CONCURRENCY,
     MAX_BANDS,
     MAX_DEPTH,
+    MAX_NODES,
     MAX_REPLANS,
     MAX_STEPS,
+    MAX_TOOL_CALLS,
     Deliverable,
     Limits,
     PlanCheck,
-    aggregator_context,
     aggregator_problem,
     execution_guard,
     may_replan,
     must_execute,
     ordered,
     outcome_of,
-    planner_context,
     still_holds,
 )
 
@@ -60,6 +62,7 @@ async def tree(
     max_bands: Annotated[int, Meta(ge=1, le=50, description="Bands per plan.")] = MAX_BANDS,
     max_steps: Annotated[int, Meta(ge=1, le=50, description="Steps per band.")] = MAX_STEPS,
     replans: Annotated[int, Meta(ge=0, le=10, description="New plans per node.")] = MAX_REPLANS,
+    max_nodes: Annotated[int, Meta(ge=1, le=100_000, description="Nodes of the whole tree.")] = MAX_NODES,
     deliverable: Annotated[
         Deliverable, Meta(description="What the leaves write; the root always writes a document.")
     ] = "document",
@@ -76,22 +79,30 @@ async def tree(
         concurrency=run.config.get("concurrency") or CONCURRENCY,
     )  # fmt: skip
     async with toolbox:
-        grown = Tree(run, Limits(max_depth, max_bands, max_steps, replans), deliverable, toolbox)
+        limits = Limits(max_depth, max_bands, max_steps, replans, max_nodes)
+        grown = Tree(run, limits, deliverable, toolbox)
         await _equip(grown)
-        root = Node("root", request)
+        root = Node("root", request, allowance=max_nodes - 1)
         run.emit(events.RunStarted(node_id=root.id, objective=request))
         telling.created(grown, root)
         return await _grow(grown, root)
 
 
 async def _equip(grown: Tree) -> None:
-    """Find out once which tools there are, and whether time is limited: recorded, because a resume that is
-    given a limit must not ask every planner again only because it could now be told how much is left."""
+    """Find out once which tools there are, what fits into a prompt, and whether time is limited. Recorded,
+    because a resume with another model or limit must not ask everyone again only because of that."""
     run = grown.run
 
     async def timed(effect: Effect) -> bool:
         return run.budget.seconds is not None
 
+    async def window(effect: Effect) -> int | None:
+        names = {run.models.name_for(agent, run.config) for agent in roles.ALL}
+        known = [size for name in names if (size := context_window(name)) is not None]
+        return min(known) if known else None
+
+    found_window = await run.perform("window", window, inputs=None, returns=int | None, kind="clock")
+    grown.room = room_for(found_window)
     grown.timed = await run.perform("timed", timed, inputs=None, returns=bool, kind="clock")
     found = await run.step("tools", grown.toolbox.equipment)
     grown.tools = found.tools
@@ -118,22 +129,32 @@ async def _grow(grown: Tree, root: Node) -> Outcome | Partial:
             grown.run.warn(f"{row.node.title} failed: {row.summary}")
     unfinished = [row.node.title for row in grown.nodes.values() if row.status == "blocked"]
     if returned.status == "completed" and not unfinished:
-        return Outcome(output=output_of(grown, returned))
+        return _delivered(grown, returned)
     if returned.status != "completed":
         grown.root_document = as_it_stands(grown)
         await grown.run.artifact("as-it-stands.md", grown.root_document, "text/markdown")
     return Partial(output=output_of(grown, returned), reason="budget", missing=unfinished)
 
 
+def _delivered(grown: Tree, returned: Returned) -> Outcome | Partial:
+    """The root's result; `partial`, with its gaps, where it does not meet the request."""
+    output = output_of(grown, returned)
+    for gap in grown.gaps:
+        grown.run.warn(f"Missing: {gap}")
+    return (
+        Outcome(output=output) if grown.met else Partial(output=output, reason="not met", missing=grown.gaps)
+    )
+
+
 async def run_node(grown: Tree, node: Node, notes: Notes) -> Returned:
     """One node, whatever it turns out to be: plan and execute; or plan, delegate, aggregate, and perhaps
     plan again."""
-    if must_execute(node, grown.limits):
-        return await run_leaf(grown, node, notes, roles.EXECUTOR, guard="maxDepth")
+    if guard := must_execute(node, grown.limits):
+        return await run_leaf(grown, node, notes, roles.EXECUTOR, guard=guard)
     before: Attempt | None = None
     while True:
         decision = await _plan(grown, node, notes, before)
-        guard = execution_guard(decision, grown.limits)
+        guard = execution_guard(decision, grown.limits, node.allowance)
         if guard or decision.plan is None or decision.mode == "execute":
             executor = roles.executor_for(decision.leaf_decision)
             children = () if before is None else tuple(before.returned.values())
@@ -163,7 +184,7 @@ async def _plan(grown: Tree, node: Node, notes: Notes, before: Attempt | None) -
     left = await _time_left(run) if grown.timed else None
     planner = roles.ROOT_PLANNER if node.is_root else roles.PLANNER
     decision = await run.ask(
-        planner, "plan", returns=PlannerOutput, check=PlanCheck(grown.limits, before),
+        planner, "plan", returns=PlannerOutput, check=PlanCheck(grown.limits, before, node.allowance),
         **planner_context(node, grown.limits, left, notes.text, before),
     )  # fmt: skip
     notes.add("Planner", decision.scratchpad)
@@ -206,7 +227,7 @@ async def _delegate(grown: Tree, node: Node, plan: Plan, before: Attempt | None)
         if out_of_budget(returned.values()):
             returned |= {step.id: _not_started(step) for step in band.steps}
             continue
-        children = telling.band_begun(grown, node, band, before, runs, tuple(returned.values()))
+        children = telling.band_begun(grown, node, band, before, runs, tuple(returned.values()), plan)
         returned |= await _run_band(grown, node, band, children, before)
     return replace(attempt, returned=returned, runs=runs)
 
@@ -307,10 +328,18 @@ async def _ask_aggregator(
     def check(answer: AggregatorOutput) -> str:
         return aggregator_problem(node, children, answer)
 
-    context = aggregator_context(node, notes.text, children)
-    return await grown.run.ask(
-        roles.AGGREGATOR, "aggregate", returns=AggregatorOutput, check=check, **context
-    )
+    results: list[dict[str, Any]] = []
+    pieces = pieces_of(children)
+    while True:
+        context = aggregator_context(node, notes.text, children, grown.room, results)
+        answer = await grown.run.ask(
+            roles.AGGREGATOR, "aggregate", returns=AggregatorOutput, check=check, **context
+        )
+        wanted = answer.tool_calls[: MAX_TOOL_CALLS - len(results)] if context["tools"] else []
+        if not wanted:
+            return answer
+        for action in wanted:
+            results.append(await use_tool(grown, node, action, pieces))
 
 
 async def _complete(

@@ -21,8 +21,10 @@ from podium.workflows.tree.policy import (
     Limits,
     child_labels,
     file_names,
+    gaps_of,
+    is_met,
     preview,
-    snippet,
+    with_includes,
 )
 
 
@@ -34,6 +36,8 @@ class Tree:
     limits: Limits
     deliverable: Deliverable
     toolbox: Toolbox
+    room: int = 0
+    """Characters of documents that fit into one prompt."""
     timed: bool = False
     """Whether planners are told how much time is left."""
     tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
@@ -41,6 +45,10 @@ class Tree:
     open_nodes: set[str] = field(default_factory=set[str])
     """Nodes below the root that wait for children: they share what the root leaves of the reserve."""
     root_document: str = ""
+    gaps: list[str] = field(default_factory=list[str])
+    """What the root's result does not answer."""
+    met: bool = True
+    """Whether it answers the request, as its own assessment says."""
 
     @property
     def tools_shown(self) -> list[dict[str, Any]]:
@@ -115,7 +123,7 @@ async def finished(
     run = tree.run
     await notes.keep()
     primary = answer.primary
-    kept = [await _kept(tree, node, one, name, one is primary) for one, name in _named(answer)]
+    kept = [await _kept(tree, node, one, name, one is primary, children) for one, name in _named(answer)]
     ids = {one.label: one.artifact_id for one in kept}
     hinted = {**child_labels(children), **ids}
     hint = answer.result.parent_hint
@@ -140,15 +148,19 @@ async def finished(
     }
     run.emit(events.NodeResult(node_id=node.id, result=envelope))
     run.emit(events.NodeCompleted(node_id=node.id, outcome=outcome, metrics=metrics))
+    if node.is_root:
+        tree.gaps, tree.met = gaps_of(answer), is_met(answer)
     row = tree.nodes[node.id]
     row.status, row.outcome, row.summary = "completed", outcome, answer.result.summary
     step_id = "" if node.step is None else node.step.id
     return Returned(node.id, step_id, node.title, "completed", outcome, envelope, tuple(kept))
 
 
-async def _kept(tree: Tree, node: Node, one: Artifact, name: str, primary: bool) -> Kept:
+async def _kept(
+    tree: Tree, node: Node, one: Artifact, name: str, primary: bool, children: Sequence[Returned]
+) -> Kept:
     if one.type == "document":
-        text, kind = (one.document_markdown or ""), "text/markdown"
+        text, kind = with_includes(one.document_markdown or "", children), "text/markdown"
     else:
         text, kind = encode(one.json_payload).decode(), "application/json"
     file = await tree.run.artifact(name, text, kind)
@@ -161,7 +173,7 @@ async def _kept(tree: Tree, node: Node, one: Artifact, name: str, primary: bool)
     )  # fmt: skip
     if node.is_root and primary:
         tree.root_document = text
-    return Kept(file.id, one.type, one.label, one.title or one.label, snippet(text), document_id, primary)
+    return Kept(file.id, one.type, one.label, one.title or one.label, text, document_id, primary)
 
 
 def _named(answer: Answer) -> list[tuple[Artifact, str]]:

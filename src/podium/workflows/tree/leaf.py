@@ -8,12 +8,12 @@ from podium.agents.agent import Agent
 from podium.tools.tool import ToolResult
 from podium.tools.untrusted import unfenced
 from podium.workflows.tree import events
+from podium.workflows.tree.context import READ_DOCUMENT, Piece, executor_context, pieces_of, read_document
 from podium.workflows.tree.contracts import Action, ExecutorOutput
 from podium.workflows.tree.growing import Notes, Tree, finished
 from podium.workflows.tree.node import Node, Returned
 from podium.workflows.tree.policy import (
     MAX_TOOL_CALLS,
-    executor_context,
     executor_problem,
     outcome_of,
     snippet,
@@ -37,14 +37,15 @@ async def run_leaf(
     tree.run.emit(events.NodeStatus(node_id=node.id, status="executing", role="executor", message=message))
     tree.nodes[node.id].status = "executing"
     results: list[dict[str, Any]] = []
+    pieces = [*pieces_of(node.earlier, nearer=node.nearer), *pieces_of(children)]
     while True:
-        answer = await _ask(tree, node, notes, executor, children, results)
+        answer, tools = await _ask(tree, node, notes, executor, children, pieces, results)
         notes.add("Executor", answer.scratchpad)
-        wanted = answer.tool_calls[: MAX_TOOL_CALLS - len(results)] if tree.tools else []
+        wanted = answer.tool_calls[: MAX_TOOL_CALLS - len(results)] if tools else []
         if not wanted:
             break
         for action in wanted:
-            results.append(await _use(tree, node, action))
+            results.append(await use_tool(tree, node, action, pieces))
     outcome = outcome_of(answer.result, len(answer.artifacts))
     metrics = {"children": len(children), "toolCalls": len(results), "artifacts": len(answer.artifacts)}
     return await finished(tree, node, notes, answer, outcome, metrics, children)
@@ -56,22 +57,32 @@ async def _ask(
     notes: Notes,
     executor: Agent,
     children: tuple[Returned, ...],
+    pieces: list[Piece],
     results: list[dict[str, Any]],
-) -> ExecutorOutput:
-    last = not tree.tools or len(results) >= MAX_TOOL_CALLS
+) -> tuple[ExecutorOutput, bool]:
+    """Return the executor's answer, and whether it was offered any tools."""
+    context = executor_context(
+        node, tree.deliverable, notes.text, pieces, (*node.earlier, *children), tree.room, tree.tools_shown,
+        results,
+    )  # fmt: skip
+    tools = bool(context["tools"])
+    last = not tools or len(results) >= MAX_TOOL_CALLS
 
     def check(answer: ExecutorOutput) -> str:
         return executor_problem(node, answer, last=last)
 
-    context = executor_context(node, tree.deliverable, notes.text, children, tree.tools_shown, results)
-    return await tree.run.ask(executor, "execute", returns=ExecutorOutput, check=check, **context)
+    return await tree.run.ask(executor, "execute", returns=ExecutorOutput, check=check, **context), tools
 
 
-async def _use(tree: Tree, node: Node, action: Action) -> dict[str, Any]:
+async def use_tool(tree: Tree, node: Node, action: Action, pieces: list[Piece]) -> dict[str, Any]:
     """Run one tool call: two events, and a result whatever happens."""
     name, args = action.tool_name or "", action.tool_args or {}
     tree.run.emit(events.ToolCallRequested(node_id=node.id, tool_name=name, args=args, purpose=action.note))
-    result = await tree.run.step("tool", tree.toolbox.call, name, args, returns=ToolResult)
+    if name == READ_DOCUMENT:
+        ok, text = read_document(pieces, args)
+        result = ToolResult(ok=ok, text=text if ok else "", error="" if ok else text)
+    else:
+        result = await tree.run.step("tool", tree.toolbox.call, name, args, returns=ToolResult)
     tree.run.emit(
         events.ToolCallResult(
             node_id=node.id, tool_name=name, ok=result.ok, summary=snippet(unfenced(result.text), TOLD),

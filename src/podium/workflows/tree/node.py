@@ -16,8 +16,8 @@ class Kept(msgspec.Struct, frozen=True):
     type: str
     label: str
     title: str
-    snippet: str
-    """The beginning of a document, or of a JSON text."""
+    text: str
+    """The whole document, or the JSON text."""
     document_id: str | None = None
     primary: bool = False
 
@@ -29,7 +29,6 @@ class Kept(msgspec.Struct, frozen=True):
             "type": self.type,
             "label": self.label,
             "title": self.title,
-            "snippet": self.snippet,
         }
 
 
@@ -44,6 +43,12 @@ class Returned(msgspec.Struct, frozen=True):
     envelope: dict[str, Any] = {}
     artifacts: tuple[Kept, ...] = ()
     error: str = ""
+
+    @property
+    def hinted(self) -> frozenset[str]:
+        """The labels that its parent should read."""
+        hint: dict[str, list[str]] = self.envelope.get("parentHint") or {}
+        return frozenset(hint.get("artifactLabels", ()))
 
     @property
     def summary(self) -> str:
@@ -71,10 +76,25 @@ class Node(msgspec.Struct, frozen=True):
     step_index: int | None = None
     earlier: tuple[Returned, ...] = ()
     """What earlier bands of the parent's plan, and of the plans above it, have delivered."""
+    nearer: int = 0
+    """The number in `earlier` from which on results belong to the parent's own plan."""
+    plan: Plan | None = None
+    """The plan that it is a step of."""
+    allowance: int = 0
+    """How many nodes there may be below it."""
 
     @property
     def is_root(self) -> bool:
         return self.parent is None
+
+    @property
+    def line(self) -> tuple[Node, ...]:
+        """The nodes from the root down to this one."""
+        return (self,) if self.parent is None else (*self.parent.line, self)
+
+    @property
+    def root(self) -> Node:
+        return self.line[0]
 
     @property
     def parent_id(self) -> str | None:

@@ -13,6 +13,7 @@ def output_of(grown: Tree, returned: Returned | None) -> dict[str, Any]:
     return {
         "result": returned.envelope or None if returned is not None else None,
         "document": grown.root_document,
+        "gaps": grown.gaps,
         "nodes": [row.shown() for row in grown.nodes.values()],
     }
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
-
-from msgspec.structs import replace
 
 from podium.errors import ModelFailedError, StepTimeoutError
 from podium.workflows.tree.contracts import (
@@ -28,10 +27,14 @@ MAX_TOOL_CALLS = 6
 """Per node."""
 SCRATCHPAD_TAIL = 6_000
 """Characters of its notes that a role is shown."""
-DOCUMENT_SNIPPET = 2_000
-"""Characters of a child's document that a parent is shown."""
+MAX_NODES = 60
+"""Nodes of a whole tree, where nobody gives another number."""
 PREVIEW = 280
 """Characters of a scratchpad's last lines that its event carries."""
+
+INCLUDE = re.compile(r"^[ \t]*\{\{\s*include\s+(\S+?)\s*\}\}[ \t]*$", re.MULTILINE)
+"""A line of an aggregator's document that stands for a child's document."""
+_HEADING = re.compile(r"^(#{1,6}) +", re.MULTILINE)
 
 MAX_DEPTH, MAX_BANDS, MAX_STEPS, MAX_REPLANS, CONCURRENCY = 4, 3, 4, 1, 4
 """The guards, where nobody gives others."""
@@ -49,55 +52,68 @@ class Limits:
     steps: int = MAX_STEPS
     """Per band."""
     replans: int = MAX_REPLANS
+    nodes: int = MAX_NODES
+    """In the whole tree, the root included."""
 
     @property
     def children(self) -> int:
         """Per node."""
         return self.bands * self.steps
 
-    def shown(self, seconds_left: float | None) -> dict[str, Any]:
-        """What a planner may plan with."""
+    def shown(self, seconds_left: float | None, allowance: int) -> dict[str, Any]:
+        """What a planner may plan with; `allowance` is how many nodes there may be below its own."""
         return {
             "maxDepth": self.depth,
             "maxBandsPerPlan": self.bands,
             "maxStepsPerBand": self.steps,
-            "maxChildrenPerNode": self.children,
+            "maxChildrenPerNode": min(self.children, allowance),
+            "maxNodes": allowance,
             "timeBudgetSeconds": None if seconds_left is None else round(seconds_left),
         }
 
 
-def must_execute(node: Node, limits: Limits) -> bool:
-    """At the deepest level nobody plans."""
-    return node.depth >= limits.depth
+def must_execute(node: Node, limits: Limits) -> str:
+    """The guard that forbids a node to split, so that no planner is asked; empty: it may."""
+    if node.depth >= limits.depth:
+        return "maxDepth"
+    return "maxNodes" if node.allowance < 2 else ""
 
 
-def broken_guard(plan: Plan, limits: Limits) -> str:
+def share_of(node: Node, children: int) -> int:
+    """How many nodes there may be below each of a node's children: equal parts of what is left of its own
+    allowance. It depends on the plan alone, so a resume finds the same."""
+    return max(0, node.allowance - children) // max(1, children)
+
+
+def broken_guard(plan: Plan, limits: Limits, allowance: int) -> str:
     """The first cap that a plan passes; empty if it keeps within all."""
     if len(plan.bands) > limits.bands:
         return "maxBandsPerPlan"
     if any(len(band.steps) > limits.steps for band in plan.bands):
         return "maxStepsPerBand"
-    return "maxChildrenPerNode" if len(plan.steps) > limits.children else ""
+    if len(plan.steps) > limits.children:
+        return "maxChildrenPerNode"
+    return "maxNodes" if len(plan.steps) > allowance else ""
 
 
-def over_caps(plan: Plan, limits: Limits) -> str:
+def over_caps(plan: Plan, limits: Limits, allowance: int) -> str:
     """What a planner is told of a plan that is too large."""
-    guard = broken_guard(plan, limits)
+    guard = broken_guard(plan, limits, allowance)
     if not guard:
         return ""
     widest = max(len(band.steps) for band in plan.bands)
     return (
         f"{guard}: the plan has {len(plan.bands)} bands with up to {widest} steps, {len(plan.steps)} steps "
-        f"in all; at most {limits.bands} bands, {limits.steps} steps per band and {limits.children} steps "
-        f"in all are allowed. Merge or drop steps"
+        f"in all; at most {limits.bands} bands, {limits.steps} steps per band and "
+        f"{min(limits.children, allowance)} steps in all are allowed. Merge or drop steps"
     )
 
 
-def execution_guard(decision: PlannerOutput, limits: Limits) -> str:
+def execution_guard(decision: PlannerOutput, limits: Limits, allowance: int) -> str:
     """Why a node has to execute although its planner wants to split it; empty: it need not."""
     if decision.mode == "execute" or decision.plan is None:
         return ""
-    return broken_guard(decision.plan, limits)
+    return broken_guard(decision.plan, limits, allowance)
 
 
 class PlanCheck:
@@ -107,8 +123,9 @@ class PlanCheck:
     mode decides. A plan that renames steps it keeps is sent back as often as any other broken rule.
     """
 
-    def __init__(self, limits: Limits, before: Attempt | None) -> None:
+    def __init__(self, limits: Limits, before: Attempt | None, allowance: int) -> None:
         self._limits = limits
+        self._allowance = allowance
         self._before = before
         self._warned = False
 
@@ -119,7 +136,7 @@ class PlanCheck:
         if decision.mode == "execute":
             once = "mode is execute, so leave out plan, or choose mode plan"
         else:
-            once = over_caps(decision.plan, self._limits)
+            once = over_caps(decision.plan, self._limits, self._allowance)
         if once and not self._warned:
             self._warned = True
             return once
@@ -196,9 +213,45 @@ def aggregator_problem(node: Node, children: Sequence[Returned], answer: Aggrega
     known = {*own, *theirs}
     unknown = [label for label in answer.result.parent_hint.artifact_labels if label not in known]
     found = [unknown_labels(unknown, [*own, *theirs])] if unknown else []
+    found += [unknown_includes(answer, theirs)]
     if not answer.next.should_replan:
         found += [missing_document(node, answer)]
     return "; ".join(problem for problem in found if problem)
+
+
+def unknown_includes(answer: Answer, known: Iterable[str]) -> str:
+    """Includes that name no document of a child."""
+    texts = [artifact.document_markdown or "" for artifact in answer.artifacts]
+    wrong = [label for text in texts for label in INCLUDE.findall(text) if label not in set(known)]
+    if not wrong:
+        return ""
+    return (
+        f"there is no document to include under {', '.join(wrong)}; there are: {', '.join(known) or 'none'}"
+    )
+
+
+def with_includes(text: str, children: Iterable[Returned]) -> str:
+    """A document with the documents of children in the place of its includes."""
+    texts = {f"{child.step_id}/{kept.label}": kept.text for child in children for kept in child.artifacts}
+
+    def included(found: re.Match[str]) -> str:
+        whole, label = found[0], found[1]
+        if label not in texts:
+            return whole
+        above = [len(heading[1]) for heading in _HEADING.finditer(text, 0, found.start())]
+        return demoted(texts[label], above[-1] if above else 0)
+
+    return INCLUDE.sub(included, text)
+
+
+def demoted(text: str, below: int) -> str:
+    """A document whose headings stand below a heading of a level. One that repeats that heading is left to
+    its writer."""
+    levels = [len(heading[1]) for heading in _HEADING.finditer(text)]
+    if not levels or min(levels) > below:
+        return text.strip()
+    shift = below + 1 - min(levels)
+    return _HEADING.sub(lambda found: f"{'#' * min(len(found[1]) + shift, 6)} ", text).strip()
 
 
 def child_labels(children: Iterable[Returned]) -> dict[str, str]:
@@ -218,10 +271,25 @@ def outcome_of(result: Result, artifacts: int, children: Sequence[Returned] = ()
     return "success" if met and not failed else "partial"
 
 
+def is_met(answer: Answer) -> bool:
+    """Whether a result meets its criteria; without an assessment, whether it names no gap."""
+    assessed = answer.result.success_assessment
+    return not gaps_of(answer) if assessed is None else assessed.met
+
+
+def gaps_of(answer: Answer) -> list[str]:
+    """What a result does not answer, in its own words."""
+    assessed = answer.result.success_assessment
+    gaps = list(answer.synthesis.gaps) if isinstance(answer, AggregatorOutput) else []
+    if assessed is not None and not assessed.met and not gaps:
+        gaps.append(assessed.notes or "The criteria are not met.")
+    return gaps
+
+
 def retryable(error: Exception) -> bool:
     """Whether a failed node might do better another time: a provider in trouble, not a wrong answer."""
     trouble = isinstance(error, (ModelFailedError, StepTimeoutError))
-    return trouble and getattr(error, "error_type", "") in ("ModelFault", "TimeoutError")
+    return trouble and getattr(error, "error_type", "") in ("ProviderError", "ModelFault", "TimeoutError")
 
 
 SCRATCHPAD = "scratchpad.md"
@@ -233,7 +301,7 @@ def file_names(answer: Answer) -> list[str]:
     return [f"result-{name}" if name == SCRATCHPAD else name for name in names]
 
 
-# ── what each role is shown ──────────────────────────────────────────────────────────────────────
+# ── texts ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def tail(text: str, length: int = SCRATCHPAD_TAIL) -> str:
@@ -245,93 +313,13 @@ def tail(text: str, length: int = SCRATCHPAD_TAIL) -> str:
     return cut[line + 1 :] if 0 <= line < length // 4 else cut
 
 
-def snippet(text: str, length: int = DOCUMENT_SNIPPET) -> str:
+def snippet(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def preview(note: str, appended: str) -> str:
     """The last words of a scratchpad, for its event."""
     return snippet(" ".join((note.strip() or tail(appended, PREVIEW)).split()), PREVIEW)
-
-
-def parent_ask(node: Node) -> dict[str, Any] | None:
-    """What the parent wants of this node, and what is there already; nothing for the root."""
-    if node.parent is None:
-        return None
-    return {
-        "parentTitle": node.parent.title,
-        "parentSuccessCriteria": list(node.parent.criteria),
-        "bandGoal": "" if node.band is None else node.band.goal,
-        "earlierResults": [f"{one.step_id}: {one.title}. {one.summary}" for one in node.earlier],
-    }
-
-
-def planner_context(
-    node: Node, limits: Limits, seconds_left: float | None, notes: str, before: Attempt | None
-) -> dict[str, Any]:
-    """Identity, the parent's ask, budgets, notes; when replanning also the old plan and what it brought."""
-    children = [] if before is None else list(before.returned.values())
-    return {
-        "node": node.shown(),
-        "parent_ask": parent_ask(node),
-        "budgets": limits.shown(seconds_left),
-        "scratchpad": tail(notes),
-        "existing_plan": None if before is None else _outlined(before),
-        "children": [
-            {
-                "stepId": child.step_id, "title": child.title, "status": child.status,
-                "outcome": child.outcome, "summary": child.summary,
-            }
-            for child in children
-        ],
-    }  # fmt: skip
-
-
-def executor_context(
-    node: Node,
-    deliverable: Deliverable,
-    notes: str,
-    children: Sequence[Returned],
-    tools: Sequence[Mapping[str, Any]],
-    tool_results: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """The task, the deliverable, notes, and what there is to read: of earlier steps, children and tools."""
-    return {
-        "node": node.shown(),
-        "deliverable": wanted(node, deliverable),
-        "scratchpad": tail(notes),
-        "hints": [_readable(one) for one in (*node.earlier, *children)],
-        "tools": list(tools),
-        "tool_results": list(tool_results),
-        "tool_calls_left": MAX_TOOL_CALLS - len(tool_results) if tools else 0,
-    }
-
-
-def aggregator_context(node: Node, notes: str, children: Sequence[Returned]) -> dict[str, Any]:
-    """The children's envelopes, their artifacts, and their documents in short: nothing that they did not
-    return."""
-    documents = [kept for child in children for kept in child.artifacts if kept.document_id]
-    return {
-        "node": node.shown(),
-        "is_root": node.is_root,
-        "scratchpad": tail(notes),
-        "results": [child.shown() for child in children],
-        "artifacts": [
-            {"label": f"{child.step_id}/{kept.label}", "artifactId": kept.artifact_id, "type": kept.type,
-             "documentId": kept.document_id, "title": kept.title}
-            for child in children
-            for kept in child.artifacts
-        ],
-        "documents": [
-            {"documentId": kept.document_id, "title": kept.title, "snippet": kept.snippet}
-            for kept in documents
-        ],
-    }  # fmt: skip
-
-
-def in_short(one: Returned) -> Returned:
-    """What a plan further up has delivered: its summary is enough."""
-    return replace(one, artifacts=())
 
 
 def wanted(node: Node, deliverable: Deliverable) -> str:
@@ -345,22 +333,3 @@ def wanted(node: Node, deliverable: Deliverable) -> str:
     if node.is_root and deliverable == "json":
         asked = words["both"]
     return f"{asked}; the document is the primary artifact" if node.is_root else asked
-
-
-def _outlined(before: Attempt) -> dict[str, Any]:
-    return {
-        "version": before.version,
-        "summary": before.plan.summary,
-        "steps": [
-            {"id": step.id, "title": step.title, "successCriteria": step.success_criteria}
-            for step in before.plan.steps
-        ],
-        "replanReason": before.replan_reason,
-    }
-
-
-def _readable(one: Returned) -> dict[str, Any]:
-    return {
-        "stepId": one.step_id, "title": one.title, "status": one.status, "summary": one.summary,
-        "artifacts": [kept.shown() for kept in one.artifacts],
-    }  # fmt: skip

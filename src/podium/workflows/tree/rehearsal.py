@@ -307,8 +307,8 @@ def _leaf_document(task: str, points: list[str], read: list[str], files: list[st
 
 def _first_points(prompt: str, title: str) -> str:
     """What a child's document begins with."""
-    end = r"(?=^## [^\n]+ \(doc-|^# Answer)"
-    found = re.search(rf"^## {re.escape(title)} \(doc-.*?{end}", prompt, re.DOTALL | re.MULTILINE)
+    opening = rf'^<document [^\n]*title="{re.escape(title)}">$'
+    found = re.search(rf"{opening}.*?^</document>$", prompt, re.DOTALL | re.MULTILINE)
     points = re.findall(r"^(?:\d\.|-) (.+)$", found[0], re.MULTILINE) if found else []
     return "\n".join(f"- {point}" for point in points[:2]) or "Nothing of this part could be read."
 

@@ -44,6 +44,9 @@ AGGREGATOR = Agent(
 )
 
 
+ALL = (ROOT_PLANNER, PLANNER, EXECUTOR, QUICK_EXECUTOR, AGGREGATOR)
+
+
 def executor_for(decision: LeafDecision | None) -> Agent:
     """What its planner calls an easy task is done by a quick model."""
     easy = decision is not None and decision.complexity == "low" and not decision.blockers

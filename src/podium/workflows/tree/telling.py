@@ -5,10 +5,10 @@ from __future__ import annotations
 from podium.engine.paths import quoted
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.tree import events
-from podium.workflows.tree.contracts import AggregatorOutput, Band
+from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan
 from podium.workflows.tree.growing import NodeRow, Tree
 from podium.workflows.tree.node import Attempt, Node, Returned
-from podium.workflows.tree.policy import in_short, ordered, retryable, still_holds
+from podium.workflows.tree.policy import ordered, retryable, share_of, still_holds
 
 
 def created(grown: Tree, node: Node) -> None:
@@ -65,6 +65,7 @@ def band_begun(
     before: Attempt | None,
     runs: dict[str, int],
     earlier: tuple[Returned, ...],
+    plan: Plan,
 ) -> dict[str, Node]:
     """A band starts: its steps' states, its parent's, and a node for each step that has to run."""
     again = {step.id for step in band.steps if still_holds(step, before)}
@@ -72,7 +73,7 @@ def band_begun(
         now = "reused" if step.id in again else "executing"
         grown.run.emit(events.StepStatus(node_id=node.id, step_id=step.id, status=now))
     status(grown, node, "waiting", message=f"band:{band.index}")
-    inherited = (*(in_short(one) for one in node.earlier), *earlier)
+    inherited, nearer = (*node.earlier, *earlier), len(node.earlier)
     children: dict[str, Node] = {}
     for index, step in enumerate(band.steps):
         if step.id in again:
@@ -81,7 +82,8 @@ def band_begun(
         nth = f"#{runs[step.id]}" if runs[step.id] > 1 else ""
         child = Node(
             f"{node.id}/{quoted(step.id)}{nth}", step.title, step.reason, tuple(step.success_criteria),
-            node.depth + 1, node, step, band, index, inherited,
+            node.depth + 1, node, step, band, index, inherited, nearer, plan,
+            share_of(node, len(plan.steps)),
         )  # fmt: skip
         created(grown, child)
         grown.run.emit(events.NodeDelegated(node_id=node.id, step_id=step.id, child_node_id=child.id))

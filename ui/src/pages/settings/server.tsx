@@ -17,7 +17,8 @@ export function Server() {
     <Card
       title="This server"
       aside={
-        health.value && (
+        health.value &&
+        health.value.uptime_s !== null && (
           <span className="quiet small">
             Podium {health.value.version} · up for {span(health.value.uptime_s)}
           </span>
@@ -27,7 +28,7 @@ export function Server() {
       {problem && <ProblemNote problem={problem} again={checks.again} />}
       {!checks.value && !problem && <Bones rows={8} />}
       <div className="stack">
-        {ready.value && (
+        {ready.value && ready.value.running !== null && (
           <p>
             {ready.value.running} runs under way, {ready.value.queued} in the queue; at most {ready.value.max_runs} at
             once.

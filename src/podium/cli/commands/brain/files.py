@@ -16,6 +16,7 @@ from podium.cli.opening import opened
 from podium.cli.terminal import print_json, results, say
 from podium.errors import UsageError
 from podium.report.words import count, one_line
+from podium.settings.private import write_private
 
 _STDIN = ("-", "@-")
 Status = Literal["accepted", "proposed", "discarded", "all"]
@@ -98,6 +99,6 @@ def _read(file: str) -> bytes:
 
 def _write(path: Path, facts: list[Fact]) -> None:
     try:
-        path.write_bytes(b"".join(line + b"\n" for line in write_lines(facts)))
+        write_private(path, b"".join(line + b"\n" for line in write_lines(facts)))
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error

@@ -10,15 +10,24 @@ _ANONYMOUS = ("/dev/zero (deleted)", "/SYSV", "/memfd:")
 """How the kernel names mappings of memory that several processes can share."""
 
 
-def nameless_files(pids: Iterable[int]) -> int:
-    """Bytes on disk of files that were removed and are still open. `PermissionError` if a process does not
-    let us look."""
+_SMALLEST = 1024
+"""What the smallest file or folder costs a disk: a million empty files are not nothing."""
+
+
+def disk_bytes(found: os.stat_result) -> int:
+    """Bytes on disk of a file or folder."""
+    return max(found.st_blocks * 512, _SMALLEST)
+
+
+def nameless_files(pids: Iterable[int]) -> tuple[int, int]:
+    """Bytes on disk and number of files that were removed and are still open. `PermissionError` if a process
+    does not let us look."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
         for found in _open_files(pid):
             if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
                 sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
-    return sum(sizes.values())
+    return sum(sizes.values()), len(sizes)
 
 
 def _open_files(pid: int) -> Iterator[os.stat_result]:
@@ -37,6 +46,11 @@ def free_space(folder: str) -> int:
     """Bytes that are free on the disk of a folder."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
+
+
+def free_inodes(folder: str) -> int:
+    """Files that can still be made on the disk of a folder; 0 where the file system has no such limit."""
+    return os.statvfs(folder).f_favail
 
 
 def shared_memory() -> int:

@@ -14,6 +14,7 @@ _PRIVATE_ALL, _TMPFS_FLAGS = 0x0004_0000 | 0x4000, 0x2 | 0x4 | 0x8
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
 _CLONE_TREE, _CLOSE_ON_EXEC, _RECURSIVE, _EMPTY_PATH = 0x1, 0o2000000, 0x8000, 0x1000
 _MOVE_FROM_EMPTY_PATH, _ATTRIBUTE_ID_MAP = 0x4, 0x0010_0000
+_NO_SETUID, _NO_DEVICES = 0x2, 0x4
 _HERE = -100
 
 
@@ -55,8 +56,9 @@ def clone_tree(path: str) -> int:
 
 
 def map_owners(tree: int, users: int) -> None:
-    """Show the files of a cloned tree as the user namespace `users` maps their owners."""
-    attributes = struct.pack("=QQQQ", _ATTRIBUTE_ID_MAP, 0, 0, users)
+    """Show the files of a cloned tree as the user namespace `users` maps their owners. In that mount setuid
+    bits have no effect and device files cannot be opened."""
+    attributes = struct.pack("=QQQQ", _ATTRIBUTE_ID_MAP | _NO_SETUID | _NO_DEVICES, 0, 0, users)
     system_call(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, attributes, len(attributes))
 
 

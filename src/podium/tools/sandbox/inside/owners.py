@@ -10,7 +10,9 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable
+from pathlib import Path
 
+from podium.tools.descent import NO_LINKS, open_root, visit_folders
 from podium.tools.sandbox.inside import kernel
 from podium.tools.sandbox.inside.drop import take
 
@@ -28,13 +30,13 @@ def open_ways(folders: list[str], writable: list[str], spare: int, lent: list[Lo
         for folder in writable:
             owner = os.stat(folder)
             lent.append((folder, owner.st_uid, owner.st_gid, spare))
-            _change_owner(folder, (owner.st_uid, owner.st_gid), (spare, spare))
+            _change_owner(folder, (owner.st_uid, owner.st_gid), (spare, spare), lend=True)
 
 
 def give_back(lent: Iterable[Loan]) -> None:
     """Everything that is the spare user's in these folders is the owner's again."""
     for folder, user, group, spare in lent:
-        _change_owner(folder, (spare, spare), (user, group))
+        _change_owner(folder, (spare, spare), (user, group), lend=False)
 
 
 def _mount_in_place(folders: list[str], writable: list[str], spare: int) -> None:
@@ -65,25 +67,33 @@ def _closed_above(folder: str) -> str:
     return ""
 
 
-def _change_owner(folder: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Of a folder and what is in it. No link is followed; a file with a second name elsewhere stays."""
-    for _, names, files, holder in os.fwalk(folder, follow_symlinks=False):
-        _change_one("", old, new, holder)
-        for name in (*files, *(name for name in names if _is_link(name, holder))):
-            _change_one(name, old, new, holder)
+def _change_owner(folder: str, old: tuple[int, int], new: tuple[int, int], *, lend: bool) -> None:
+    """Change the owner of a folder and of what is in it; no link is followed. A file with a second name is
+    not lent, since that may lie elsewhere. Device files, pipes and sockets are not lent either."""
+    root = open_root(Path(folder))
+    try:
+        _change_one("", root, os.fstat(root), old, new)
+        for visit in visit_folders(root, lambda name, handle: os.open(name, NO_LINKS, dir_fd=handle)):
+            for entry in visit.entries:
+                with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                    found = entry.stat(follow_symlinks=False)
+                    if not lend or _may_be_lent(found):
+                        _change_one(entry.name, visit.handle, found, old, new)
+    finally:
+        os.close(root)
 
 
-def _change_one(name: str, old: tuple[int, int], new: tuple[int, int], holder: int) -> None:
-    with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-        found = os.stat(name, dir_fd=holder, follow_symlinks=False) if name else os.fstat(holder)
-        shared = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
-        if found.st_uid != old[0] or shared:
-            return
-        if name:
-            os.chown(name, *new, dir_fd=holder, follow_symlinks=False)
-        else:
-            os.fchown(holder, *new)
+def _may_be_lent(found: os.stat_result) -> bool:
+    kind = stat.S_IFMT(found.st_mode)
+    return kind in (stat.S_IFDIR, stat.S_IFLNK) or (kind == stat.S_IFREG and found.st_nlink == 1)
 
 
-def _is_link(name: str, holder: int) -> bool:
-    return stat.S_ISLNK(os.stat(name, dir_fd=holder, follow_symlinks=False).st_mode)
+def _change_one(
+    name: str, handle: int, found: os.stat_result, old: tuple[int, int], new: tuple[int, int]
+) -> None:
+    if found.st_uid != old[0]:
+        return
+    if name:
+        os.chown(name, *new, dir_fd=handle, follow_symlinks=False)
+    else:
+        os.fchown(handle, *new)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import os
 import select
-import stat
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from podium.tools.descent import NO_LINKS, open_root, visit_folders
 from podium.tools.sandbox.inside.family import family_of, shared_once
 from podium.tools.sandbox.inside.holding import (
+    disk_bytes,
+    free_inodes,
     free_space,
     mapped_together,
     maps_nameless_files,
@@ -31,26 +34,23 @@ _WALK_EVERY, _WALK_SHARE = 0.25, 4
 _OWN = 2
 """Processes of the sandbox itself."""
 
-_SMALLEST = 1024
-"""What the smallest file or folder costs a disk: a million empty files are not nothing."""
-
 
 def main() -> None:
     """Look until a limit is passed, and say which. When input ends, the program has: then once more at the
     folders, since it may have written the most at the very end."""
     plan: dict[str, Any] = json.loads(sys.argv[1])
-    folders = Folders(plan["folders"], plan["grown"], int(plan["workspace_bytes"]), int(plan["free_before"]))
+    folders = Folders(plan)
     next_walk = 0.0
     while not _has_ended(_LOOK_EVERY):
         if passed := _passed(plan):
             return print(passed)
-        if time.monotonic() >= next_walk:
+        if time.monotonic() >= next_walk or folders.are_filling_up():
             began = time.monotonic()
-            if folders.are_too_large(family_of(int(plan["root"])).pids):
-                return print("workspace")
+            if passed := folders.passed(family_of(int(plan["root"])).pids):
+                return print(passed)
             took = time.monotonic() - began
             next_walk = time.monotonic() + max(_WALK_EVERY, took * _WALK_SHARE)
-    return print("workspace" if folders.are_too_large() else "")
+    return print(folders.passed())
 
 
 def _has_ended(seconds: float) -> bool:
@@ -74,53 +74,78 @@ def _passed(plan: dict[str, Any]) -> str:
 class Folders:
     """What a program may fill: some folders as a whole, of others only what it adds."""
 
-    def __init__(self, whole: list[str], grown: list[str], most: int, free: int) -> None:
-        self._whole = whole
-        self._grown = grown
-        self._most = most
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self._folders: list[str] = [*plan["folders"], *plan["grown"]]
+        self._max_bytes = int(plan["workspace_bytes"]) + int(plan["grown_before"])
+        self._max_files = int(plan["files"]) + int(plan["files_before"])
+        self._free, self._inodes = int(plan["free_before"]), int(plan["inodes_before"])
+        self._inodes_at_walk = self._inodes
+        self._new_files = int(plan["files"])
         self._closed = False
-        self._free = free
-        self._before = sum(self._size(folder) for folder in grown)
+        """Whether there was something that could not be looked at."""
 
-    def are_too_large(self, pids: Sequence[int] = ()) -> bool:
-        """Whether they hold more than they may, with files that these processes keep open without a name."""
+    def are_filling_up(self) -> bool:
+        """Whether the disk has lost so many inodes since the last walk that the limit may be passed. Other
+        programs use them too, so only a walk tells."""
+        return self._inodes_at_walk - free_inodes(self._folders[0]) > self._new_files
+
+    def passed(self, pids: Sequence[int] = ()) -> str:
+        """The limit that is passed, with files that these processes keep open without a name; or nothing."""
         self._closed = False
-        total = sum(self._size(folder) for folder in (*self._whole, *self._grown)) - self._before
+        inodes = self._inodes_at_walk = free_inodes(self._folders[0])
+        size, count = self._measure()
         try:
-            total += nameless_files(pids)
+            nameless_size, nameless_count = nameless_files(pids)
         except PermissionError:
+            nameless_size = nameless_count = 0
             self._closed = True
-        lost = self._free - free_space(self._whole[0])
-        if lost > self._most >= total:  # where we may not look: then by what the disk has lost meanwhile
-            return self._closed or maps_nameless_files(pids)
-        return total > self._most
+        if count + nameless_count > self._max_files:
+            return "files"
+        if size + nameless_size > self._max_bytes:
+            return "workspace"
+        # Where we may not look, what the disk has lost meanwhile decides.
+        if self._closed and self._inodes - inodes > self._new_files:
+            return "files"
+        lost = self._free - free_space(self._folders[0])
+        hidden = lost > self._max_bytes and (self._closed or maps_nameless_files(pids))
+        return "workspace" if hidden else ""
 
-    def _size(self, folder: str) -> int:
-        """Bytes on disk of everything in a folder; no link is followed, nothing is opened but folders."""
-        total, waiting = 0, [folder]
-        while waiting:
+    def _measure(self) -> tuple[int, int]:
+        """Bytes on disk and number of entries in all folders. Stops as soon as there are too many entries."""
+        size = count = 0
+        for folder in self._folders:
             try:
-                entries = os.scandir(waiting.pop())
+                root = open_root(Path(folder))
+            except FileNotFoundError:  # removed by a program of the user
+                continue
             except PermissionError:
                 self._closed = True
                 continue
-            except OSError:  # it was removed meanwhile
-                continue
-            with entries:
-                for entry in entries:
-                    size, is_folder = _weigh(entry)
-                    total += size
-                    if is_folder:
-                        waiting.append(entry.path)
-        return total
+            try:
+                for visit in visit_folders(root, self._enter):
+                    size += sum(_weigh(entry) for entry in visit.entries)
+                    count += len(visit.entries)
+                    self._closed = self._closed or visit.is_deepest
+                    if count > self._max_files:
+                        return size, count
+            finally:
+                os.close(root)
+        return size, count
+
+    def _enter(self, name: str, handle: int) -> int | None:
+        try:
+            return os.open(name, NO_LINKS, dir_fd=handle)
+        except PermissionError:
+            self._closed = True
+            return None
 
 
-def _weigh(entry: os.DirEntry[str]) -> tuple[int, bool]:
+def _weigh(entry: os.DirEntry[str]) -> int:
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:  # it was removed meanwhile
-        return 0, False
-    return max(found.st_blocks * 512, _SMALLEST), stat.S_ISDIR(found.st_mode)
+        return 0
+    return disk_bytes(found)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool
         own_introduction=opening, own_conclusion=ending, words=round(study.brief.length * share),
         **material(study), **known(study), **revised(study),
     )  # fmt: skip
-    return _written(worker, text)
+    return _written(study, worker, text)
 
 
 def revised(study: Study) -> dict[str, Any]:
@@ -44,7 +44,7 @@ async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Mad
         agent_of(worker, cheaper=cheaper), "write_introduction",
         words=round(study.brief.length * OPENING), **material(study), **known(study),
     )  # fmt: skip
-    return _written(worker, text)
+    return _written(study, worker, text)
 
 
 async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
@@ -53,12 +53,13 @@ async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
         draft=study.sealed(clean_draft(study)[0], "the article"),
         words=round(study.brief.length * ENDING),
     )  # fmt: skip
-    return _written(worker, text)
+    return _written(study, worker, text)
 
 
-def _written(worker: str, text: str) -> Made:
+def _written(study: Study, worker: str, text: str) -> Made:
     plain = unwrapped(text)
-    return Made(worker, plain, result={"word_count": count_words(plain), "cites": cited_ids(plain)})
+    result = {"word_count": count_words(plain), "cites": cited_ids(plain)}
+    return Made(worker, study.run.marked(plain), result=result)
 
 
 def draft_of(study: Study) -> str:
