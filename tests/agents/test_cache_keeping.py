@@ -22,7 +22,7 @@ async def test_a_reply_that_was_cut_off_is_not_kept(store: Store) -> None:
     model = Paid(Reply("half of an", Usage(10, 10), finish="length"))
     for _ in range(2):
         result = await cached(store, asks("a"), model)
-        assert len(result.warnings) == 1
+        assert len(result.warnings) == 2
     assert (len(model.calls), await store.cache_shares()) == (4, [])
 
 

@@ -14,7 +14,7 @@ import podium
 from podium.engine.failure import is_close
 from podium.engine.log import Store
 from podium.models.events import ModelAttempted
-from podium.models.model import FREE, Call, OnDelta, Price, Reply, Usage, worst_case
+from podium.models.model import FREE, Call, OnDelta, Price, Reply, worst_case
 from podium.settings import Settings
 
 AGENT = podium.Agent("writer")
@@ -222,12 +222,7 @@ async def test_what_is_still_to_be_awaited_is_named(
         (Reply(b"bytes"), "a Reply whose text is bytes, not a string"),  # type: ignore[arg-type]
         (Reply("x" * 100_000_001), "100,000,001 characters; at most 100,000,000 are accepted"),
         (Reply("x", model=3), "a Reply whose `model` is not a string"),  # type: ignore[arg-type]
-        (Reply("x", calls=-1), "a Reply whose `calls` is not a whole number"),
         (Reply("x", {"input_tokens": 1}), "a Reply whose usage is dict, not a Usage"),  # type: ignore[arg-type]
-        (Reply("x", Usage(-1)), "a usage whose `input_tokens` is not a whole number"),
-        (Reply("x", Usage(1, 10**400)), "a usage whose `output_tokens` is not a whole number"),
-        (Reply("x", Usage(1, 1, float("inf"))), "a usage whose `usd` is not an amount"),
-        (Reply("x", Usage(1, 1, float("nan"))), "a usage whose `usd` is not an amount"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 100 else "",
 )
@@ -259,5 +254,6 @@ def test_a_step_of_a_loop_that_has_gone_has_not_failed() -> None:
     loop.run_until_complete(asyncio.sleep(0))
     coroutine.close()
     assert seen == [True]
-    loop.run_until_complete(asyncio.wait([task]))
+    task.cancel()
+    loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
     loop.close()

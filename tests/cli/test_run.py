@@ -10,7 +10,7 @@ RESULT_KEYS = [
     "run_id", "workflow", "status", "stop_reason", "output", "quality", "warnings", "error", "model",
     "rehearsal", "usage", "duration_s", "artifacts",
 ]  # fmt: skip
-USAGE_KEYS = ["calls", "input_tokens", "output_tokens", "cost_usd", "unpriced_calls"]
+USAGE_KEYS = ["calls", "input_tokens", "output_tokens", "cost_usd", "unpriced_calls", "unknown_calls"]
 
 
 def test_json_is_one_object_in_the_shape_of_the_specification(podium: Shell) -> None:

@@ -321,4 +321,4 @@ def test_what_is_no_json_is_quoted_as_text(reply: str) -> None:
     found = find(reply, Idea)
     assert isinstance(found, Mismatch)
     assert "b'" not in found.error
-    assert "(got '{" in found.error
+    assert found.error.startswith("It is not valid JSON")

@@ -50,7 +50,7 @@ async def test_a_run_of_each_workflow_is_started_from_its_form_and_shown(
         ("budget", ".meters"),
         ("artifacts", ".pick"),
     ):
-        await page.get_by_role("link", name=tab).click()
+        await page.get_by_role("link", name=tab, exact=True).click()
         await visitor.see(page.locator(sign))
 
 

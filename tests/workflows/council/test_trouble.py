@@ -137,7 +137,8 @@ async def test_no_idea_at_all_fails_the_run(store: Store, reply: Any) -> None:
 async def test_a_blank_contribution_is_no_message(store: Store) -> None:
     found = await hold(store, Team({"critique": "   ", "synthesize": ""}), preset="extended", rounds=1)
     assert found.status == "completed"
-    assert any("The Critic said nothing" in warning for warning in found.output["warnings"])
+    assert any("The reply is empty" in warning for warning in found.output["warnings"])
+    assert any("The Team Leader said nothing" in warning for warning in found.output["warnings"])
     assert all(m["content"].strip() for m in found.output["messages"])
 
 

@@ -55,7 +55,7 @@ async def test_a_tool_call_is_carried_out_and_the_executor_asked_again(store: St
         (tool_call("read_file", path="missing.txt"), "missing.txt"),
         (tool_call("read_file", path="../../etc/passwd"), "etc/passwd"),
         (tool_call("fly"), "There is no tool 'fly'"),
-        (tool_call("read_file", pth=3), "unknown field `pth`"),
+        (tool_call("read_file", pth=3), "`pth` is not a known field"),
     ],
 )
 async def test_a_tools_failure_is_told_to_the_model_and_is_not_fatal(

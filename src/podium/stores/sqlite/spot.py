@@ -90,7 +90,7 @@ class SpotCommits(Commits):
             or batch.notes
             or self._pace.median > _QUICK_S
             or self._stretch == _STRETCH
-            or (self._identity.is_due() and self._identity.problem())
+            or ((batch.liberations or self._identity.is_due()) and self._identity.problem())
         ):
             return None
         start = time.perf_counter()
