@@ -50,7 +50,8 @@ async def test_a_run_of_each_workflow_is_started_from_its_form_and_shown(
         ("budget", ".meters"),
         ("artifacts", ".pick"),
     ):
-        await page.get_by_role("link", name=tab, exact=True).click()
+        tabs = page.get_by_role("navigation", name="Parts of the run")
+        await tabs.get_by_role("link", name=tab).click()
         await visitor.see(page.locator(sign))
 
 
