@@ -63,6 +63,7 @@ def whole_context(node: Node) -> dict[str, Any]:
     return {
         "request": node.root.title,
         "is_root": node.is_root,
+        "draft": node.draft,
         "objectives": [{"title": one.title, "reason": one.reason} for one in above if not one.is_root],
         "band_goal": "" if node.band is None else node.band.goal,
         "assumptions": [said for one in node.line if one.plan is not None for said in one.plan.assumptions],

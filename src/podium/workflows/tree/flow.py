@@ -17,6 +17,8 @@ from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.models.window import context_window
 from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
+from podium.workflows.delivery.contracts import Draft
+from podium.workflows.delivery.flow import RESULT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
 from podium.workflows.tree import events, rehearsal, roles, telling
 from podium.workflows.tree.context import aggregator_context, pieces_of, planner_context, room_for
 from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan, PlannerOutput, Step
@@ -68,6 +70,8 @@ async def tree(
     ] = "document",
     files: Annotated[str, Meta(description="A folder that executors may read.")] = "",
     web: Annotated[bool, Meta(description="Executors may search and read the web.")] = False,
+    floor: UseFloor = True,
+    editor: UseEditor = True,
 ) -> Outcome | Partial:
     """Split a task into a tree of steps, do them, and put their results together.
 
@@ -82,10 +86,16 @@ async def tree(
         limits = Limits(max_depth, max_bands, max_steps, replans, max_nodes)
         grown = Tree(run, limits, deliverable, toolbox)
         await _equip(grown)
-        root = Node("root", request, allowance=max_nodes - 1)
-        run.emit(events.RunStarted(node_id=root.id, objective=request))
+        run.emit(events.RunStarted(node_id="root", objective=request))
+        desk = Desk(run, request, floor=floor, editor=editor)
+        draft = await direct_draft(desk)
+        points = () if draft is None else tuple(draft.points)
+        root = Node(
+            "root", request, criteria=points, allowance=max_nodes - 1,
+            draft="" if draft is None else draft.document,
+        )  # fmt: skip
         telling.created(grown, root)
-        return await _grow(grown, root)
+        return await _grow(grown, root, desk, draft)
 
 
 async def _equip(grown: Tree) -> None:
@@ -110,7 +120,7 @@ async def _equip(grown: Tree) -> None:
         run.warn(trouble)
 
 
-async def _grow(grown: Tree, root: Node) -> Outcome | Partial:
+async def _grow(grown: Tree, root: Node, desk: Desk, draft: Draft | None) -> Outcome | Partial:
     """The root's result; out of budget, the tree as it stands. Its failure is the run's."""
     notes = Notes(grown.run, root)
     try:
@@ -129,18 +139,28 @@ async def _grow(grown: Tree, root: Node) -> Outcome | Partial:
             grown.run.warn(f"{row.node.title} failed: {row.summary}")
     unfinished = [row.node.title for row in grown.nodes.values() if row.status == "blocked"]
     if returned.status == "completed" and not unfinished:
-        return _delivered(grown, returned)
+        return await _deliver(grown, returned, desk, draft)
     if returned.status != "completed":
         grown.root_document = as_it_stands(grown)
         await grown.run.artifact("as-it-stands.md", grown.root_document, "text/markdown")
     return Partial(output=output_of(grown, returned), reason="budget", missing=unfinished)
 
 
-def _delivered(grown: Tree, returned: Returned) -> Outcome | Partial:
-    """The root's result; `partial`, with its gaps, where it does not meet the request."""
-    output = output_of(grown, returned)
-    for gap in grown.gaps:
-        grown.run.warn(f"Missing: {gap}")
+async def _deliver(grown: Tree, returned: Returned, desk: Desk, draft: Draft | None) -> Outcome | Partial:
+    """The root's result after the editor's pass; `partial`, with its gaps, where it does not meet the
+    request."""
+    before = grown.root_document
+    material = [(one.title, one.text) for _, kept in sorted(grown.documents.items()) for one in kept]
+    delivered = await deliver(desk, before, draft, material=material, gaps=grown.gaps)
+    if delivered.checked:
+        grown.gaps, grown.met = list(delivered.missing), not delivered.missing
+    else:
+        for gap in grown.gaps:
+            grown.run.warn(f"Missing: {gap}")
+    grown.root_document = delivered.document
+    if delivered.document != before:
+        await grown.run.artifact(RESULT_FILE, delivered.document, "text/markdown")
+    output = {**output_of(grown, returned), "comparison": delivered.shown()}
     return (
         Outcome(output=output) if grown.met else Partial(output=output, reason="not met", missing=grown.gaps)
     )

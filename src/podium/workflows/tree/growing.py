@@ -45,6 +45,8 @@ class Tree:
     open_nodes: set[str] = field(default_factory=set[str])
     """Nodes below the root that wait for children: they share what the root leaves of the reserve."""
     root_document: str = ""
+    documents: dict[str, list[Kept]] = field(default_factory=dict[str, list["Kept"]])
+    """Documents and data by node, but for the root's primary one."""
     gaps: list[str] = field(default_factory=list[str])
     """What the root's result does not answer."""
     met: bool = True
@@ -173,7 +175,10 @@ async def _kept(
     )  # fmt: skip
     if node.is_root and primary:
         tree.root_document = text
-    return Kept(file.id, one.type, one.label, one.title or one.label, text, document_id, primary)
+    kept = Kept(file.id, one.type, one.label, one.title or one.label, text, document_id, primary)
+    if not (node.is_root and primary):
+        tree.documents.setdefault(node.id, []).append(kept)
+    return kept
 
 
 def _named(answer: Answer) -> list[tuple[Artifact, str]]:

@@ -82,6 +82,8 @@ class Node(msgspec.Struct, frozen=True):
     """The plan that it is a step of."""
     allowance: int = 0
     """How many nodes there may be below it."""
+    draft: str = ""
+    """One direct answer to the whole request; only the root has it."""
 
     @property
     def is_root(self) -> bool:

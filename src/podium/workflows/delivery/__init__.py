@@ -1,0 +1,1 @@
+"""What the orchestrations share at both ends: a direct draft first, an editor and a blind comparison last."""

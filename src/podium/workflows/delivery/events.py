@@ -1,0 +1,72 @@
+"""Events of the direct draft, the editor's pass and the blind comparison, and their lines."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from podium.engine.events import Event, EventData
+from podium.engine.state import RunState
+from podium.report.lines import Line, tells
+from podium.report.words import count, one_line
+
+
+class Drafted(EventData, frozen=True, kw_only=True):
+    """The direct draft is there; it is kept as a file."""
+
+    type: ClassVar[str] = "floor.drafted"
+    artifact: str
+    points: list[str]
+
+
+class Edited(EventData, frozen=True, kw_only=True):
+    """The editor has read the document."""
+
+    type: ClassVar[str] = "floor.edited"
+    parts: int
+    missing: list[str] = msgspec.field(default_factory=list[str])
+    sent_back: list[str] = msgspec.field(default_factory=list[str])
+    changes: int = 0
+    """Passages that the editor changed."""
+    rewritten: bool = False
+
+
+class Compared(EventData, frozen=True, kw_only=True):
+    """Two blind comparisons of the document with the direct draft."""
+
+    type: ClassVar[str] = "floor.compared"
+    preferred: str
+    """`team`, `draft` or `equal`."""
+    why: list[str] = msgspec.field(default_factory=list[str])
+
+
+@tells("floor.drafted", "floor.edited", "floor.compared")
+def line_of(event: Event, state: RunState) -> Line | None:
+    """Return the line of one of these events."""
+    match event.data:
+        case Drafted() as data:
+            return Line(f"Direct draft: {count(len(data.points), 'point')} to cover", mark="▸")
+        case Edited() as data:
+            return Line(f"Editor: {_checked(data)}", mark="▸")
+        case Compared() as data:
+            why = f": {one_line(data.why[0], 200)}" if data.why else ""
+            return Line(f"{VERDICTS.get(data.preferred, data.preferred)}{why}", "result", mark="▸")
+        case _:
+            return None
+
+
+VERDICTS = {
+    "team": "Blind comparison: the team's text is better than the direct draft",
+    "draft": "Blind comparison: the direct draft is better",
+    "equal": "Blind comparison: neither text is clearly better",
+}
+
+
+def _checked(data: Edited) -> str:
+    if data.sent_back:
+        return f"sent back with {count(len(data.sent_back), 'remark')}"
+    answered = data.parts - len(data.missing)
+    parts = f"{answered} of {count(data.parts, 'part')} of the request answered"
+    changed = "rewritten" if data.rewritten else f"{count(data.changes, 'passage')} changed"
+    return f"{parts}, {changed}" if data.rewritten or data.changes else parts

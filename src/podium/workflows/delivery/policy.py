@@ -1,0 +1,125 @@
+"""Rules of the floor: when there is a draft, what the editor may do, how two judgements become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from podium.engine.budget import Budget
+from podium.engine.events import NOTHING, Charge
+from podium.workflows.delivery.contracts import Change, Comparison, Edit, Judgement, Preferred
+
+FLOOR_CALLS = 4
+"""Calls of a floor: the draft, the editor, two judgements."""
+CHARACTERS_PER_TOKEN = 3
+WINDOW = 128_000
+"""Tokens of a model's window, where it is not known."""
+WINDOW_SHARE = 0.6
+"""How much of the window document, draft and material may take."""
+LEAST = 1_000
+"""Characters of each piece of material that are shown, however little room is left."""
+REWRITE_SHARE = 0.75
+"""A document that takes more than this share of the longest reply is edited by passages."""
+
+
+def affords_floor(budget: Budget, draft: Charge) -> bool:
+    """Return whether the floor leaves enough for the orchestration. `draft` is the most that it can cost."""
+    return (budget.calls is None or budget.calls >= 2 * FLOOR_CALLS) and affords(
+        budget, sum([draft] * FLOOR_CALLS, NOTHING)
+    )
+
+
+def affords(budget: Budget, needed: Charge) -> bool:
+    """Return whether every ceiling allows a charge."""
+    return (
+        (budget.calls is None or needed.calls <= budget.calls)
+        and (budget.tokens is None or needed.tokens <= budget.tokens)
+        and (budget.usd is None or needed.usd <= budget.usd)
+    )
+
+
+def may_rewrite(document: str, reply_tokens: int) -> bool:
+    return len(document) <= reply_tokens * CHARACTERS_PER_TOKEN * REWRITE_SHARE
+
+
+def room_for(window: int | None) -> int:
+    """Return the characters of texts that fit into one prompt."""
+    return int((window or WINDOW) * WINDOW_SHARE) * CHARACTERS_PER_TOKEN
+
+
+def within(material: Iterable[tuple[str, str]], room: int) -> list[dict[str, Any]]:
+    """Return titles and texts, whole as far as there is room, the first ones first; a cut is marked."""
+    shown: list[dict[str, Any]] = []
+    for title, text in material:
+        part = text[: max(room, LEAST)]
+        note = "" if len(part) == len(text) else f"[{len(part):,} of {len(text):,} characters shown]"
+        room -= len(part)
+        shown.append({"title": title, "text": part, "note": note})
+    return shown
+
+
+def edit_problem(edit: Edit, document: str, *, may_rewrite: bool, may_send_back: bool) -> str:
+    """Return what is wrong with an editor's answer, in words that the editor can act on."""
+    if edit.send_back and not may_send_back:
+        return "send_back must be empty: the document cannot go back any more. Finish it yourself."
+    if edit.send_back:
+        return ""
+    if edit.document is not None and not may_rewrite:
+        return "document must be left out: the document is too long to be written anew. Use changes."
+    if edit.document is not None:
+        return "" if edit.document.strip() else "document is empty. Leave it out, or write the whole text."
+    for number, change in enumerate(edit.changes, 1):
+        times = document.count(change.find)
+        if times != 1:
+            where = "does not occur in the document" if not times else f"occurs {times} times"
+            return (
+                f"changes[{number}].find {where}: {change.find[:120]!r}. "
+                "Quote a passage exactly as it stands, long enough to occur once."
+            )
+    return "two changes touch the same passage; join them" if _overlap(edit.changes, document) else ""
+
+
+def edited(edit: Edit, document: str) -> str:
+    """Return the document as the editor leaves it."""
+    if edit.document is not None:
+        return edit.document.strip() + "\n"
+    for start, end, new in reversed(_spans(edit.changes, document)):
+        document = document[:start] + new + document[end:]
+    return document
+
+
+def _overlap(changes: Sequence[Change], document: str) -> bool:
+    return any(before[1] > after[0] for before, after in pairwise(_spans(changes, document)))
+
+
+def _spans(changes: Sequence[Change], document: str) -> list[tuple[int, int, str]]:
+    found = ((document.index(one.find), one) for one in changes)
+    return sorted((start, start + len(one.find), one.replace) for start, one in found)
+
+
+def decided(team_first: Judgement | None, draft_first: Judgement | None) -> Comparison | None:
+    """Join two judgements of opposite orders; a judge who only prefers a position decides nothing."""
+    votes: list[tuple[Preferred, str]] = []
+    orders: tuple[tuple[Judgement | None, Preferred, Preferred], ...] = (
+        (team_first, "team", "draft"),
+        (draft_first, "draft", "team"),
+    )
+    for judgement, a, b in orders:
+        if judgement is not None:
+            votes.append((_choice(judgement, a, b), _named(judgement.why, a, b)))
+    if not votes:
+        return None
+    found: set[Preferred] = {vote for vote, _ in votes if vote != "equal"}
+    preferred: Preferred = found.pop() if len(found) == 1 else "equal"
+    return Comparison(preferred, [why for vote, why in votes if vote == preferred or preferred == "equal"])
+
+
+def _choice(judgement: Judgement, a: Preferred, b: Preferred) -> Preferred:
+    if judgement.better == "equal":
+        return "equal"
+    return a if judgement.better == "A" else b
+
+
+def _named(why: str, a: str, b: str) -> str:
+    return f"{why} (A: the {a}'s text, B: the {b}'s text)".replace("the draft's text", "the direct draft")
