@@ -14,6 +14,20 @@ from podium.engine.log import Store
 Answer = Any | Callable[[podium.Call], Any]
 
 
+BARE = {"floor": False, "editor": False}
+"""Options of an orchestration alone: no direct draft, no editor, no comparison."""
+
+
+def floor_answer(call: podium.Call) -> Any:
+    """Return a plain answer of the drafter, the editor or the judge; None for all others."""
+    scores = {"complete": 7, "correct": 7, "usable": 7, "fitting": 7}
+    return {
+        "drafter": {"points": ["it is there"], "document": "# A draft\n\nDirect."},
+        "editor": {"parts": [{"part": "all of it", "met": True}]},
+        "judge": {"why": "no difference", "a": scores, "b": scores, "better": "equal"},
+    }.get(call.role)
+
+
 class Scripted:
     """A model that answers by where it is asked: `{"story/brief": …, "*/grade": [first, second]}`.
 

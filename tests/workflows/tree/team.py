@@ -9,7 +9,7 @@ import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from tests.workflows import scripted
-from tests.workflows.scripted import Scripted
+from tests.workflows.scripted import BARE, Scripted, floor_answer
 
 NOTE = {"appendMarkdown": "noted", "tailPreview": "noted"}
 
@@ -95,15 +95,17 @@ class Team(Scripted):
     """`{"plan": …, "a/execute": [first, second]}`; what is not scripted gets the plain answer of its role."""
 
     def plain(self, call: podium.Call) -> Any:
-        return {"plan": execute, "execute": leaf, "aggregate": aggregate}[call.task]()
+        known = {"plan": execute, "execute": leaf, "aggregate": aggregate}
+        return known[call.task]() if call.task in known else floor_answer(call)
 
 
 async def grow(store: Store, team: Team, request: str = "the task", **options: Any) -> RunResult:
     concurrency = options.pop("concurrency", None)
     budget = options.pop("budget", None)
     return await podium.run(
-        "tree", request, model=team, store=store, concurrency=concurrency, budget=budget, options=options
-    )
+        "tree", request, model=team, store=store, concurrency=concurrency, budget=budget,
+        options={**BARE, **options},
+    )  # fmt: skip
 
 
 class Told(scripted.Told):

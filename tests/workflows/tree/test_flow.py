@@ -11,6 +11,7 @@ from podium.engine.budget import Budget
 from podium.engine.loading import load_module
 from podium.engine.log import Store
 from podium.engine.state import RunState
+from tests.workflows.scripted import BARE
 from tests.workflows.tree.team import (
     Team,
     Told,
@@ -231,10 +232,10 @@ async def test_the_steps_of_a_band_run_side_by_side_under_one_limit(store: Store
             return leaf()
         return aggregate()
 
-    await podium.run("tree", "x", model=slow, store=store, concurrency=3, options={"max_steps": 6})
+    await podium.run("tree", "x", model=slow, store=store, concurrency=3, options={**BARE, "max_steps": 6})
     assert most == 3
     most = 0
-    await podium.run("tree", "x", model=slow, store=store, options={"max_steps": 6})
+    await podium.run("tree", "x", model=slow, store=store, options={**BARE, "max_steps": 6})
     assert most == 4, "the default of the tree"
 
 
@@ -400,7 +401,7 @@ async def test_the_root_is_planned_by_a_powerful_model_and_easy_leaves_are_done_
     file.write_text(PROFILES)
     names = ("fast", "balanced", "powerful")
     settings = podium.Settings(profiles={name: f"python:{file}:{name}" for name in names})
-    found = await podium.run("tree", "x", store=store, settings=settings)
+    found = await podium.run("tree", "x", store=store, settings=settings, options=BARE)
     assert found.status == "completed", found.error
     assert {path: profile for profile, path in load_module(file).asked} == {
         "plan": "powerful", "easy/plan": "balanced", "hard/plan": "balanced", "easy/execute": "fast",
@@ -548,7 +549,9 @@ async def test_open_inner_nodes_never_take_what_the_root_needs(store: Store) -> 
 async def test_a_person_may_approve_or_reject_the_roots_plan(store: Store) -> None:
     team = Team({"plan": TWO_BANDS, "a/plan": plan(band(0, "x"))})
     for answer, status in (("approve", "completed"), ("reject", "partial")):
-        handle = await podium.start("tree", "x", model=team, store=store, approve=["plan"])
+        handle = await podium.start(
+            "tree", "x", model=team, store=store, approve=["plan"], options=BARE
+        )
         waiting = await handle.result()
         assert waiting.status == "waiting"
         (question,) = waiting.questions.values()

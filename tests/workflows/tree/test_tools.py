@@ -12,6 +12,7 @@ from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.settings import McpServer
 from tests.tools.conftest import npm_server
+from tests.workflows.scripted import BARE
 from tests.workflows.tree.team import Team, Told, grow, leaf, tool_call
 
 
@@ -120,7 +121,7 @@ async def test_an_executor_uses_a_real_mcp_server(store: Store, folder: Path) ->
     read = tool_call("disk.read_text_file", "the prices", path=str(folder / "prices.txt"))
     outside = tool_call("disk.read_text_file", "more", path="/etc/passwd")
     team = Team({"execute": wants(read, outside), "execute#2": leaf()})
-    found = await podium.run("tree", "what is tea?", model=team, store=store, settings=settings)
+    found = await podium.run("tree", "what is tea?", model=team, store=store, settings=settings, options=BARE)
     assert found.status == "completed", found.error
     assert "`disk.read_text_file`" in team.asked("execute")[0].prompt
     again = team.asked("execute#2")[0].prompt
@@ -136,7 +137,7 @@ async def test_an_executor_uses_a_real_mcp_server(store: Store, folder: Path) ->
 
 async def test_an_mcp_server_that_cannot_be_started_is_a_warning(store: Store, tmp_path: Path) -> None:
     settings = podium.Settings(mcp={"gone": McpServer(command=str(tmp_path / "no-such-program"))})
-    found = await podium.run("tree", "x", model=Team(), store=store, settings=settings)
+    found = await podium.run("tree", "x", model=Team(), store=store, settings=settings, options=BARE)
     assert found.status == "completed"
     assert len(found.warnings) == 1
     assert "gone" in found.warnings[0]

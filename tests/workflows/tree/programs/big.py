@@ -11,10 +11,11 @@ import sys
 from typing import Any
 
 import podium
+from tests.workflows.scripted import BARE
 from tests.workflows.tree.team import aggregate, band, leaf, plan
 
 WIDTH, DEPTH, AT_ONCE, LATENCY_S = 6, 4, 64, 0.02
-OPTIONS = {"max_depth": DEPTH, "max_steps": WIDTH, "max_nodes": 10_000}
+OPTIONS = {"max_depth": DEPTH, "max_steps": WIDTH, "max_nodes": 10_000, **BARE}
 ANSWERS = {
     "plan": plan(band(0, *(f"s{n}" for n in range(WIDTH)))),
     "execute": leaf(),

@@ -1,0 +1,197 @@
+"""A tree with its floor: the draft before, the editor and the comparison after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import podium
+from podium.engine.log import Store
+from podium.engine.result import RunResult
+from tests.workflows.scripted import Told, told
+from tests.workflows.tree.team import Team, document, execute, leaf
+
+DRAFT: dict[str, Any] = {
+    "points": ["three days", "a price"],
+    "document": "# Direct\n\nThree days for 90 euros.",
+}
+TEXT = "# A trip\n\nThree days.\n"
+SCORES = {"complete": 5, "correct": 5, "usable": 5, "fitting": 5}
+
+
+def judgement(better: str, why: str = "it says more") -> dict[str, Any]:
+    return {"why": why, "a": SCORES, "b": SCORES, "better": better}
+
+
+def checked(*, met: bool = True, note: str = "", **fields: Any) -> dict[str, Any]:
+    return {"parts": [{"part": "the price", "met": met, "note": note}], **fields}
+
+
+def team(**script: Any) -> Team:
+    written = leaf(document(text=TEXT))
+    written["result"]["primaryArtifactLabel"] = "doc"
+    return Team(
+        {
+            "plan": execute(), "execute": written, "floor/draft": DRAFT,
+            "delivery/team-first/compare": judgement("A"), "delivery/draft-first/compare": judgement("B"),
+            **script,
+        }
+    )  # fmt: skip
+
+
+async def go(store: Store, model: Team, **given: Any) -> RunResult:
+    return await podium.run("tree", "A trip of three days, with its price", model=model, store=store, **given)
+
+
+async def files(store: Store, run: RunResult) -> dict[str, str]:
+    return {one.name: (await store.get_blob(one.blob)).decode() for one in run.artifacts}
+
+
+async def test_the_draft_is_the_checklist_and_a_version_for_the_root(store: Store) -> None:
+    model = team()
+    found = await go(store, model)
+    assert found.status == "completed", found.error
+    assert model.tasks == ["draft", "plan", "execute", "edit_result", "compare", "compare"]
+    (plan,), (written,), (edit,) = (model.asked_to(task) for task in ("plan", "execute", "edit_result"))
+    assert "- three days\n- a price" in plan.prompt
+    assert "Three days for 90 euros." not in plan.prompt
+    assert "Three days for 90 euros." in written.prompt
+    assert "Three days for 90 euros." in edit.prompt
+    assert found.output["document"] == TEXT
+    assert found.output["comparison"]["preferred"] == "team"
+    assert found.usage.calls == 6
+
+
+async def test_the_judges_see_two_texts_in_both_orders_and_no_author(store: Store) -> None:
+    model = team()
+    await go(store, model)
+    first, second = model.asked_to("compare")
+    for call in (first, second):
+        assert "draft" not in call.prompt.lower().replace("direct", "")
+        assert "team" not in call.prompt
+    a_first = first.prompt.index(TEXT.strip()) < first.prompt.index("Three days for 90")
+    a_second = second.prompt.index(TEXT.strip()) < second.prompt.index("Three days for 90")
+    assert (a_first, a_second) == (True, False)
+
+
+async def test_what_the_editor_changes_is_the_result(store: Store) -> None:
+    change = {"find": "Three days.", "replace": "Three days for 90 euros.",
+}
+    found = await go(store, team(**{"delivery/edit_result": checked(changes=[change])}))
+    assert found.output["document"] == "# A trip\n\nThree days for 90 euros.\n"
+    assert (await files(store, found))["result.md"] == "# A trip\n\nThree days for 90 euros.\n"
+
+
+async def test_a_change_that_quotes_nothing_is_asked_for_again(store: Store) -> None:
+    wrong = checked(changes=[{"find": "Four days", "replace": "x"}])
+    model = team(**{"delivery/edit_result": [wrong, checked()]})
+    found = await go(store, model)
+    assert found.output["document"] == TEXT
+    assert "changes[1].find does not occur" in model.asked_to("edit_result")[1].prompt
+
+
+async def test_the_editor_may_send_it_back_once(store: Store) -> None:
+    back = checked(met=False, send_back=["Say what it costs."])
+    model = team(
+        **{
+            "delivery/edit_result": back, "delivery/edit_result#2": checked(),
+            "delivery/rework": "# A trip\n\nThree days, 95 euros.",
+        }
+    )  # fmt: skip
+    found = await go(store, model)
+    (rework,) = model.asked_to("rework")
+    assert "- Say what it costs." in rework.prompt
+    _, again = model.asked_to("edit_result")
+    assert "cannot go back any more" in again.prompt
+    assert found.output["document"] == "# A trip\n\nThree days, 95 euros.\n"
+    assert (found.status, found.warnings) == ("completed", [])
+
+
+async def test_a_part_that_stays_unanswered_makes_the_run_partial(store: Store) -> None:
+    model = team(**{"delivery/edit_result": checked(met=False, note="The price is not stated.")})
+    found = await go(store, model)
+    assert (found.status, found.stop_reason) == ("partial", "not met")
+    assert found.warnings == ["Missing: The price is not stated."]
+    assert found.output["gaps"] == ["The price is not stated."]
+
+
+async def test_a_draft_that_is_judged_better_is_handed_over_and_said_so(store: Store) -> None:
+    model = team(
+        **{
+            "delivery/team-first/compare": judgement("B", "B names the price."),
+            "delivery/draft-first/compare": judgement("A", "A is complete."),
+        }
+    )  # fmt: skip
+    found = await go(store, model)
+    assert found.status == "completed"
+    assert found.output["document"] == DRAFT["document"] + "\n"
+    assert found.output["comparison"]["preferred"] == "draft"
+    (warning,) = found.warnings
+    assert "The direct draft was judged better" in warning
+    assert "B names the price. (A: the team's text, B: the direct draft)" in warning
+    kept = await files(store, found)
+    assert (kept["team-version.md"], kept["direct-draft.md"]) == (TEXT, DRAFT["document"] + "\n")
+
+
+async def test_judges_who_only_prefer_a_position_decide_nothing(store: Store) -> None:
+    found = await go(
+        store, team(**{"*/compare": judgement("A"), "delivery/draft-first/compare": judgement("A")})
+    )
+    assert found.output["comparison"]["preferred"] == "equal"
+    assert found.output["document"] == TEXT
+
+
+async def test_without_floor_and_editor_only_the_tree_is_asked(store: Store) -> None:
+    model = team()
+    found = await go(store, model, options={"floor": False, "editor": False})
+    assert model.tasks == ["plan", "execute"]
+    assert found.output["comparison"] is None
+    alone = team()
+    await go(store, alone, options={"floor": False})
+    assert alone.tasks == ["plan", "execute", "edit_result"]
+
+
+async def test_a_small_budget_has_no_floor_and_says_so(store: Store) -> None:
+    model = team()
+    found = await go(store, model, budget=podium.Budget(calls=7))
+    assert model.tasks == ["plan", "execute", "edit_result"]
+    assert found.warnings == ["No direct draft is made: it would take too much of this budget."]
+    assert found.status == "completed"
+
+
+async def test_a_result_that_cannot_be_checked_is_still_the_result(store: Store) -> None:
+    model = team()
+    found = await go(store, model, budget=podium.Budget(tokens=22_000), options={"max_depth": 0})
+    assert model.tasks == ["execute"]
+    assert (found.status, found.output["document"]) == ("completed", TEXT)
+    assert "The editor did not check the result: the budget does not allow it." in found.warnings
+
+
+async def test_drafter_editor_and_judges_who_fail_leave_the_tree_as_it_is(store: Store) -> None:
+    no = RuntimeError("no answer")
+    failing = {"floor/draft": DRAFT, "delivery/edit_result": no, "delivery/team-first/compare": no}
+    found = await go(store, team(**failing, **{"delivery/draft-first/compare": no}))
+    assert (found.status, found.output["document"]) == ("completed", TEXT)
+    assert len([one for one in found.warnings if "editor did not check" in one]) == 1
+    assert len([one for one in found.warnings if "comparison with the direct draft failed" in one]) == 2
+    drafted = await go(store, team(**{"floor/draft": no}))
+    assert drafted.status == "completed"
+    assert any("There is no direct draft to compare with" in one for one in drafted.warnings)
+
+
+async def test_a_resume_pays_for_no_call_of_the_floor_twice(store: Store) -> None:
+    script = {"execute": RuntimeError("the line is down")}
+    stopped = await go(store, team(**script))
+    assert stopped.status == "failed"
+    model = team()
+    found = await podium.resume(stopped.run_id, model=model, store=store)
+    result = await found.result()
+    assert (result.status, model.tasks) == ("completed", ["execute", "edit_result", "compare", "compare"])
+    assert (await podium.replay(stopped.run_id, store=store)).output == result.output
+
+
+async def test_the_log_tells_draft_editor_and_comparison(store: Store) -> None:
+    found = await go(store, team())
+    rows = Told(await told(store, found.run_id, "floor"))
+    assert [name for name, _ in rows.rows] == ["drafted", "edited", "compared"]
+    assert rows.rows[0][1]["points"] == DRAFT["points"]
+    assert rows.rows[2][1]["preferred"] == "team"
