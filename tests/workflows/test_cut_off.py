@@ -16,8 +16,8 @@ from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
 from tests.workflows.council.team import Team
+from tests.workflows.research.crew import ALONE, workflow_of
 from tests.workflows.research.crew import Crew as Writers
-from tests.workflows.research.crew import workflow_of
 from tests.workflows.studio.crew import WORKED
 from tests.workflows.studio.crew import Crew as Studio
 
@@ -116,8 +116,9 @@ async def test_a_council_without_ideas_says_that_they_were_cut_off(store: Store)
 async def test_research_marks_its_article_and_its_page(store: Store) -> None:
     model = CutTexts(Writers())
     result = await podium.run(
-        workflow_of(), "AI trends", model=model, store=store, budget=podium.Budget(usd=5, seconds=7200)
-    )
+        workflow_of(), "AI trends", model=model, store=store, budget=podium.Budget(usd=5, seconds=7200),
+        options=ALONE,
+    )  # fmt: skip
     assert result.output["article"], result.error
     assert CUT_MARK in model.asked_to("edit")[0].prompt
     assert any("write_article" in warning for warning in result.output["warnings"])
@@ -129,8 +130,9 @@ async def test_research_marks_its_article_and_its_page(store: Store) -> None:
 async def test_a_worker_whose_data_is_cut_off_is_not_tried_again(store: Store) -> None:
     model = CutTexts(Writers(), "synthesize")
     result = await podium.run(
-        workflow_of(), "AI trends", model=model, store=store, budget=podium.Budget(usd=5, seconds=7200)
-    )
+        workflow_of(), "AI trends", model=model, store=store, budget=podium.Budget(usd=5, seconds=7200),
+        options=ALONE,
+    )  # fmt: skip
     assert [call.attempt for call in model.asked_to("synthesize")][:3] == [1, 2, 3]
     assert not [call for call in model.asked_to("synthesize") if "attempt[2]" in call.path]
     assert any("cut off after 110 tokens" in warning for warning in result.warnings)

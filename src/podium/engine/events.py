@@ -164,6 +164,8 @@ class RunWarned(EventData, frozen=True, omit_defaults=True, kw_only=True):
     message: str
     engine: bool = False
     """Written by the engine, not by the workflow."""
+    first: bool = False
+    """Shown before the other warnings."""
 
 
 class RunEnded(EventData, frozen=True, omit_defaults=True, kw_only=True):

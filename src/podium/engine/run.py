@@ -271,11 +271,12 @@ class Run:
         else:
             core.journal.append(core.enter().path, data)
 
-    def warn(self, message: str) -> None:
-        """Tell something that a reader of the result should know."""
-        warned = self._core.as_logged(RunWarned(message=message))
+    def warn(self, message: str, *, first: bool = False) -> None:
+        """Tell something that a reader of the result should know, `first` of all where it matters most."""
+        warned = self._core.as_logged(RunWarned(message=message, first=first))
         tell(self._core, warned)
-        self._core.warnings.append(warned.message)
+        warnings = self._core.warnings
+        warnings.insert(0 if first else len(warnings), warned.message)
 
     def returned(self) -> None:
         """The workflow has returned: the last moment to warn of something. The layers above do."""

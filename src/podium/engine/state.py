@@ -210,7 +210,7 @@ class RunState(Fold):
         elif isinstance(data, RunAnswered):
             self.questions.pop(event.path, None)
         elif isinstance(data, RunWarned):
-            self.warnings.append(data.message)
+            self.warnings.insert(0 if data.first else len(self.warnings), data.message)
         elif isinstance(data, RunForked):
             self.forked_from = data
         elif isinstance(data, RunEnded):

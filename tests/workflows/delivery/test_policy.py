@@ -82,7 +82,7 @@ def test_changes_that_cannot_be_made_are_told_the_editor(made: Edit, said: str) 
 
 
 def test_a_long_document_is_not_written_anew_and_none_goes_back_twice() -> None:
-    assert "too long" in problem(edit(document="new"), may_rewrite=False)
+    assert "not written anew" in problem(edit(document="new"), may_rewrite=False)
     assert "cannot go back" in problem(edit(send_back=["more"]), may_send_back=False)
     assert problem(edit(("nowhere", "x"), send_back=["more"])) == "", "its changes are not used then"
     assert may_rewrite("x" * 30_000, 16_384)

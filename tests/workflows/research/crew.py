@@ -30,6 +30,7 @@ FILLERS = (
     "Those who know it well speak of it with care and good sense.",
 )
 """Sentences that claim nothing, so that they need no source."""
+SCORES = {"complete": 5, "correct": 5, "usable": 5, "fitting": 5}
 _SOURCE = re.compile(r"from source (s\d+)\n.*?\n\n(.*?)\nEND UNTRUSTED", re.DOTALL)
 _CLAIM = re.compile(r"^- (c\d+) \(cites ([^)]*)\): (.*)$", re.MULTILINE)
 
@@ -100,6 +101,8 @@ class Clock:
 
 
 Script = Mapping[str, Any]
+ALONE = {"floor": False, "editor": False}
+"""Options of a run that is only the workers' own."""
 KNOBS = ("coverage", "tone", "grammar")
 """What is moved to reach a quality; coverage only where the target may be missed."""
 
@@ -162,6 +165,9 @@ def plain_answer(call: podium.Call, complexity: float) -> Any:
             "grammar": 0.9,
         },
         "judge": lambda: {"coverage": 0.9, "tone": 0.9},
+        "draft": lambda: {"points": ["how many cases were counted"], "document": "# Direct\n\nMany cases."},
+        "edit_result": lambda: {"parts": [{"part": "the request", "met": True}]},
+        "compare": lambda: {"why": "no difference", "a": SCORES, "b": SCORES, "better": "equal"},
     }  # fmt: skip
     return answers[call.task]()
 
@@ -250,8 +256,9 @@ async def study(
     store: Store, crew: Crew, topic: str = "AI trends", *, shelves: Shelves | None = None,
     approve: tuple[str, ...] = (), budget: podium.Budget | None = None, **options: Any,
 ) -> Told:  # fmt: skip
-    """Run research with these, to its end."""
+    """Run research with these, to its end; without a floor and an editor unless they are asked for."""
     clock = Clock()
+    options = {**ALONE, **options}
     result = await podium.run(
         workflow_of(shelves, clock), topic, model=crew, store=store, approve=approve, budget=budget,
         options=options,

@@ -68,6 +68,7 @@ def hostile_result(beacon: str) -> FinalOutput:
     ]  # fmt: skip
     everything: dict[str, Any] = {
         "sources": sources, "texts": kept, "claims": claims, "warnings": bad, "system_notes": bad,
+        "missing": bad, "unsupported": bad, "comparison": {"preferred": "draft", "why": bad},
         "contradictions": [
             Contradiction(about=text, passages=[Passage(source_id="s1", quote=text, start=0, end=40),
                                                 Passage(source_id="s2", quote=text)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from podium.workflows.research.article import content_of, html_of
 from podium.workflows.research.contracts import Claim, QualityScore
 from podium.workflows.research.evidence import cards_of, quoted
 from podium.workflows.research.measures.claims import marks_of
-from podium.workflows.research.page import to_page
+from podium.workflows.research.page import to_page, to_record
 from tests.workflows.browser import Markup
 from tests.workflows.research.measures.sources import source
 from tests.workflows.research.result import ARTICLE, SOURCES, TEXTS, claims, result
@@ -147,30 +148,53 @@ def test_the_title_is_left_to_the_page_and_sections_have_names() -> None:
     assert re.findall(r'<h2 id="(part-\d)">', html) == [f"part-{number}" for number in range(1, 5)]
 
 
-# ── the page ──
+# ── the pages ──
 
 
-def page(**changed: Any) -> str:
+def record(**changed: Any) -> str:
     made = result(**changed)
-    return to_page(
+    return to_record(
         made, topic="How do batteries change the grid?", run_id="run42", rehearsal=False,
         models=["some:model"], texts=TEXTS,
     )  # fmt: skip
 
 
-def test_the_page_holds_everything_in_the_order_of_interest() -> None:
+def page(**changed: Any) -> str:
+    made = result(**changed)
+    return to_page(made, topic="How do batteries change the grid?", run_id="run42", rehearsal=False)
+
+
+def test_the_page_is_the_article_alone() -> None:
     text = words_of(page())
+    parts = ("How batteries are changing the electricity grid", "Ten years ago", "References", "Evidence")
+    places = [text.index(one) for one in parts]
+    assert places == sorted(places)
+    for told in ("completed", "Quality", "88", "Worth knowing", "Iteration", "some:model", "token", "phases"):
+        assert told not in text, told
+    assert "podium artifacts run42 record.html -o record.html" in text
+
+
+def test_the_record_holds_the_rest_in_the_order_of_interest() -> None:
+    text = words_of(
+        record(
+            missing=["what it costs"], unsupported=["who pays for it"],
+            comparison={"preferred": "draft", "why": ["B names the price."]},
+        )
+    )  # fmt: skip
     places = [
         text.index(one)
-        for one in ("How batteries are changing the electricity grid", "✓ completed", "Worth knowing",
-                    "Ten years ago", "References", "Evidence", "Quality 88 %", "Where the sources disagree",
+        for one in ("Record: How batteries are changing the electricity grid", "✓ completed", "Worth knowing",
+                    "What is missing", "what it costs", "who pays for it", "Beside a direct draft",
+                    "B names the price.", "Quality 88 %", "Where the sources disagree",
                     "What was not confirmed", "Sources 3 web", "Iterations Iteration 1", "How it came about")
     ]  # fmt: skip
     assert places == sorted(places)
+    assert "Ten years ago" not in text
+    assert "8 sources cited" in text
 
 
-def test_the_page_says_how_it_came_about() -> None:
-    text = words_of(page())
+def test_the_record_says_how_it_came_about() -> None:
+    text = words_of(record())
     for told in (
         "How do batteries change the grid?", "run42", "some:model", "$3.20, 48.2k tokens, 49s",
         "2 of at most 3: +23 points (0.65 → 0.88)", "13 completed, 4 kept, 1 skipped, 2 retries",
@@ -187,14 +211,14 @@ def test_a_rehearsal_says_so_at_the_top() -> None:
 
 
 def test_bars_have_text_alternatives() -> None:
-    html = page()
+    html = record()
     assert html.count("<svg") == html.count('role="img" aria-label="')
     assert 'aria-label="Article 94 percent"' in html
     assert 'aria-label="quality 65 percent; 80 were asked for"' in html
 
 
 def test_both_sides_of_a_contradiction_are_shown_in_their_passages() -> None:
-    text = page().split("Where the sources disagree</h2>")[1].split("</section>")[0]
+    text = record().split("Where the sources disagree</h2>")[1].split("</section>")[0]
     assert (
         "Fleet report. <mark>Capacity fades by about two percent a year in our fleet</mark>, measured" in text
     )
@@ -202,7 +226,7 @@ def test_both_sides_of_a_contradiction_are_shown_in_their_passages() -> None:
 
 
 def test_sources_are_told_with_type_date_and_how_they_were_read() -> None:
-    text = words_of(page().split("<h2>Sources</h2>")[1].split("</section>")[0])
+    text = words_of(record().split("<h2>Sources</h2>")[1].split("</section>")[0])
     assert (
         "2 Calendar and cycle ageing of 96 cells over three years academic 2024-01-18 Mira van der Berg"
         in text
@@ -213,7 +237,7 @@ def test_sources_are_told_with_type_date_and_how_they_were_read() -> None:
 
 
 def test_iterations_tell_what_the_next_plan_changed() -> None:
-    text = words_of(page().split("<h2>Iterations</h2>")[1].split("</section>")[0])
+    text = words_of(record().split("<h2>Iterations</h2>")[1].split("</section>")[0])
     assert "Iteration 1 6 workers, expected $2.40 and 17m 00s ! 65%" in text
     assert "Only 7 of 10 sources." in text
     assert "added: Academic search, Full texts, Citations" in text
@@ -222,15 +246,16 @@ def test_iterations_tell_what_the_next_plan_changed() -> None:
 
 def test_a_partial_result_says_so() -> None:
     low = QualityScore(overall=0.78, threshold=0.8, article_quality=0.7)
-    text = words_of(page(status="partial", quality=low))
+    text = words_of(record(status="partial", quality=low))
     assert "◐ partial" in text
     assert "78 % ! below the 80% asked for" in text
     assert "not measured: nobody worked on it" in text
 
 
-def test_many_warnings_are_folded_so_that_the_article_stays_first() -> None:
-    assert "<summary>Worth knowing: 5 warnings</summary>" in page(warnings=[f"w{n}" for n in range(5)])
-    assert "Worth knowing" not in page(warnings=[])
+def test_the_record_lists_all_warnings() -> None:
+    text = words_of(record(warnings=[f"w{n}" for n in range(5)]))
+    assert all(f"w{n}" in text for n in range(5))
+    assert "Worth knowing" not in record(warnings=[])
 
 
 def test_a_result_without_an_article_has_a_page_too() -> None:
@@ -239,8 +264,9 @@ def test_a_result_without_an_article_has_a_page_too() -> None:
     assert "There is no article." in text
 
 
-def test_the_page_is_self_contained() -> None:
-    html = page()
+@pytest.mark.parametrize("made", [page, record])
+def test_the_pages_are_self_contained(made: Callable[[], str]) -> None:
+    html = made()
     assert "<script" not in html
     assert not re.search(r"@import|url\(|<link|<img|<iframe", html)
     assert "@media print" in html

@@ -3,13 +3,14 @@ anybody, and an address that is none of the web is no link."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from podium.report.prose import kept_html
 from podium.workflows.research.article import content_of, html_of
-from podium.workflows.research.page import to_page
+from podium.workflows.research.page import to_page, to_record
 from tests.payloads import RAN, payloads
 from tests.workflows.browser import CHROMIUM, Markup, browse, printed
 from tests.workflows.research.hostile import hostile_article, hostile_result, hostile_sources
@@ -22,15 +23,23 @@ ALLOWED = frozenset(f"{PROSE} {OURS} {DRAWN}".split())
 
 
 def page_of(beacon: str) -> str:
+    return to_page(hostile_result(beacon), topic=payloads(beacon)[0], run_id="run", rehearsal=True)
+
+
+def record_of(beacon: str) -> str:
     bad = payloads(beacon)
-    return to_page(
+    return to_record(
         hostile_result(beacon), topic=bad[0], run_id="run", rehearsal=True, models=bad,
         texts=hostile_sources(beacon)[1],
     )  # fmt: skip
 
 
-def test_no_hostile_text_is_markup() -> None:
-    html = page_of("http://beacon.invalid")
+both_pages = pytest.mark.parametrize("made", [page_of, record_of])
+
+
+@both_pages
+def test_no_hostile_text_is_markup(made: Callable[[str], str]) -> None:
+    html = made("http://beacon.invalid")
     head, _, body = html.partition("</head>")
     found = Markup()
     found.feed(body)
@@ -43,9 +52,10 @@ def test_no_hostile_text_is_markup() -> None:
     assert opened.tags <= {"html", "head", "meta", "title", "style"}
 
 
-def test_links_lead_to_the_web_or_into_the_page() -> None:
+@both_pages
+def test_links_lead_to_the_web_or_into_the_page(made: Callable[[str], str]) -> None:
     found = Markup()
-    found.feed(page_of("http://beacon.invalid"))
+    found.feed(made("http://beacon.invalid"))
     links, names = found.values("href"), found.values("id")
     outside = [one for one in links if not one.startswith("#")]
     assert outside, "addresses of the web are links"
@@ -55,7 +65,7 @@ def test_links_lead_to_the_web_or_into_the_page() -> None:
 
 
 def test_every_text_of_the_sources_is_readable_as_text() -> None:
-    html = page_of("http://beacon.invalid")
+    html = page_of("http://beacon.invalid") + record_of("http://beacon.invalid")
     assert "&lt;script&gt;" in html
     assert "&lt;iframe srcdoc=" in html
     assert "{{ 7 * 7 }}" in html, "no template reads what a model wrote"
@@ -116,12 +126,13 @@ def test_the_markdown_of_a_hostile_article_renders_without_harm(style: str) -> N
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 @pytest.mark.parametrize("size", ["1280,1000", "390,844"])
+@both_pages
 def test_a_browser_runs_no_script_and_asks_nobody(
-    tmp_path: Path, beacon: tuple[str, list[str]], size: str
+    tmp_path: Path, beacon: tuple[str, list[str]], size: str, made: Callable[[str], str]
 ) -> None:
     address, called = beacon
     page = tmp_path / "article.html"
-    page.write_text(page_of(address), encoding="utf-8")
+    page.write_text(made(address), encoding="utf-8")
     for fragment in ("", "e3"):
         dom = browse(page, size, fragment=fragment)
         assert "data-ran=" not in dom

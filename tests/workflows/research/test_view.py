@@ -237,11 +237,11 @@ async def test_the_report_shows_the_article_with_its_evidence_and_how_it_came_ab
     assert html.count("@media print") == 2, "each file of styles stands there once"
 
 
-async def test_the_files_to_open_first_are_the_page_and_the_markdown(store: Store) -> None:
+async def test_the_files_to_open_first_are_the_article_and_the_record(store: Store) -> None:
     told = await study(store, Crew())
     shown, _, _, _ = await report(store, told.result)
     names = {one.id: one.name for one in told.result.artifacts}
-    assert [names[one] for one in shown.leading(told.output)] == ["article.html", "article.md"]
+    assert [names[one] for one in shown.leading(told.output)] == ["article.html", "article.md", "record.html"]
 
 
 async def test_a_failed_run_has_a_report_of_what_it_found(store: Store) -> None:

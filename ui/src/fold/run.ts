@@ -198,7 +198,8 @@ export class RunFold {
         this.questions.delete(event.path);
         break;
       case "run.warned":
-        this.warnings.push(text(data.message));
+        if (data.first === true) this.warnings.unshift(text(data.message));
+        else this.warnings.push(text(data.message));
         break;
       case "run.forked":
         this.forked = {

@@ -20,15 +20,17 @@ from podium.engine.events import Charge
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.models.model import Call
 from podium.models.window import context_window
+from podium.report.words import count
 from podium.workflows.delivery import agents, events
 from podium.workflows.delivery import rehearsal as rehearsal
 from podium.workflows.delivery.contracts import Comparison, Delivered, Draft, Edit, Judgement
 from podium.workflows.delivery.policy import (
+    Accept,
+    accepted,
     affords,
     affords_floor,
     decided,
     edit_problem,
-    edited,
     may_rewrite,
     room_for,
     within,
@@ -46,6 +48,10 @@ Revise = Callable[[list[str]], Awaitable[str]]
 """Gives the authors the editor's remarks and returns their new text."""
 
 
+def _plain(text: str, title: str) -> str:
+    return text
+
+
 @dataclass(frozen=True)
 class Desk:
     """What drafter, editor and judge of one run are told about the task."""
@@ -60,6 +66,22 @@ class Desk:
     """What else counts when two texts are compared."""
     floor: bool = True
     editor: bool = True
+    rewrites: bool = True
+    """Whether the editor may write the whole text anew."""
+    shows_draft: bool = True
+    """Whether the editor and the author read the draft's text, or only its points."""
+    seal: Callable[[str, str], str] = _plain
+    """Puts a text between marks that its authors cannot write; given the text and its title."""
+    rendered: Callable[[str], str] = str
+    """The text as the reader sees it; so it is compared with the draft."""
+    noted: Callable[[str, bool], None] | None = None
+    """Is told every warning, and whether it comes before the others."""
+
+    def warn(self, message: str, *, first: bool = False) -> None:
+        """Warn the reader of the result."""
+        if self.noted is not None:
+            self.noted(message, first)
+        self.run.warn(message, first=first)
 
 
 # ── before the orchestration ─────────────────────────────────────────────────────────────────────
@@ -79,7 +101,7 @@ async def direct_draft(desk: Desk, material: Sequence[tuple[str, str]] = ()) -> 
                 material=within(material, await _room(run, agents.DRAFTER)),
             )  # fmt: skip
         except StepFailedError as error:
-            run.warn(f"There is no direct draft to compare with: {error.reason}")
+            desk.warn(f"There is no direct draft to compare with: {error.reason}")
             return None
         kept = await run.artifact(DRAFT_FILE, draft.document.strip() + "\n", "text/markdown")
         run.emit(events.Drafted(artifact=kept.id, points=draft.points))
@@ -96,7 +118,7 @@ async def _floor_fits(desk: Desk) -> bool:
 
     fitting = await run.perform("fits", fits, inputs=None, returns=bool, kind="clock")
     if not fitting:
-        run.warn("No direct draft is made: it would take too much of this budget.")
+        desk.warn("No direct draft is made: it would take too much of this budget.")
     return fitting
 
 
@@ -111,23 +133,27 @@ async def deliver(
     material: Sequence[tuple[str, str]] = (),
     gaps: Sequence[str] = (),
     revise: Revise | None = None,
+    accept: Accept | None = None,
+    replace: bool = True,
 ) -> Delivered:
     """Let the editor finish a document, compare it with the draft, and return what is handed over.
 
     `revise` is how the authors work in the editor's remarks; by default one author does, who has all the
-    material.
+    material. It may change the lists `material` and `gaps`: they are read anew for each ask. `accept` looks
+    at what the editor changed; what it objects to is not taken over. With `replace=False` a draft that is
+    judged better does not take the document's place; a warning that comes first says so.
     """
     run = desk.run
     async with run.branch("delivery"), run.closing():
         delivered = Delivered(document)
         if desk.editor and document.strip():
-            delivered = await _edit(desk, delivered, draft, material, list(gaps), revise)
+            delivered = await _edit(desk, delivered, draft, material, gaps, revise, accept)
         if draft is not None and document.strip():
-            delivered.comparison = await _compare(desk, delivered.document, draft.document)
+            delivered.comparison = await _compare(desk, desk.rendered(delivered.document), draft.document)
         if draft is not None and delivered.comparison is not None:
-            await _settle(run, delivered, draft, delivered.comparison)
+            await _settle(desk, delivered, draft, delivered.comparison, replace=replace)
     for gap in delivered.missing:
-        run.warn(f"Missing: {gap}")
+        desk.warn(f"Missing: {gap}")
     return delivered
 
 
@@ -136,8 +162,9 @@ async def _edit(
     delivered: Delivered,
     draft: Draft | None,
     material: Sequence[tuple[str, str]],
-    gaps: list[str],
+    gaps: Sequence[str],
     revise: Revise | None,
+    accept: Accept | None,
 ) -> Delivered:
     """Ask the editor; once, the document may go back to its authors. An editor who fails changes nothing."""
     remarks: list[str] = []
@@ -149,7 +176,7 @@ async def _edit(
         try:
             edit = await _ask_editor(desk, delivered.document, draft, material, gaps, remarks)
         except StepFailedError as error:
-            desk.run.warn(f"The editor did not check the result: {error.reason}")
+            desk.warn(f"The editor did not check the result: {error.reason}")
             return delivered
         if edit is None:
             return delivered
@@ -161,12 +188,21 @@ async def _edit(
             )
         )  # fmt: skip
         if not edit.send_back:
-            return Delivered(edited(edit, delivered.document), checked=True, missing=missing)
+            text, refused = accepted(edit, delivered.document, accept)
+            if refused:
+                whole = "The editor's version was" if edit.document is not None else _counted(refused, edit)
+                desk.warn(f"{whole} not taken over: {' '.join(dict.fromkeys(refused))}")
+            return Delivered(text, checked=True, missing=missing)
         remarks = list(edit.send_back)
         try:
             delivered = Delivered(await (revise or rework)(remarks))
         except (StepFailedError, BudgetExhaustedError) as error:
-            desk.run.warn(f"The editor's remarks could not be worked in: {error}")
+            desk.warn(f"The editor's remarks could not be worked in: {error}")
+
+
+def _counted(refused: list[str], edit: Edit) -> str:
+    verb = "was" if len(refused) == 1 else "were"
+    return f"{len(refused)} of the editor's {count(len(edit.changes), 'change')} {verb}"
 
 
 async def _ask_editor(
@@ -174,15 +210,15 @@ async def _ask_editor(
     document: str,
     draft: Draft | None,
     material: Sequence[tuple[str, str]],
-    gaps: list[str],
+    gaps: Sequence[str],
     remarks: list[str],
 ) -> Edit | None:
-    run, may_send_back = desk.run, not remarks
-    whole = may_rewrite(document, agents.EDITOR.max_tokens)
+    run, may_send_back, draft = desk.run, not remarks, _readable(desk, draft)
+    whole = desk.rewrites and may_rewrite(document, agents.EDITOR.max_tokens)
     room = await _room(run, agents.EDITOR) - len(document) - (0 if draft is None else len(draft.document))
-    shown = within(material, room)
-    if not await _affordable(run, agents.EDITOR, document, *(str(one) for one in (draft, shown))):
-        run.warn("The editor did not check the result: the budget does not allow it.")
+    shown = within(material, room, desk.seal)
+    if not await affordable(run, agents.EDITOR, document, *(str(one) for one in (draft, shown))):
+        desk.warn("The editor did not check the result: the budget does not allow it.")
         return None
 
     def check(edit: Edit) -> str:
@@ -190,8 +226,8 @@ async def _ask_editor(
 
     return await run.ask(
         agents.EDITOR, "edit_result", returns=Edit, check=check, request=desk.request, form=desk.form,
-        document=document, draft=draft, material=shown, known_gaps=gaps, sent_back=remarks, rule=desk.rule,
-        may_rewrite=whole, may_send_back=may_send_back,
+        document=desk.seal(document, "the document"), draft=draft, material=shown, known_gaps=list(gaps),
+        sent_back=remarks, rule=desk.rule, may_rewrite=whole, may_send_back=may_send_back,
     )  # fmt: skip
 
 
@@ -201,10 +237,18 @@ async def _rework(
     """Let an author work the editor's remarks into the document."""
     room = await _room(desk.run, agents.AUTHOR) - len(document)
     text = await desk.run.ask(
-        agents.AUTHOR, "rework", request=desk.request, form=desk.form, document=document, remarks=remarks,
-        draft=draft, material=within(material, room), rule=desk.rule,
+        agents.AUTHOR, "rework", request=desk.request, form=desk.form, remarks=remarks, rule=desk.rule,
+        document=desk.seal(document, "the document"), draft=_readable(desk, draft),
+        material=within(material, room, desk.seal),
     )  # fmt: skip
     return desk.run.marked(text) + "\n" if text.strip() else document
+
+
+def _readable(desk: Desk, draft: Draft | None) -> Draft | None:
+    """Return the draft as the editor sees it."""
+    if draft is None or desk.shows_draft:
+        return draft
+    return draft.model_copy(update={"document": ""})
 
 
 async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
@@ -214,21 +258,21 @@ async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
         comparison = Comparison("equal", ["Both texts are the same."])
         run.emit(events.Compared(preferred=comparison.preferred, why=comparison.why))
         return comparison
-    if not await _affordable(run, agents.JUDGE, document, draft, times=2):
-        run.warn("The result was not compared with the direct draft: the budget does not allow it.")
+    if not await affordable(run, agents.JUDGE, document, draft, times=2):
+        desk.warn("The result was not compared with the direct draft: the budget does not allow it.")
         return None
 
     async def judge(a: str, b: str) -> Judgement:
         async with run.closing():
             return await run.ask(
-                agents.JUDGE, "compare", returns=Judgement, request=desk.request, form=desk.form, a=a, b=b,
-                rule=desk.judged_by,
+                agents.JUDGE, "compare", returns=Judgement, request=desk.request, form=desk.form,
+                a=desk.seal(a, "answer A"), b=desk.seal(b, "answer B"), rule=desk.judged_by,
             )  # fmt: skip
 
     both = await run.gather({"team-first": judge(document, draft), "draft-first": judge(draft, document)})
     for outcome in both.values():
         if isinstance(outcome, Failed):
-            run.warn(f"One comparison with the direct draft failed: {outcome.error}")
+            desk.warn(f"One comparison with the direct draft failed: {outcome.error}")
     first, second = (one.value if isinstance(one, Ok) else None for one in both.values())
     comparison = decided(first, second)
     if comparison is not None:
@@ -236,15 +280,25 @@ async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
     return comparison
 
 
-async def _settle(run: Run, delivered: Delivered, draft: Draft, comparison: Comparison) -> None:
+async def _settle(
+    desk: Desk, delivered: Delivered, draft: Draft, comparison: Comparison, *, replace: bool
+) -> None:
     """Hand over the better text, and say so when it is not the team's."""
     if comparison.preferred != "draft":
         return
-    await run.artifact(TEAM_FILE, delivered.document, "text/markdown")
     why = " ".join(comparison.why)
-    run.warn(
+    if not replace:
+        desk.warn(
+            f"A direct draft without the team's work was judged better than this text. It is in "
+            f"{DRAFT_FILE}. {why}",
+            first=True,
+        )
+        return
+    await desk.run.artifact(TEAM_FILE, delivered.document, "text/markdown")
+    desk.warn(
         f"The direct draft was judged better than the team's text and is the result; the team's text is in "
-        f"{TEAM_FILE}. {why}"
+        f"{TEAM_FILE}. {why}",
+        first=True,
     )
     delivered.replaced, delivered.document = delivered.document, draft.document.strip() + "\n"
     delivered.missing = ()
@@ -263,7 +317,7 @@ async def _room(run: Run, agent: Agent) -> int:
     return await run.perform("room", window, inputs=agent.role, returns=int, kind="clock")
 
 
-async def _affordable(run: Run, agent: Agent, *texts: str, times: int = 1) -> bool:
+async def affordable(run: Run, agent: Agent, *texts: str, times: int = 1) -> bool:
     """Return whether what is left of the budget allows so many calls. A run that has its result must not end
     as out of budget only because it could not be checked."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +10,8 @@ from podium.engine.budget import Budget
 from podium.engine.events import NOTHING, Charge
 from podium.workflows.delivery.contracts import Change, Comparison, Edit, Judgement, Preferred
 
+Accept = Callable[[str, str], str]
+"""Says why an edited document may not take the place of the one before; empty: it may."""
 FLOOR_CALLS = 4
 """Calls of a floor: the draft, the editor, two judgements."""
 CHARACTERS_PER_TOKEN = 3
@@ -48,14 +50,16 @@ def room_for(window: int | None) -> int:
     return int((window or WINDOW) * WINDOW_SHARE) * CHARACTERS_PER_TOKEN
 
 
-def within(material: Iterable[tuple[str, str]], room: int) -> list[dict[str, Any]]:
+def within(
+    material: Iterable[tuple[str, str]], room: int, seal: Callable[[str, str], str] | None = None
+) -> list[dict[str, Any]]:
     """Return titles and texts, whole as far as there is room, the first ones first; a cut is marked."""
     shown: list[dict[str, Any]] = []
     for title, text in material:
         part = text[: max(room, LEAST)]
         note = "" if len(part) == len(text) else f"[{len(part):,} of {len(text):,} characters shown]"
         room -= len(part)
-        shown.append({"title": title, "text": part, "note": note})
+        shown.append({"title": title, "text": part if seal is None else seal(part, title), "note": note})
     return shown
 
 
@@ -66,7 +70,7 @@ def edit_problem(edit: Edit, document: str, *, may_rewrite: bool, may_send_back:
     if edit.send_back:
         return ""
     if edit.document is not None and not may_rewrite:
-        return "document must be left out: the document is too long to be written anew. Use changes."
+        return "document must be left out: this document is not written anew. Use changes."
     if edit.document is not None:
         return "" if edit.document.strip() else "document is empty. Leave it out, or write the whole text."
     for number, change in enumerate(edit.changes, 1):
@@ -78,6 +82,28 @@ def edit_problem(edit: Edit, document: str, *, may_rewrite: bool, may_send_back:
                 "Quote a passage exactly as it stands, long enough to occur once."
             )
     return "two changes touch the same passage; join them" if _overlap(edit.changes, document) else ""
+
+
+def accepted(edit: Edit, document: str, accept: Accept | None) -> tuple[str, list[str]]:
+    """Return the document with what `accept` lets through, and why the rest is left out.
+
+    Changes belong together where they can: one by one they are only tried if not all of them are accepted.
+    """
+    new = edited(edit, document)
+    why = accept(document, new) if accept is not None and new != document else ""
+    if not why or accept is None:
+        return new, []
+    if edit.document is not None or len(edit.changes) == 1:
+        return document, [why]
+    kept, refused = list[Change](), list[str]()
+    for change in edit.changes:
+        tried = edited(edit.model_copy(update={"changes": [*kept, change]}), document)
+        why = accept(document, tried)
+        if why:
+            refused.append(why)
+        else:
+            kept.append(change)
+    return edited(edit.model_copy(update={"changes": kept}), document), refused
 
 
 def edited(edit: Edit, document: str) -> str:

@@ -28,6 +28,8 @@ ONLINE = ("web", "academic", "news", "social")
 FIELDS = tuple(Brief.model_fields)
 PLACES = ("corpus", "online")
 """What a brief may say besides: where its sources are."""
+SWITCHES = ("floor", "editor")
+"""And whether there is a direct draft, and an editor."""
 
 Problems = list[str]
 Reader = Callable[[Any], Any]
@@ -48,17 +50,18 @@ class BriefError(UsageError):
 
 
 def read_brief(request: Any, options: Mapping[str, Any]) -> tuple[Brief, dict[str, Any]]:
-    """The brief, and where its sources are. Flags count before the file, the file before the defaults."""
+    """The brief, where its sources are, and switches that were set. Flags count before the file, the file
+    before the defaults."""
     problems: Problems = []
     given = {**_from_request(request), **_from_file(options, problems)}
     given |= {name: value for name, value in options.items() if name != "brief" and value not in (None, "")}
     if isinstance(request, str) and request.strip():
         given["topic"] = request
     for name in given:
-        if name not in (*FIELDS, *PLACES):
+        if name not in (*FIELDS, *PLACES, *SWITCHES):
             meant = nearest(str(name), list(FIELDS))
             problems.append(f"there is no {name}" + (f" (did you mean {meant}?)" if meant else ""))
-    places = _places(given, problems)
+    places = {**_places(given, problems), **_switches(given, problems)}
     checked = {name: _checked(name, given[name], problems) for name in FIELDS if name in given}
     checked = {name: value for name, value in checked.items() if value is not None}
     checked["sources"] = _enabled(places)
@@ -252,6 +255,17 @@ def _places(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
         problems.append(f"online must be true or false, not {online!r}")
         online = None
     return {"corpus": corpus, "online": bool(online) if online is not None else not corpus}
+
+
+def _switches(given: Mapping[str, Any], problems: Problems) -> dict[str, bool]:
+    found: dict[str, bool] = {}
+    for name in SWITCHES:
+        value = given.get(name)
+        if isinstance(value, bool):
+            found[name] = value
+        elif value is not None:
+            problems.append(f"{name} must be true or false, not {value!r}")
+    return found
 
 
 def _enabled(places: Mapping[str, Any]) -> list[str]:

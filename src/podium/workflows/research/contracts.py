@@ -227,11 +227,22 @@ class FoundContradiction(Shape):
     second: FoundPassage
 
 
+class PointCheck(Shape):
+    """Where the sources speak of a point that a complete answer contains."""
+
+    point_id: str
+    """`p1`, `p2`, …"""
+    source_id: str = ""
+    quote: str = ""
+    """Empty: no source does."""
+
+
 class FactCheck(Shape):
-    """`fact_check`: a verdict for every claim, and where sources contradict each other."""
+    """`fact_check`: a verdict for every claim, where sources disagree, and which points they cover."""
 
     checks: list[Check]
     contradictions: list[FoundContradiction] = []
+    points: list[PointCheck] = []
 
 
 class Edit(Shape):
@@ -331,4 +342,8 @@ class FinalOutput(Shape):
     coverage: float | None = None
     """As in `quality`."""
     missing: list[str] = []
-    """As in `quality`."""
+    """Parts of the request that the article leaves out."""
+    unsupported: list[str] = []
+    """Points of a complete answer that the sources do not cover; the article says nothing of them."""
+    comparison: dict[str, Any] | None = None
+    """The article beside one direct draft, judged blind: `preferred` (`team`, `draft`, `equal`) and `why`."""

@@ -7,7 +7,9 @@ from typing import Any, NoReturn
 from podium.engine.codec import fingerprint
 from podium.engine.workflow import Outcome, Partial
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError
+from podium.workflows.delivery.flow import DRAFT_FILE
 from podium.workflows.research.contracts import FinalOutput, PlanEntry
+from podium.workflows.research.desk import hand_over
 from podium.workflows.research.machine import Phase
 from podium.workflows.research.merger import best_version, keep_files, merge
 from podium.workflows.research.orchestrator import WorkerExecutionError
@@ -25,6 +27,7 @@ WAY = (Phase.PLANNING, Phase.STRATEGY, Phase.EXECUTING, Phase.EVALUATING, Phase.
 async def finish(study: Study, decision: Decision) -> Outcome | Partial:
     """The regular end: good enough, or as good as three iterations could make it."""
     await study.enter(Phase.MERGING)
+    await hand_over(study)
     notes: list[str] = []
     if decision == "force_complete":
         _warn_below(study)
@@ -54,6 +57,8 @@ async def close(study: Study) -> Partial:
         new = "article_writer" in study.made and not study.versions
         await _hurry(study, OUT, measured=new)
         notes = ["The budget ended before everything was done; `podium resume` goes on with a larger one."]
+        if study.draft is not None:
+            notes.append(f"{DRAFT_FILE} holds a direct draft without sources; nothing was compared with it.")
         output = await merge(study, "partial", notes)
         await keep_files(study, output)
         await study.enter(Phase.COMPLETED, OUT)

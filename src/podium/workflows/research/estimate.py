@@ -13,16 +13,18 @@ from podium.workflows.research.planning import Limits, first_plan
 from podium.workflows.research.policy import SEARCH_OF, SEARCHES
 from podium.workflows.research.strategy import Optimized, optimize
 
+BESIDES = "A direct draft, an editor's pass and two comparisons come on top (--no-floor, --no-editor)."
 NOTE = "The complexity is judged by rules here; in a run the planner's model judges it."
 
 
 def estimate(request: Any, options: dict[str, Any]) -> Estimate:
     """The plan that a run would begin with."""
-    brief, _ = read_brief(request, options)
+    brief, places = read_brief(request, options)
     limits = Limits(brief.max_usd, brief.time_limit)
     plan = first_plan(brief, estimate_complexity(brief), useful_in(brief), limits)
     found = optimize(plan, limits)
-    return Estimate(data=_data(brief, found), lines=_lines(brief, found))
+    besides = BESIDES if places.get("floor", True) or places.get("editor", True) else ""
+    return Estimate(data=_data(brief, found, besides), lines=_lines(brief, found, besides))
 
 
 def useful_in(brief: Brief) -> list[str]:
@@ -33,7 +35,7 @@ def useful_in(brief: Brief) -> list[str]:
     return list(dict.fromkeys([*local, *online, *(["web_scraper"] if online else [])]))
 
 
-def _data(brief: Brief, found: Optimized) -> dict[str, Any]:
+def _data(brief: Brief, found: Optimized, besides: str) -> dict[str, Any]:
     return {
         "workflow": "research",
         "brief": brief.shown(),
@@ -44,11 +46,11 @@ def _data(brief: Brief, found: Optimized) -> dict[str, Any]:
             "removed": found.removed, "cheaper": found.plan.cheaper, "changes": found.changes,
             "time_saved_s": found.time_saved, "cost_saved_usd": found.cost_saved,
         },
-        "note": NOTE,
+        "note": f"{besides} {NOTE}".strip(),
     }  # fmt: skip
 
 
-def _lines(brief: Brief, found: Optimized) -> list[str]:
+def _lines(brief: Brief, found: Optimized, besides: str) -> list[str]:
     plan = found.plan
     most = max(len(step.name) for step in plan.steps)
     told = [
@@ -66,6 +68,7 @@ def _lines(brief: Brief, found: Optimized) -> list[str]:
         f"cost  ${plan.estimated_cost:.2f} of ${brief.max_usd:.2f}",
     ]
     told += [f"      {line}" for line in [*plan.notes, *found.changes]]
+    told += ["", besides] if besides else []
     return [*told, "", f"An estimate: nothing was run. {NOTE}"]
 
 

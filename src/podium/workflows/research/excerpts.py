@@ -22,6 +22,8 @@ _STEM = 6
 """Words that begin with the same letters count as one: `trend` and `trends`."""
 LONGEST_PASSAGE = 1_200
 GAP = "\n[…]\n"
+DOUBLE = 0.75
+"""Share of the words of the shorter of two points from which on they are the same point."""
 
 
 def terms_of(text: str) -> set[str]:
@@ -86,6 +88,22 @@ def best_passages(texts: Mapping[str, str], aspects: Sequence[str], room: int) -
     return {
         key: _joined(key, pieces, chosen) for key in texts if any(pieces[one][0] == key for one in chosen)
     }
+
+
+def without_doubles(points: Iterable[str], known: Iterable[str], most: int) -> list[str]:
+    """Return the points that say something else than those before them and than what is known."""
+    seen, found = [stems_of(one) for one in known], list[str]()
+    for point in points:
+        stems = stems_of(point)
+        if len(found) < most and not any(_alike(stems, other) for other in seen):
+            found.append(point)
+            seen.append(stems)
+    return found
+
+
+def _alike(stems: set[str], other: set[str]) -> bool:
+    fewer = min(len(stems), len(other))
+    return stems == other or (fewer > 1 and len(stems & other) / fewer >= DOUBLE)
 
 
 def _ranking(aspect: str, held: Sequence[set[str]], often: Mapping[str, int]) -> list[int]:

@@ -10,9 +10,11 @@ from msgspec import Meta
 from podium.agents.ask import Run
 from podium.engine.workflow import Outcome, Partial, Prepared, Workflow
 from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.workflows.delivery.flow import UseEditor, UseFloor, direct_draft
 from podium.workflows.research import rehearsal
 from podium.workflows.research.brief import BriefError, read_brief, recorded_brief
 from podium.workflows.research.clock import Clock, WallClock
+from podium.workflows.research.desk import desk_of
 from podium.workflows.research.ending import close, fail, finish, reject
 from podium.workflows.research.estimate import estimate, total
 from podium.workflows.research.library import OpenLibrary, Shelf, Sources
@@ -53,12 +55,15 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         ] = None,
         max_usd: float | None = None,
         time_limit: float | None = None,
+        floor: UseFloor = True,
+        editor: UseEditor = True,
     ) -> Outcome | Partial:
         """Write a cited article from sources that were really read.
 
         A planner chooses workers for the brief, they search, read, write and check, and a supervisor measures
-        the article. Below --min-quality it is planned anew, at most twice. Money and time have defaults here:
-        $5 (0.50 to 50) and 20 minutes (60 s to 2 h).
+        the article. Below --min-quality it is planned anew, at most twice. A direct draft is made first: its
+        points are looked for in the sources, and the article is compared with it. Money and time have
+        defaults here: $5 (0.50 to 50) and 20 minutes (60 s to 2 h).
         """
         wanted = recorded_brief(
             request,
@@ -72,6 +77,7 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         library = open_library(run.settings, corpus, bool(online))
         seal = await run.step("seal", _draw_seal)
         study = Study(run, wanted, library, clock or WallClock(), seal)
+        study.desk = desk_of(study, floor=floor, editor=editor)
         return await _pursue(study)
 
     return Workflow(
@@ -89,6 +95,7 @@ async def _pursue(study: Study) -> Outcome | Partial:
     try:
         await study.enter(Phase.INITIALIZED)
         await _look(study)
+        study.draft = None if study.desk is None else await direct_draft(study.desk)
         while True:
             async with study.run.branch("iteration", key=str(study.iteration)):
                 if not await _prepare_execution(study):

@@ -80,11 +80,26 @@ def _workers(data: list[Data]) -> Iterator[str]:
         yield "| " + " | ".join(map(str, row)) + " |"
 
 
+def _missing(data: Data) -> Iterator[str]:
+    if data["coverage"] is not None:
+        yield f"The article was judged to cover {data['coverage']:.0%} of the request.\n"
+    yield from (f"- {cell(line, 400)}" for line in data["missing"])
+    if data["unsupported"]:
+        yield "\nNot covered by the sources, so that the article says nothing of it:\n"
+        yield from (f"- {cell(line, 400)}" for line in data["unsupported"])
+
+
+def _comparison(data: Data) -> Iterator[str]:
+    yield f"{cell(data['verdict'], 200)}.\n"
+    yield from (f"- {cell(line, 1000)}" for line in data["why"])
+
+
 def _answer(data: Data) -> Iterator[str]:
     yield ""
 
 
 _WRITERS: dict[str, Callable[[Any], Iterable[str]]] = {
     "quality": _quality, "contradictions": _contradictions, "doubts": _doubts, "sources": _sources,
-    "iterations": _iterations, "workers": _workers, "answer": _answer,
+    "iterations": _iterations, "workers": _workers, "answer": _answer, "missing": _missing,
+    "comparison": _comparison,
 }  # fmt: skip

@@ -17,7 +17,7 @@ from podium.workflows.research.excerpts import shared_most
 from podium.workflows.research.measures.citations import cited_ids
 from podium.workflows.research.measures.length import reading_minutes
 from podium.workflows.research.measures.words import count_words
-from podium.workflows.research.page import to_page
+from podium.workflows.research.page import to_page, to_record
 from podium.workflows.research.policy import ABOUT_IT, LEAST_COVERAGE, improvement
 from podium.workflows.research.study import Study, Version
 from podium.workflows.research.workers.quality import COPIED
@@ -54,14 +54,16 @@ async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
         warnings=[*study.warnings, *filter(None, [cut_note(study.run.cut_steps)])],
         coverage=version.quality.coverage if version is not None else None,
         missing=version.quality.missing if version is not None else [],
+        unsupported=list(checked.unsupported) if checked else [], comparison=study.comparison,
     )  # fmt: skip
     _tell(study, output)
     return output
 
 
 def best_version(study: Study) -> Version | None:
-    """The last of those with the highest quality; one that covers enough of the brief comes first."""
-    return max(study.versions, key=_rank, default=None)
+    """What the editor left; before, the last of those with the highest quality. One that covers enough of the
+    brief comes first."""
+    return study.final or max(study.versions, key=_rank, default=None)
 
 
 def _rank(version: Version) -> tuple[bool, float, int]:
@@ -74,22 +76,27 @@ def ranked(sources: list[Source]) -> list[Source]:
 
 
 async def keep_files(study: Study, output: FinalOutput) -> None:
-    """The article for people, and the list of its sources for programs."""
+    """The article for people, the record of how it came about, and the list of its sources for programs."""
     run = study.run
     if output.article is not None:
-        page = await aside(_page, study, output)
+        page, record = await aside(_pages, study, output)
         await run.artifact("article.md", output.article.content, "text/markdown")
         await run.artifact("article.html", page, "text/html")
+        await run.artifact("record.html", record, "text/html")
     listed = msgspec.json.format(msgspec.json.encode([one.shown() for one in output.sources]))
     await run.artifact("sources.json", listed, "application/json")
 
 
-def _page(study: Study, output: FinalOutput) -> str:
-    config = study.run.config
-    return to_page(
-        output, topic=study.brief.topic, run_id=study.run.id, rehearsal=bool(config.get("rehearsal")),
-        models=config.get("models", ()), texts=study.texts, incomplete=cut_note(study.run.cut_steps),
+def _pages(study: Study, output: FinalOutput) -> tuple[str, str]:
+    config, topic, run_id = study.run.config, study.brief.topic, study.run.id
+    rehearsal, incomplete = bool(config.get("rehearsal")), cut_note(study.run.cut_steps)
+    page = to_page(output, topic=topic, run_id=run_id, rehearsal=rehearsal, incomplete=incomplete)
+    whole = output.model_copy(update={"phase_history": list(study.phase_history)})
+    record = to_record(
+        whole, topic=topic, run_id=run_id, rehearsal=rehearsal, models=config.get("models", ()),
+        texts=study.texts, incomplete=incomplete,
     )  # fmt: skip
+    return page, record
 
 
 def _article(study: Study, version: Version) -> Article:
@@ -123,8 +130,10 @@ def _tell_flaws(study: Study, version: Version) -> None:
         study.warn("No claim was checked: it is unknown whether the sources confirm the article.")
     if version.quality.coverage is None:
         study.warn("It is unknown how much of the brief the article covers.")
-    elif version.quality.missing:
+    elif version.quality.missing and not study.edited:
         study.warn(f"The article leaves out: {'; '.join(version.quality.missing)}.")
+    if version.checked and version.checked.unsupported:
+        study.warn(f"Not covered by the sources: {'; '.join(version.checked.unsupported)}.")
     for one in version.checked.contradictions if version.checked else []:
         who = " and ".join(side.source_id for side in one.passages)
         study.warn(f"Sources {who} contradict each other: {one.about}")

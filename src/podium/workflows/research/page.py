@@ -1,5 +1,5 @@
-"""The result as one page of its own: the article first, then how good it is, where sources disagree, what was
-read, and how it came about. No script, nothing remote, light, dark, on a phone and on paper."""
+"""The result as two pages: the article alone, and the record of how it came about. No script, nothing remote,
+light, dark, on a phone and on paper."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from podium.workflows.research.telling import (
     VERDICTS,
     Data,
     checks_of,
+    comparison_of,
     contradictions_of,
     iterations_of,
     kinds_of,
+    missing_of,
     output_quality,
     rows,
     sources_of,
@@ -35,7 +37,19 @@ from podium.workflows.research.telling import (
 _CITED = re.compile(r"\s*\[[\d, ]+\]")
 
 
-def to_page(
+def to_page(output: FinalOutput, *, topic: str, run_id: str, rehearsal: bool, incomplete: str = "") -> str:
+    """The article alone. `incomplete` names the texts that were cut off."""
+    article = output.article
+    content = article.content if article else ""
+    return templates_of(PACKAGE).get_template("page.html").render(
+        title=one_line(article.title if article else topic, 200), topic=topic, run_id=run_id,
+        rehearsal=rehearsal, description=description_of(content), words=article.word_count if article else 0,
+        minutes=article.reading_time if article else 0, parts=_parts(content), incomplete=incomplete,
+        article=kept_html(article.html) if article else "There is no article.",
+    )  # fmt: skip
+
+
+def to_record(
     output: FinalOutput,
     *,
     topic: str,
@@ -45,18 +59,15 @@ def to_page(
     texts: Mapping[str, str] | None = None,
     incomplete: str = "",
 ) -> str:
-    """Everything on one page. With the `texts` of the sources, contradictions are shown in their passages.
-    `incomplete` names the texts that were cut off."""
+    """How the article came about: what is missing, scores, verification, sources, iterations, phases. With
+    the `texts` of the sources, contradictions are shown in their passages."""
     data = output.shown()
     article = output.article
-    content = article.content if article else ""
-    return templates_of(PACKAGE).get_template("page.html").render(
-        title=one_line(article.title if article else topic, 200), topic=topic, run_id=run_id,
-        rehearsal=rehearsal, models=list(models), status=output.status,
-        description=description_of(content), words=article.word_count if article else 0,
-        minutes=article.reading_time if article else 0,
-        article=kept_html(article.html) if article else "There is no article.",
-        parts=_parts(content), incomplete=incomplete,
+    title = one_line(article.title if article else topic, 200)
+    return templates_of(PACKAGE).get_template("record.html").render(
+        title=f"Record: {title}", topic=topic, run_id=run_id, rehearsal=rehearsal, models=list(models),
+        status=output.status, words=article.word_count if article else 0,
+        cited=len(article.cited) if article else 0, incomplete=incomplete,
         warnings=[one for one in output.warnings if one != incomplete], notes=list(output.system_notes),
         sources=data["sources"], quality=output.quality.overall if output.quality else None,
         checks=checks_of(data), metrics=output.metrics,
@@ -83,6 +94,8 @@ def _sections(data: Data, output: FinalOutput, texts: Mapping[str, str]) -> list
     quality = output_quality(data)
     laps = iterations_of(rows(data, "plan_history"), quality.get("threshold", 0.0))
     wanted: list[tuple[str, str, Any, Data]] = [
+        ("missing", "What is missing", missing_of(data), {}),
+        ("comparison", "Beside a direct draft", comparison_of(data), {}),
         ("quality", "Quality", quality, {}),
         ("contradictions", "Where the sources disagree", contradictions_of(data, passages), {}),
         ("doubts", "What was not confirmed", checks if checks["doubtful"] else None, WORDS),

@@ -36,6 +36,7 @@ LEADS = (
     "Another account says: “{quote}” {mark}.",
 )
 _CLAIM = re.compile(r"^- (c\d+) \(cites ([^)]*)\): (.*)$", re.MULTILINE)
+_POINT = re.compile(r"^- (p\d+): (.*)$", re.MULTILINE)
 _ITERATION = re.compile(r"iteration\[(\d+)\]")
 
 
@@ -220,7 +221,18 @@ def rehearse_fact_check(call: Call) -> dict[str, Any]:
          "second": {"source_id": other.source, "quote": other.text}}
         for one, other, about in disagreements(found)[:8]
     ]  # fmt: skip
-    return {"checks": checks, "contradictions": sides}
+    return {"checks": checks, "contradictions": sides, "points": list(_points(call.prompt, found))}
+
+
+def _points(prompt: str, found: Sequence[Passage]) -> Iterator[dict[str, Any]]:
+    """The sentence that shares most words with each point; none, if no word of it is told anywhere."""
+    for point, text in _POINT.findall(section_of(prompt, "Points of a complete answer")):
+        words = terms_of(text)
+        best = max(found, key=lambda one: len(words & terms_of(one.text)), default=None)
+        if best is not None and words & terms_of(best.text):
+            yield {"point_id": point, "source_id": best.source, "quote": best.text}
+        else:
+            yield {"point_id": point}
 
 
 @rehearses("research", "edit")

@@ -19,9 +19,11 @@ from podium.workflows.research.telling import (
     VERDICTS,
     Data,
     checks_of,
+    comparison_of,
     contradictions_of,
     iterations_of,
     kinds_of,
+    missing_of,
     output_quality,
     part,
     quality_of,
@@ -31,6 +33,8 @@ from podium.workflows.research.telling import (
 
 PACKAGE = "podium.workflows.research"
 STYLE = "research.css"
+FILES = ("article.html", "article.md", "record.html")
+"""What to open first."""
 
 
 class ResearchPresentation(Presentation):
@@ -65,13 +69,19 @@ class ResearchPresentation(Presentation):
         return event.type in ("step.completed", "step.failed", "artifact.created")
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
-        return draw(self.state, len(self._sources), most, alive=alive)
+        return draw(self.state, self._used, most, alive=alive)
+
+    @property
+    def _used(self) -> int:
+        """Sources that the article cites; before there is one, those that were found."""
+        merged = self.state.merged
+        return len(self._sources) if merged is None else merged.sources
 
     def summary(self) -> str:
-        """`8 sources · 2 iterations · 1 worker skipped`."""
+        """`8 sources · 2 iterations · 1 worker skipped`; of an article, the sources that it cites."""
         if self.state.current_phase is None:
             return ""
-        told = [count(len(self._sources), "source"), count(self.state.iteration_count, "iteration")]
+        told = [count(self._used, "source"), count(self.state.iteration_count, "iteration")]
         lost = sum(one.status == "skipped" for one in self.state.all_tasks)
         told += [f"{count(lost, 'worker')} skipped"] if lost else []
         return " · ".join(told)
@@ -93,7 +103,7 @@ class ResearchPresentation(Presentation):
         return _section("answer", "", {"html": html})
 
     def leading(self, output: Any) -> list[str]:
-        return [self._files[name] for name in ("article.html", "article.md") if name in self._files]
+        return [self._files[name] for name in FILES if name in self._files]
 
     def sections(self, *, alive: bool) -> list[Section]:
         state, output = self.state, self._output
@@ -103,6 +113,8 @@ class ResearchPresentation(Presentation):
         checks, sources = checks_of(output), sources_of(output)
         threshold = cast("float", quality.get("threshold") or state.brief.get("min_quality") or 0.0)
         parts = [
+            _section("missing", "What is missing", missing_of(output)),
+            _section("comparison", "Beside a direct draft", comparison_of(output)),
             _section("quality", "Quality", quality),
             _section("contradictions", "Where the sources disagree", contradictions_of(output)),
             _section("doubts", "What was not confirmed", checks if checks["doubtful"] else None,

@@ -14,6 +14,8 @@ from podium.engine.codec import fingerprint
 from podium.errors import BudgetExhaustedError
 from podium.tools.sources.found import Found
 from podium.tools.untrusted import untrusted
+from podium.workflows.delivery.contracts import Draft
+from podium.workflows.delivery.flow import Desk
 from podium.workflows.research import events
 from podium.workflows.research.clock import Clock
 from podium.workflows.research.contracts import (
@@ -21,13 +23,14 @@ from podium.workflows.research.contracts import (
     Brief,
     Claim,
     Contradiction,
+    Judgement,
     PhaseEntry,
     Plan,
     PlanEntry,
     QualityScore,
     Source,
 )
-from podium.workflows.research.excerpts import best_passages
+from podium.workflows.research.excerpts import best_passages, without_doubles
 from podium.workflows.research.library import Library
 from podium.workflows.research.machine import Phase, check_transition
 
@@ -35,6 +38,8 @@ PROMPT_ROOM = 60_000
 """Characters of sources in one prompt."""
 CLAIM_ROOM = 20_000
 """Characters of passages that are added for the claims that are checked."""
+MOST_POINTS = 12
+"""Points of the direct draft that are looked for besides the planner's aspects."""
 SHORTEST_EXCERPT = 400
 """Characters of a source of which no passage was chosen."""
 
@@ -57,6 +62,8 @@ class Checked:
 
     claims: list[Claim]
     contradictions: list[Contradiction]
+    unsupported: list[str] = field(default_factory=list[str])
+    """Points for which the fact checker found no passage."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,7 @@ class Version:
     checked: Checked | None
     quality: QualityScore
     made: dict[str, Made]
+    judged: Judgement | None = None
 
 
 @dataclass
@@ -121,8 +129,18 @@ class Study:
     """Claims of the last version that are not verified."""
     remarks: list[str] = field(default_factory=list[str])
     """What else the judge found wanting."""
+    unsupported: list[str] = field(default_factory=list[str])
+    """Points of a complete answer that no source covers, as far as the fact checker could see."""
     closing: str = ""
     """Set when a budget has ended the run."""
+    desk: Desk | None = None
+    """Drafter, editor and judges; `None`: there are none."""
+    draft: Draft | None = None
+    final: Version | None = None
+    """The version that is handed over, after the editor's pass."""
+    edited: bool = False
+    """The editor has checked it against the request."""
+    comparison: dict[str, Any] | None = None
     versions: list[Version] = field(default_factory=list[Version])
     phase_history: list[PhaseEntry] = field(default_factory=list[PhaseEntry])
     plan_history: list[PlanEntry] = field(default_factory=list[PlanEntry])
@@ -163,11 +181,22 @@ class Study:
             self.warnings.append(message)
             self.run.warn(message)
 
+    def note(self, message: str, first: bool) -> None:
+        """Keep a warning that was told already."""
+        self.warnings.insert(0 if first else len(self.warnings), message)
+
     # ── what prompts are given ──
 
     @property
     def aspects(self) -> list[str]:
         return self.assessment.aspects if self.assessment else [self.brief.topic]
+
+    @property
+    def points(self) -> list[str]:
+        """What a complete answer contains besides the aspects: the checklist of the direct draft."""
+        if self.draft is None:
+            return []
+        return without_doubles(self.draft.points, [self.brief.topic, *self.aspects], MOST_POINTS)
 
     @property
     def task(self) -> dict[str, Any]:
@@ -180,6 +209,7 @@ class Study:
             "tone": brief.tone,
             "depth": brief.depth,
             "aspects": self.aspects,
+            "points": self.points,
             "feedback": list(self.feedback),
             "missing": list(self.missing),
             "remarks": list(self.remarks),
@@ -192,20 +222,26 @@ class Study:
         Writer and fact checker get the same passages; `claims` of the checker are ranked besides. A source of
         which no passage is chosen is shown by its beginning.
         """
+        return [self.sealed(text, name) for name, text in self.passages(claims, only)]
+
+    def passages(
+        self, claims: Iterable[str] = (), only: Iterable[str] | None = None
+    ) -> list[tuple[str, str]]:
+        """The same as names and texts, such as `source s3` and its passages."""
         wanted = None if only is None else set(only)
         chosen = [one for one in self.sources if wanted is None or one.id in wanted]
         texts = {one.id: self.texts.get(one.id, "") for one in chosen}
-        about = list(dict.fromkeys([self.brief.topic, *self.aspects, *self.missing]))
+        about = list(dict.fromkeys([self.brief.topic, *self.aspects, *self.points, *self.missing]))
         shown = best_passages(texts, about, PROMPT_ROOM)
         asked = list(claims)
         more = best_passages(texts, asked, CLAIM_ROOM) if asked and shown != texts else {}
-        return [self._fenced(one, _merged(texts[one.id], shown, more, one.id)) for one in chosen]
+        return [self._named(one, _merged(texts[one.id], shown, more, one.id)) for one in chosen]
 
-    def _fenced(self, source: Source, text: str) -> str:
+    def _named(self, source: Source, text: str) -> tuple[str, str]:
         about = [f"Title: {source.title}", f"Kind: {source.kind}"]
         about += [f"Authors: {', '.join(source.authors)}"] if source.authors else []
         about += [f"Published: {source.published}"] if source.published else []
-        return self.sealed("\n".join([*about, "", text]), f"source {source.id}")
+        return f"source {source.id}", "\n".join([*about, "", text])
 
     def sealed(self, text: str, name: str) -> str:
         """Text that holds words of strangers, also an article that was written from them, for a prompt."""

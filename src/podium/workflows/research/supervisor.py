@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.report.words import count
@@ -44,6 +45,7 @@ async def evaluate(study: Study, *, closing: bool = False) -> Decision:
     article = article_of(study)
     checked = value_of(study, "fact_checker", Checked)
     checked = carried_over(checked, article) if checked is not None else None
+    study.unsupported = list(checked.unsupported) if checked else []
     judged = None if closing else await _judge(study, article)
     measured = measure(study, article, checked, judged)
     scores = components(measured.parts, set(study.made))
@@ -55,7 +57,7 @@ async def evaluate(study: Study, *, closing: bool = False) -> Decision:
     study.failed = [one for one in checked.claims if one.verdict != "verified"] if checked else []
     if closing and decision == "continue":
         decision = "force_complete"
-    _note(study, article, checked, measured, scores, quality)
+    _note(study, article, checked, measured, judged)
     _decide(study, measured, judged, decision, quality)
     _tell(study, scores, quality, decision)
     return decision
@@ -66,13 +68,19 @@ async def _judge(study: Study, article: str) -> Judgement | None:
     try:
         async with study.run.closing():
             return await study.run.ask(
-                SUPERVISOR, "judge", returns=Judgement, task=study.task,
+                SUPERVISOR, "judge", returns=Judgement, task=_judged_task(study),
                 article=study.sealed(article, "the article"),
             )  # fmt: skip
     except (StepFailedError, BudgetExhaustedError) as error:
         why = error.reason if isinstance(error, StepFailedError) else error.message
         study.warn(f"Coverage and tone could not be judged: {why}")
         return None
+
+
+def _judged_task(study: Study) -> dict[str, Any]:
+    """The task without the points that no source covers: the article must leave them out."""
+    task = study.task
+    return {**task, "points": [one for one in task["points"] if one not in study.unsupported]}
 
 
 def measure(study: Study, article: str, checked: Checked | None, judged: Judgement | None) -> Measured:
@@ -118,22 +126,28 @@ def measure(study: Study, article: str, checked: Checked | None, judged: Judgeme
     return Measured(parts, notes)
 
 
-def _note(
-    study: Study, article: str, checked: Checked | None, measured: Measured, scores: dict[str, float],
-    quality: float,
-) -> None:  # fmt: skip
-    """Keep this version: the best one is what is handed over in the end."""
+def score(study: Study, measured: Measured, missing: list[str]) -> QualityScore:
+    """The components and their parts out of what was measured."""
+    scores = components(measured.parts, set(study.made))
     grouped = {
         component: {name: measured.parts[name] for name in names if name in measured.parts}
         for component, names in PARTS.items()
         if component in scores
     }
-    study.quality = QualityScore(
-        overall=quality, **{f"{name}_quality": value for name, value in scores.items()}, parts=grouped,
-        threshold=study.brief.min_quality, coverage=measured.parts.get("coverage"), missing=study.missing,
+    return QualityScore(
+        overall=overall(scores), parts=grouped, threshold=study.brief.min_quality, missing=missing,
+        coverage=measured.parts.get("coverage"),
+        **{f"{name}_quality": value for name, value in scores.items()},
     )  # fmt: skip
+
+
+def _note(
+    study: Study, article: str, checked: Checked | None, measured: Measured, judged: Judgement | None
+) -> None:
+    """Keep this version: the best one is what is handed over in the end."""
+    study.quality = score(study, measured, study.missing)
     made = dict(study.made)
-    study.versions.append(Version(study.iteration, article, checked, study.quality, made))
+    study.versions.append(Version(study.iteration, article, checked, study.quality, made, judged))
 
 
 def _decide(

@@ -31,6 +31,11 @@ VERDICTS = {
     "contradicted": "contradicted",
     "": "not checked",
 }
+COMPARED = {
+    "team": "Judged blind, the article is better than one direct draft",
+    "draft": "Judged blind, one direct draft without sources is better than the article",
+    "equal": "Judged blind, neither the article nor one direct draft is clearly better",
+}
 STATUSES = {
     "pending": "○", "running": "●", "completed": "✓", "kept": "=", "skipped": "!", "failed": "✗",
     "stopped": "■",
@@ -179,6 +184,33 @@ def checks_of(output: Any) -> Data:
         "claims": len(claims),
         "verdicts": dict(Counter(one["verdict"] for one in claims)),
         "doubtful": [one for one in claims if one["verdict"] != "verified"],
+    }
+
+
+def missing_of(output: Any) -> Data:
+    """What the article leaves out, and what the sources do not cover; empty if nothing is missing."""
+    found: Data = {"coverage": None, "missing": [], "unsupported": []}
+    if not isinstance(output, dict):
+        return {}
+    data = cast("Data", output)
+    coverage = data.get("coverage")
+    found["coverage"] = coverage if isinstance(coverage, float | int) else None
+    for key in ("missing", "unsupported"):
+        listed: Any = data.get(key)
+        found[key] = [str(one) for one in cast("list[Any]", listed)] if isinstance(listed, list) else []
+    return found if found["missing"] or found["unsupported"] else {}
+
+
+def comparison_of(output: Any) -> Data:
+    """What the blind comparison with the direct draft said; empty if there was none."""
+    found = part(output, "comparison")
+    if not found:
+        return {}
+    preferred = str(found.get("preferred"))
+    return {
+        "preferred": preferred,
+        "verdict": COMPARED.get(preferred, preferred),
+        "why": [str(one) for one in found.get("why") or ()],
     }
 
 

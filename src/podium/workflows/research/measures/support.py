@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from podium.brain.words import word_set
 from podium.workflows.research.excerpts import stems_of
@@ -26,6 +27,8 @@ LONGEST = 1_500
 """Characters of a passage."""
 NEARLY_ALL = 0.6
 """Share of the claim's content words from which on a sentence says the same as the claim, or its opposite."""
+TRIED = 6
+"""Sentences of a text that are tried as the support of a claim."""
 NEAR_COPY = 0.7
 """Share of the claim's words that stand in the passage in the same order, if it is nearly a copy of it."""
 LONGEST_EXCHANGE = 3
@@ -79,6 +82,29 @@ def supporting_span(claim: str, text: str, start: int, end: int, context: str = 
         if settled and own in passage:  # its own sentences say it differently: others do not count
             return None
     return None
+
+
+def find_support(claim: str, text: str, context: str = "") -> tuple[int, int] | None:
+    """Return a span of the text that supports the whole claim, found without a model; None if there is none.
+
+    Where nobody has read the passage, most of the claim's content words have to stand in it.
+    """
+    needed = stems_of(claim)
+    if not needed:
+        return None
+    places = [(len(needed & stems), start, end) for start, end, stems in _indexed(text)]
+    for _, start, end in sorted((one for one in places if one[0]), key=lambda one: (-one[0], one[1]))[:TRIED]:
+        span = supporting_span(claim, text, start, end, context)
+        if span and len(needed & stems_of(text[span[0] : span[1]])) / len(needed) >= NEARLY_ALL:
+            return span
+    return None
+
+
+@lru_cache(maxsize=64)
+def _indexed(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """The sentences of a text with their content words."""
+    spans = _sentence_spans(text, 0, len(text))
+    return tuple((start, end, frozenset(stems_of(text[start:end]))) for start, end in spans)
 
 
 def own_passage(text: str, start: int, end: int) -> str:

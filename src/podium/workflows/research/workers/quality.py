@@ -16,18 +16,24 @@ from podium.workflows.research.contracts import (
     FactCheck,
     FoundContradiction,
     Passage,
+    PointCheck,
 )
 from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
 from podium.workflows.research.measures.claims import locate, split_claims
 from podium.workflows.research.measures.plagiarism import overlap
 from podium.workflows.research.measures.readability import readability
 from podium.workflows.research.measures.seo import seo
-from podium.workflows.research.measures.support import missing_support, own_passage, supporting_span
+from podium.workflows.research.measures.support import (
+    find_support,
+    missing_support,
+    own_passage,
+    supporting_span,
+)
 from podium.workflows.research.measures.words import count_words
 from podium.workflows.research.roles import agent_of
 from podium.workflows.research.study import Checked, Made, Study
 from podium.workflows.research.workers.analysis import value_of
-from podium.workflows.research.workers.writing import clean_draft, unwrapped
+from podium.workflows.research.workers.writing import clean_draft, revised, unwrapped
 
 AT_A_TIME = 40
 """Claims in one ask of the fact checker."""
@@ -58,9 +64,11 @@ async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
     checked = Checked(
         [tied(one, checks.get(one.id), study.texts, titles) for one in claims],
         contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
+        uncovered(study.points, [one for answer in answers for one in answer.points], study.texts),
     )
     counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
     told: dict[str, Any] = {"claims": len(claims), **counts}
+    told |= {"unsupported": checked.unsupported} if checked.unsupported else {}
     return Made(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
 
 
@@ -70,6 +78,7 @@ async def _check(study: Study, agent: Agent, claims: list[Claim], *, whole: bool
     return await study.run.ask(
         agent, "fact_check", returns=FactCheck, topic=study.brief.topic,
         sources=study.fenced((one.text for one in claims), cited), claims=[one.shown() for one in claims],
+        points=study.points if whole else [],
     )  # fmt: skip
 
 
@@ -120,6 +129,18 @@ def _quoted(check: Check, text: str, place: tuple[int, int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def uncovered(points: list[str], checks: list[PointCheck], texts: Mapping[str, str]) -> list[str]:
+    """Return the points for which the fact checker names no passage that stands in a source. A point of which
+    it says nothing is unknown, and not among them."""
+    names = {f"p{nth}": point for nth, point in enumerate(points, 1)}
+    said = {one.point_id: one for one in checks if one.point_id in names}
+    return [
+        names[key]
+        for key, one in said.items()
+        if not one.quote.strip() or locate(one.quote, texts.get(one.source_id, "")) is None
+    ]
+
+
 def contradictions_in(found: list[FoundContradiction], texts: dict[str, str]) -> list[Contradiction]:
     """Those whose two passages really stand in two sources."""
     kept: dict[tuple[str, int, str, int], Contradiction] = {}
@@ -137,6 +158,20 @@ def contradictions_in(found: list[FoundContradiction], texts: dict[str, str]) ->
     return list(kept.values())
 
 
+def looked_up(claim: Claim, texts: Mapping[str, str], titles: Mapping[str, str]) -> Claim:
+    """Tie a claim to a passage of a source that it cites, by program alone."""
+    for source in claim.source_ids:
+        text = texts.get(source, "")
+        place = find_support(claim.text, text, titles.get(source, ""))
+        if place is not None:
+            found = {
+                "quote": text[place[0] : place[1]], "quote_source": source, "start": place[0],
+                "end": place[1], "reason": "A program found the passage.", "verdict": "verified",
+            }  # fmt: skip
+            return claim.model_copy(update=found)
+    return claim
+
+
 def carried_over(checked: Checked, markdown: str) -> Checked:
     """The verdicts for the article as the editor left it. A sentence that was changed keeps its verdict if it
     still says nearly the same and cites the same; otherwise nobody has checked it."""
@@ -149,11 +184,12 @@ def carried_over(checked: Checked, markdown: str) -> Checked:
             now = {"id": one.id, "text": one.text, "source_ids": one.source_ids}
             claims.append(before.model_copy(update=now))
         else:
-            claims.append(one.model_copy(update={"reason": "The editor changed it after it was checked."}))
+            claims.append(one.model_copy(update={"reason": CHANGED}))
     return replace(checked, claims=claims)
 
 
 ALIKE = 0.75
+CHANGED = "The editor changed it after it was checked."
 
 
 def _alike(old: Claim, new: Claim) -> float:
@@ -176,7 +212,7 @@ async def edit(study: Study, worker: str, *, cheaper: bool) -> Made:
     found = await study.run.ask(
         agent_of(worker, cheaper=cheaper, words=study.brief.length), "edit", returns=Edit,
         topic=study.brief.topic, tone=study.brief.tone, length=study.brief.length,
-        feedback=list(study.feedback), draft=study.sealed(draft, "the article"),
+        feedback=list(study.feedback), draft=study.sealed(draft, "the article"), **revised(study),
     )  # fmt: skip
     words, cited = count_words(draft), cited_ids(draft)
     known = only_known(unwrapped(found.article), study.sources)

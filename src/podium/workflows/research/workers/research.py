@@ -18,6 +18,8 @@ QUERIES = {"light": 1, "standard": 2, "deep": 3}
 """How many queries a search is given, before it is sent further."""
 MOST_MISSING = 4
 """Queries for aspects that the last version left out."""
+POINT_RESULTS = 3
+"""Results of a query for one point of a complete answer."""
 SPARE = 3
 """More results than the share of a worker: some are found by several."""
 
@@ -45,8 +47,9 @@ async def search_as(study: Study, worker: str, asked: str) -> Made:
     """The worker's queries, put to what stands behind `asked`: itself, or who stands in for it."""
     found: dict[str, Found] = {}
     troubles: list[str] = []
-    limit = results_wanted(study)
-    for query in queries_of(study, worker):
+    wanted = dict.fromkeys(queries_of(study, worker), results_wanted(study))
+    wanted |= {point: POINT_RESULTS for point in points_of(study, worker) if point not in wanted}
+    for query, limit in wanted.items():
         answer = await study.run.step("search", study.library.search, asked, query, limit, returns=Answer)
         found |= {one.url: one for one in answer.found if one.url not in found}
         troubles += [one for one in answer.troubles if one not in troubles]
@@ -63,6 +66,15 @@ def queries_of(study: Study, worker: str) -> list[str]:
     wanted = QUERIES[study.brief.depth] + 2 * study.deeper
     regular = [*known[first:], *known[:first]][:wanted]
     return list(dict.fromkeys([*study.missing[:MOST_MISSING], *regular]))
+
+
+def points_of(study: Study, worker: str) -> list[str]:
+    """The points of a complete answer that this worker looks for: each is looked for once. In a later
+    iteration only those that no source covered are looked for again, by everybody who searches."""
+    if study.iteration > 1:
+        return study.unsupported[:MOST_MISSING]
+    workers = [one for one in (study.plan.workers if study.plan else []) if one in SEARCHES]
+    return study.points[workers.index(worker) :: len(workers)] if worker in workers else []
 
 
 def results_wanted(study: Study) -> int:

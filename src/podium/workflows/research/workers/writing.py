@@ -34,7 +34,8 @@ async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool
 
 def revised(study: Study) -> dict[str, Any]:
     """The last version and its claims that no source confirmed, for whoever writes it again."""
-    last = study.versions[-1].article if study.versions else ""
+    version = study.final or (study.versions[-1] if study.versions else None)
+    last = version.article if version else ""
     failed = [{"text": one.text, "reason": one.reason} for one in study.failed[:MOST_FAILED]]
     return {"last": study.sealed(last, "the last version") if last else "", "failed": failed}
 
@@ -42,7 +43,7 @@ def revised(study: Study) -> dict[str, Any]:
 async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Made:
     text = await study.run.ask(
         agent_of(worker, cheaper=cheaper), "write_introduction",
-        words=round(study.brief.length * OPENING), **material(study), **known(study),
+        words=round(study.brief.length * OPENING), **material(study), **known(study), **revised(study),
     )  # fmt: skip
     return _written(study, worker, text)
 
@@ -51,7 +52,7 @@ async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
     text = await study.run.ask(
         agent_of(worker, cheaper=cheaper), "write_conclusion", task=study.task,
         draft=study.sealed(clean_draft(study)[0], "the article"),
-        words=round(study.brief.length * ENDING),
+        words=round(study.brief.length * ENDING), **revised(study),
     )  # fmt: skip
     return _written(study, worker, text)
 

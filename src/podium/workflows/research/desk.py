@@ -1,0 +1,268 @@
+"""The direct draft, the final editor and the blind comparison of a research run.
+
+The draft has no sources, so it is never the article: its points are a checklist, and its text only a measure.
+The editor may state only what a passage says; a program looks up every statement that is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from podium.errors import StepFailedError
+from podium.workflows.delivery.contracts import Delivered
+from podium.workflows.delivery.flow import Desk, affordable, deliver
+from podium.workflows.research.article import content_of
+from podium.workflows.research.contracts import Claim, Edit
+from podium.workflows.research.excerpts import stems_of
+from podium.workflows.research.library import Answer
+from podium.workflows.research.measures.citations import cited_ids, only_known
+from podium.workflows.research.measures.claims import split_claims
+from podium.workflows.research.measures.markup import prose_of
+from podium.workflows.research.measures.words import count_words, sentences_in
+from podium.workflows.research.merger import best_version
+from podium.workflows.research.policy import SEARCHES
+from podium.workflows.research.roles import agent_of
+from podium.workflows.research.shelving import shelve, take_texts
+from podium.workflows.research.study import Checked, Made, Study, Version
+from podium.workflows.research.supervisor import measure, score
+from podium.workflows.research.telling import against
+from podium.workflows.research.workers.quality import (
+    CHANGED,
+    LEAST_KEPT,
+    carried_over,
+    check_facts,
+    claims_in,
+    looked_up,
+)
+from podium.workflows.research.workers.research import POINT_RESULTS, scrape
+from podium.workflows.research.workers.writing import clean_draft, write_article
+
+RULE = (
+    "The passages of the sources above are the only ground. Every statement that you add or change says what "
+    "a passage says, in words close to it, and ends with the marker of that source, such as [@s3]; a program "
+    "looks it up and takes back what no passage supports. Keep every marker at its sentence, and cite in no "
+    "other way: no list of references, it is added later. Reword or cut what the fact checker could not "
+    "confirm. What the sources do not say is left out; where the reader needs to know that, one short "
+    "sentence says so."
+)
+JUDGED_BY = (
+    "Sources that can be followed count: of two texts that say the same, the one whose statements name their "
+    "sources is better under `correct` and `usable`. Sources do not make up for an answer that is missing."
+)
+UNTOLD = "The sources do not say, tell, mention or cover what is said about it; nothing about it is known."
+"""Words of a sentence that says what the sources leave open."""
+LONG = 8
+"""Words from which on a new sentence without a citation has to repeat what the article says."""
+REPEATED = 0.6
+"""Share of such a sentence's content words that the article has to hold."""
+
+
+def desk_of(study: Study, *, floor: bool, editor: bool) -> Desk | None:
+    """Return what drafter, editor and judges are told; None where nobody of them is wanted."""
+    if not (floor or editor):
+        return None
+    brief = study.brief
+    kind = brief.content_type.replace("_", " ")
+    article = "An" if kind[0] in "aeiou" else "A"
+    return Desk(
+        study.run, brief.topic, form=f"{article} {kind} of about {brief.length} words. Tone: {brief.tone}.",
+        rule=RULE, judged_by=JUDGED_BY, floor=floor, editor=editor, rewrites=False, shows_draft=False,
+        seal=study.sealed, rendered=lambda text: content_of(text, study.sources, brief.citation_style),
+        noted=study.note,
+    )  # fmt: skip
+
+
+async def hand_over(study: Study) -> None:
+    """Let the editor finish the best version, and compare it with the direct draft."""
+    version = best_version(study)
+    if study.desk is None or version is None or not version.article.strip():
+        return
+    study.final, study.made = version, dict(version.made)
+    material, gaps = material_of(study, version), gaps_of(version)
+
+    async def revise(remarks: list[str]) -> str:
+        study.final = new = await _revised(study, study.final or version, remarks)
+        material[:], gaps[:] = material_of(study, new), gaps_of(new)
+        return new.article
+
+    def accept(before: str, after: str) -> str:
+        return objection(study, study.final or version, gaps, after)
+
+    delivered = await deliver(
+        study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise, accept=accept,
+        replace=False,
+    )  # fmt: skip
+    study.final = _finished(study, study.final or version, delivered)
+    study.edited, study.comparison = delivered.checked, delivered.shown()
+
+
+def _finished(study: Study, version: Version, delivered: Delivered) -> Version:
+    """The version as the editor leaves it, its claims checked and its quality measured again."""
+    missing = list(delivered.missing) if delivered.checked else version.quality.missing
+    if delivered.document == version.article:
+        return replace(version, quality=version.quality.model_copy(update={"missing": missing}))
+    return measured_again(study, version, delivered.document, missing)
+
+
+def measured_again(study: Study, version: Version, article: str, missing: list[str]) -> Version:
+    """An edited article with the verdicts that still hold, and its quality; coverage and tone are those of
+    the version that was judged."""
+    checked = checked_again(study, version.checked, article)
+    quality = score(study, measure(study, article, checked, version.judged), missing)
+    return replace(version, article=article, checked=checked, quality=quality)
+
+
+def checked_again(study: Study, checked: Checked | None, article: str) -> Checked | None:
+    """Verify the claims of an edited article: old verdicts where nearly the same is said, else by program."""
+    if checked is None:
+        return None
+    carried = carried_over(checked, article)
+    titles = {one.id: one.title for one in study.sources}
+    claims = [looked_up(one, study.texts, titles) if one.reason == CHANGED else one for one in carried.claims]
+    return replace(carried, claims=claims)
+
+
+# ── what the editor sees and may change ──────────────────────────────────────────────────────────
+
+
+def material_of(study: Study, version: Version) -> list[tuple[str, str]]:
+    """What no passage confirms, then the passages, those of cited sources first, under the article's ids."""
+    claims = claims_in(version.article)
+    cited = cited_ids(version.article)
+    shown = study.passages([one.text for one in claims])
+    order = {f"source {one}": nth for nth, one in enumerate(cited)}
+    passages = sorted(shown, key=lambda one: order.get(one[0], len(order)))
+    doubts = [one for one in version.checked.claims if one.verdict != "verified"] if version.checked else []
+    told = "\n".join(f"- {one.text} ({one.reason or 'not confirmed'})" for one in doubts)
+    return [("What the fact checker could not confirm", told), *passages] if told else passages
+
+
+def gaps_of(version: Version) -> list[str]:
+    unsupported = version.checked.unsupported if version.checked else []
+    return [*version.quality.missing, *(f"{point} (the sources do not cover it)" for point in unsupported)]
+
+
+def objection(study: Study, version: Version, gaps: Sequence[str], after: str) -> str:
+    """Return why an edited article does not take the place of a version; empty if it does."""
+    known = only_known(after, study.sources)
+    if known.removed:
+        return f"{known.removed[0]}."
+    before = version.article
+    words, cited = count_words(before), cited_ids(before)
+    kept = [one for one in cited_ids(after) if one in cited]
+    if count_words(after) < words * LEAST_KEPT or len(kept) < len(cited) * LEAST_KEPT:
+        return "Too many of its words or sources would be lost."
+    why = _unfounded(study, version, after) or _uncited(before, after, gaps)
+    return why or _falls(study, version, after)
+
+
+def _unfounded(study: Study, version: Version, after: str) -> str:
+    """A claim that is new, and that no passage of the sources that it cites supports."""
+    old = {one.text: set(one.source_ids) for one in split_claims(version.article)}
+    titles = {one.id: one.title for one in study.sources}
+    carried = carried_over(version.checked or Checked(claims_in(version.article), []), after)
+    for one in carried.claims:
+        if set(one.source_ids) >= old.get(one.text, {""}) or (one.reason != CHANGED and one.source_ids):
+            continue
+        if not one.source_ids:
+            return f"It has no citation: “{_short(one)}”"
+        if looked_up(one, study.texts, titles).verdict != "verified":
+            return f"No passage of {', '.join(one.source_ids)} supports it: “{_short(one)}”"
+    return ""
+
+
+def _short(claim: Claim) -> str:
+    return claim.text if len(claim.text) <= 160 else f"{claim.text[:159]}…"
+
+
+def _uncited(before: str, after: str, gaps: Sequence[str]) -> str:
+    """A new sentence without a citation that says something which the article did not say."""
+    old = {sentence for text in prose_of(before) for sentence in sentences_in(text)}
+    held = stems_of("\n".join([before, *gaps, UNTOLD]))
+    claims = {one.text for one in split_claims(after)}
+    for sentence in (one for text in prose_of(after) for one in sentences_in(text)):
+        stems = stems_of(sentence)
+        if sentence in old or sentence in claims or len(sentence.split()) < LONG or not stems:
+            continue
+        if len(stems & held) / len(stems) < REPEATED:
+            return f"It has no citation: “{sentence[:160]}”"
+    return ""
+
+
+def _falls(study: Study, version: Version, after: str) -> str:
+    """Whether an edit takes the article below the quality that was asked for."""
+    target = study.brief.min_quality
+    if version.quality.overall < target:
+        return ""
+    quality = measured_again(study, version, after, []).quality.overall
+    if quality >= target:
+        return ""
+    return f"The quality would fall to {', below the target of '.join(against(quality, target))}."
+
+
+# ── when the editor sends it back ────────────────────────────────────────────────────────────────
+
+
+async def _revised(study: Study, version: Version, remarks: list[str]) -> Version:
+    """Look for what the editor misses, write the article once more, and check its facts."""
+    writer = agent_of("article_writer", words=study.brief.length)
+    shown = "".join(text for _, text in material_of(study, version))
+    async with study.run.branch("revision"):
+        if not await affordable(study.run, writer, shown, version.article, times=2):
+            study.warn("The editor's remarks are not worked in: the budget does not allow it.")
+            return version
+        study.missing, study.remarks = list(remarks), []
+        study.feedback = ["The final editor has sent the last version back."]
+        study.failed = [one for one in _claims(version) if one.verdict != "verified"]
+        await _search(study, remarks)
+        made = await write_article(study, "article_writer", cheaper=False, alone=True)
+        study.made = _without_parts(study.made) | {"article_writer": made}
+        checker = await check_facts(study, "fact_checker", cheaper=False)
+    return _better(study, version, checker.value)
+
+
+def _without_parts(made: dict[str, Made]) -> dict[str, Made]:
+    """The work of others that a new article does not make void; of the language editor only the grade."""
+    kept = {
+        name: one for name, one in made.items() if name not in ("introduction_writer", "conclusion_writer")
+    }
+    graded = kept.get("editor")
+    if graded is not None and isinstance(graded.value, Edit):
+        kept["editor"] = replace(graded, value=graded.value.model_copy(update={"article": ""}))
+    return kept
+
+
+def _better(study: Study, version: Version, checked: Checked) -> Version:
+    """The revised version, unless it lost its evidence on the way."""
+    article = clean_draft(study)[0]
+    if sum(one.verdict == "verified" for one in checked.claims) < LEAST_KEPT * sum(
+        one.verdict == "verified" for one in _claims(version)
+    ):
+        study.warn("The revision lost too much of its evidence; the version before is kept.")
+        study.made = dict(version.made)
+        return version
+    quality = score(study, measure(study, article, checked, version.judged), [])
+    return Version(version.iteration, article, checked, quality, dict(study.made), version.judged)
+
+
+def _claims(version: Version) -> list[Claim]:
+    return version.checked.claims if version.checked else []
+
+
+async def _search(study: Study, remarks: list[str]) -> None:
+    """Look for every remark; a search that fails leaves the sources as they are."""
+    plan = study.plan.workers if study.plan else []
+    worker = next((one for one in plan if one in SEARCHES), "")
+    if not worker:
+        return
+    try:
+        for nth, remark in enumerate(remarks):
+            answer = await study.run.step(
+                "search", study.library.search, worker, remark, POINT_RESULTS, returns=Answer
+            )
+            await shelve(study, answer.found, nth)
+        if "web_scraper" in plan:
+            await take_texts(study, (await scrape(study, "web_scraper")).value)
+    except StepFailedError as error:
+        study.warn(f"Nothing more was found for the editor's remarks: {error.reason}")

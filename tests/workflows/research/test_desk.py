@@ -1,0 +1,348 @@
+"""The direct draft as checklist and measure, and the editor who may state only what a passage says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import podium
+from podium.engine.log import Store
+from podium.engine.result import RunResult
+from podium.models.model import Call
+from podium.workflows.research.contracts import PointCheck
+from podium.workflows.research.excerpts import without_doubles
+from podium.workflows.research.measures.support import find_support
+from podium.workflows.research.workers.quality import uncovered
+from tests.workflows.research.crew import SCORES, Crew, Shelves, Told, checks_of, study, told_of, workflow_of
+
+COUNTED, PRICE = "how many cases the reports counted", "what a vaccine costs in Norway"
+DRAFT = {"points": [COUNTED, PRICE], "document": "# Direct\n\nA vaccine costs 90 crowns."}
+BOTH: dict[str, Any] = {"floor": True, "editor": True}
+_SOURCE = re.compile(r"from source (s\d+)\n.*?\n\n(.*?)\nEND UNTRUSTED", re.DOTALL)
+
+
+def checking(call: Call) -> dict[str, Any]:
+    """A fact checker who finds the first point and not the second."""
+    sources = _SOURCE.findall(call.prompt)
+    first, text = sources[0]
+    points = [{"point_id": "p1", "source_id": first, "quote": text}, {"point_id": "p2"}]
+    return {"checks": checks_of(call.prompt, sources), "points": points}
+
+
+def editing(*changes: tuple[str, str], **fields: Any) -> Callable[[Call], dict[str, Any]]:
+    """An editor who replaces passages; `{web}` stands for the id of the first web report."""
+
+    def answer(call: Call) -> dict[str, Any]:
+        web = next(one for one, text in _SOURCE.findall(call.prompt) if "The web report 1 " in text)
+        made = [{"find": find, "replace": new.replace("{web}", web)} for find, new in changes]
+        return {"changes": made, **fields}
+
+    return answer
+
+
+def preferring(text: str) -> Callable[[Call], dict[str, Any]]:
+    """Judges who prefer the team's text or the draft, wherever it stands."""
+
+    def answer(call: Call) -> dict[str, Any]:
+        first = "team" if "team-first" in call.path else "draft"
+        return {"better": "A" if text == first else "B", "why": f"It answers more: {text}.", "a": SCORES}
+
+    return answer
+
+
+def crew(**script: Any) -> Crew:
+    return Crew({"draft": DRAFT, "fact_check": checking, **script})
+
+
+async def files(store: Store, run: RunResult) -> dict[str, str]:
+    kept = {one.name: one for one in run.artifacts}
+    return {name: (await store.get_blob(one.blob)).decode() for name, one in kept.items()}
+
+
+# ── the draft ──
+
+
+async def test_the_draft_comes_first_and_its_points_are_looked_for(store: Store) -> None:
+    model, shelves = crew(), Shelves()
+    told = await study(store, model, "Measles in Norway", shelves=shelves, **BOTH)
+    assert told.result.status == "completed", told.result.error
+    assert [call.task for call in model.calls] == [
+        "draft", "assess", "synthesize", "write_article", "edit", "fact_check", "judge", "edit_result",
+        "compare", "compare",
+    ]  # fmt: skip
+    assert "An article of about 1500 words. Tone: neutral." in model.calls[0].prompt
+    asked = [query for _, query in shelves.asked]
+    assert asked.count(COUNTED) == asked.count(PRICE) == 1, "each point is looked for once"
+    written, edited = model.tasks("write_article")[0].prompt, model.tasks("edit_result")[0].prompt
+    for prompt in (written, edited):
+        assert f"- {COUNTED}" in prompt
+        assert "90 crowns" not in prompt, "the draft's text is no evidence"
+    assert "as far as the passages of sources support it" in written
+
+
+async def test_points_without_evidence_are_dropped_and_reported(store: Store) -> None:
+    model = crew()
+    told = await study(store, model, "Measles in Norway", **BOTH)
+    assert told.output["unsupported"] == [PRICE]
+    assert f"Not covered by the sources: {PRICE}." in told.output["warnings"]
+    judge = model.tasks("judge")[0].prompt
+    assert COUNTED in judge
+    assert PRICE not in judge, "an article cannot be blamed for what no source says"
+    assert f"- {PRICE} (the sources do not cover it)" in model.tasks("edit_result")[0].prompt
+    kept = await files(store, told.result)
+    assert PRICE in kept["record.html"]
+    assert PRICE not in kept["article.html"]
+    assert PRICE not in kept["article.md"]
+
+
+def test_a_point_needs_words_that_stand_in_a_source() -> None:
+    points, texts = ["a", "b", "c", "d"], {"s1": "The price is ninety crowns in all."}
+    checks = [
+        PointCheck(point_id="p1", source_id="s1", quote="The price is ninety crowns"),
+        PointCheck(point_id="p2", source_id="s1", quote="The price is fifty crowns"),
+        PointCheck(point_id="p3"),
+    ]
+    assert uncovered(points, checks, texts) == ["b", "c"], "of the last one nothing is known"
+
+
+def test_points_join_the_aspects_without_doubles_up_to_a_limit() -> None:
+    known = ["how a package is uploaded"]
+    points = ["how the package is uploaded", "which key signs it", "the key that signs", "who pays", "when"]
+    assert without_doubles(points, known, 12) == ["which key signs it", "who pays", "when"]
+    assert without_doubles(points, known, 1) == ["which key signs it"]
+
+
+async def test_a_small_budget_gets_no_draft_and_says_so(store: Store) -> None:
+    model = crew()
+    told = await study(store, model, budget=podium.Budget(calls=7), **BOTH)
+    assert told.result.status == "completed"
+    assert model.counted["draft"] == 0
+    assert told.output["comparison"] is None
+    assert any("No direct draft is made" in one for one in told.output["warnings"])
+
+
+async def test_without_floor_and_editor_the_run_is_the_workers_own(store: Store) -> None:
+    model = crew()
+    told = await study(store, model, floor=False, editor=False)
+    assert [call.task for call in model.calls] == [
+        "assess", "synthesize", "write_article", "edit", "fact_check", "judge",
+    ]  # fmt: skip
+    assert "complete answer contains" not in model.tasks("write_article")[0].prompt
+    assert "Points of a complete answer" not in model.tasks("fact_check")[0].prompt
+    assert "direct-draft.md" not in await files(store, told.result)
+    assert (told.output["comparison"], told.output["unsupported"]) == (None, [])
+
+
+# ── the editor ──
+
+
+async def test_what_a_passage_supports_is_taken_over_with_its_citation(store: Store) -> None:
+    change = ("## First look", "## First look\n\nThe first web report counted 10 cases in one year [@{web}].")
+    told = await study(store, crew(edit_result=editing(change)), **BOTH)
+    assert "The first web report counted 10 cases in one year [" in told.output["article"]["content"]
+    claim = next(one for one in told.output["claims"] if one["text"].startswith("The first web report"))
+    assert (claim["verdict"], claim["quote"]) == (
+        "verified", "The web report 1 counted 10 cases of it in one year.",
+    )  # fmt: skip
+    assert not [one for one in told.output["warnings"] if "not taken over" in one]
+
+
+@pytest.mark.parametrize(
+    ("new", "why"),
+    [
+        ("The first web report counted 70 cases in one year [@{web}].", "No passage of s"),
+        ("Sales rose to 70 percent in one year.", "It has no citation"),
+        ("Vaccines are free for all children who go to school in the north of Norway.", "It has no citation"),
+        ("The first web report counted 10 cases (Smith, 2019).", "no source of this run"),
+    ],
+)
+async def test_what_no_passage_supports_is_not_taken_over(store: Store, new: str, why: str) -> None:
+    good = ("## Second look", "## Another look")
+    change = ("## First look", f"## First look\n\n{new}")
+    told = await study(store, crew(edit_result=editing(good, change)), **BOTH)
+    content = told.output["article"]["content"]
+    assert "## Another look" in content, "the other change is"
+    assert new.partition(" [@")[0] not in content
+    (warning,) = [one for one in told.output["warnings"] if "not taken over" in one]
+    assert warning.startswith("1 of the editor's 2 changes was not taken over: ")
+    assert why in warning
+    assert warning in told.result.warnings
+
+
+async def test_a_citation_cannot_be_edited_away(store: Store) -> None:
+    def cut(call: Call) -> dict[str, Any]:
+        web = next(one for one, text in _SOURCE.findall(call.prompt) if "The web report 1 " in text)
+        sentence = "The web report 1 counted 10 cases of it in one year."
+        return {"changes": [{"find": f"{sentence} [@{web}]", "replace": sentence}]}
+
+    told = await study(store, crew(edit_result=cut), **BOTH)
+    assert any("It has no citation" in one for one in told.output["warnings"])
+    assert "The web report 1 counted 10 cases of it in one year. [" in told.output["article"]["content"]
+
+
+async def test_a_sentence_may_say_what_the_sources_do_not(store: Store) -> None:
+    line = "The sources do not say what a vaccine costs in Norway, and nothing is known about it."
+    told = await study(
+        store, crew(edit_result=editing(("## First look", f"## First look\n\n{line}"))), **BOTH
+    )
+    assert line in told.output["article"]["content"], told.output["warnings"]
+
+
+async def test_parts_that_the_editor_misses_are_in_the_result(store: Store) -> None:
+    parts = [{"part": "cases", "met": True}, {"part": "prices", "met": False, "note": "No price is named."}]
+    told = await study(store, crew(edit_result={"parts": parts}), **BOTH)
+    assert told.result.status == "completed"
+    assert told.output["missing"] == ["No price is named."]
+    assert told.output["warnings"].count("Missing: No price is named.") == 1
+
+
+async def test_the_editor_sends_back_once_for_one_more_search_and_writing(store: Store) -> None:
+    remark = "Say what the academic report 2 counted"
+    rewritten = "The academic report 2 counted 20 cases of it in one year."
+
+    def write(call: Call) -> Any:
+        return None if remark not in call.prompt else again(call)
+
+    def again(call: Call) -> str:
+        told = [
+            f"{text.split(' The whole')[0].strip()} [@{one}]" for one, text in _SOURCE.findall(call.prompt)
+        ]
+        return "# Anew\n\n## Part\n\n" + "\n\n".join(told)
+
+    model = crew(write_article=write, edit_result=[{"send_back": [remark]}, None])
+    shelves = Shelves()
+    told = await study(store, model, shelves=shelves, min_quality=0.1, **BOTH)
+    assert told.result.status == "completed", told.result.error
+    assert model.counted == {
+        "draft": 1, "assess": 1, "synthesize": 1, "write_article": 2, "edit": 1, "fact_check": 2, "judge": 1,
+        "edit_result": 2, "compare": 2,
+    }  # fmt: skip
+    assert ("web_search", remark) in shelves.asked
+    prompt = model.tasks("write_article")[1].prompt
+    assert "# The last version" in prompt
+    assert f"- It left out: {remark}" in prompt
+    assert "# What you sent back" in model.tasks("edit_result")[1].prompt
+    assert told.output["article"]["title"] == "Anew"
+    assert rewritten in told.output["article"]["content"]
+    assert {one["verdict"] for one in told.output["claims"]} == {"verified"}
+
+
+async def test_a_revision_that_lost_its_evidence_is_not_used(store: Store) -> None:
+    def write(call: Call) -> Any:
+        return "# Anew\n\nNothing is known." if "Say more" in call.prompt else None
+
+    model = crew(write_article=write, edit_result=[{"send_back": ["Say more"]}, None])
+    told = await study(store, model, **BOTH)
+    assert told.output["article"]["title"] == "What was counted"
+    assert any("lost too much of its evidence" in one for one in told.output["warnings"])
+
+
+async def test_material_and_document_stand_between_lines_that_authors_cannot_write(store: Store) -> None:
+    model = crew()
+    await study(store, model, **BOTH)
+    edited, judged = model.tasks("edit_result")[0].prompt, model.tasks("compare")[0].prompt
+    for prompt, names in ((edited, ["the document", "source s1"]), (judged, ["answer A", "answer B"])):
+        for name in names:
+            number = re.search(rf"BEGIN UNTRUSTED (\w+) from {name}\n", prompt)
+            assert number
+            assert prompt.count(f"END UNTRUSTED {number[1]}") == 1
+    assert "document` must be left out" not in edited
+    assert "use `changes` only" in edited
+
+
+def test_support_is_found_without_a_model() -> None:
+    text = "Salt is white. The fee is 40 euros for each of the two licences. Nobody else pays it."
+    place = find_support("Each of the two licences has a fee of 40 euros.", text)
+    assert place is not None
+    assert text[slice(*place)] == "The fee is 40 euros for each of the two licences."
+    assert find_support("Each of the two licences has a fee of 50 euros.", text) is None
+    assert find_support("The harbour opens in the spring.", text) is None
+
+
+# ── the comparison ──
+
+
+async def test_judges_see_the_article_as_the_reader_does(store: Store) -> None:
+    model = crew(compare=preferring("team"))
+    told = await study(store, model, **BOTH)
+    first = model.tasks("compare")[0].prompt
+    assert "[@s" not in first
+    assert "## References" in first
+    assert "Sources that can be followed count" in first
+    assert told.output["comparison"]["preferred"] == "team"
+
+
+async def test_a_better_draft_is_told_first_and_never_becomes_the_article(store: Store) -> None:
+    told = await study(
+        store, crew(compare=preferring("draft")), shelves=Shelves(failing={"news_search": 99}), **BOTH
+    )
+    assert told.result.status == "completed"
+    assert told.output["article"]["title"] == "What was counted"
+    comparison = told.output["comparison"]
+    assert comparison["preferred"] == "draft"
+    first = told.result.warnings[0]
+    assert first.startswith("A direct draft without the team's work was judged better than this text.")
+    assert "direct-draft.md" in first
+    assert "It answers more: draft." in first
+    assert told.output["warnings"][0] == first
+    assert any(one.startswith("News search unavailable") for one in told.result.warnings[1:])
+    kept = await files(store, told.result)
+    assert "90 crowns" in kept["direct-draft.md"]
+    assert "team-version.md" not in kept
+    assert "one direct draft without sources is better" in kept["record.html"]
+
+
+# ── budgets and resumes ──
+
+
+async def resumed(store: Store, told: Told, model: Crew, **budget: Any) -> Told:
+    handle = await podium.resume(
+        told.result.run_id, workflow=workflow_of(clock=told.clock), model=model, store=store,
+        budget=podium.Budget(**budget),
+    )  # fmt: skip
+    return await told_of(store, await handle.result(), model)
+
+
+async def test_with_more_calls_it_goes_on_and_pays_nothing_twice(store: Store) -> None:
+    low = {"coverage": 0.4, "tone": 0.9, "missing": ["prices"]}
+    model = crew(judge=[low, {"coverage": 0.9, "tone": 0.9}])
+    told = await study(store, model, budget=podium.Budget(calls=9), **BOTH)
+    assert (told.result.status, told.result.stop_reason) == ("partial", "budget")
+    assert model.counted["draft"] == 1
+    again = await resumed(store, told, model, calls=40)
+    assert again.result.status == "completed", again.result.error
+    paths = [call.path for call in model.calls]
+    assert len(paths) == len(set(paths)), "no step was asked twice"
+    assert (model.counted["draft"], model.counted["edit_result"], model.counted["compare"]) == (1, 1, 2)
+    replayed = await podium.replay(told.result.run_id, workflow=workflow_of(), store=store)
+    assert replayed.output == again.output
+
+
+@pytest.mark.parametrize("calls", [7, 8, 9, 10])
+async def test_a_result_is_complete_also_where_nothing_is_left_to_check_it(store: Store, calls: int) -> None:
+    model = Crew({"draft": DRAFT, "fact_check": checking}, complexity=0.1)
+    told = await study(store, model, budget=podium.Budget(calls=calls), **BOTH)
+    assert told.result.status == "completed", told.result.stop_reason
+    assert told.result.usage.calls <= calls
+
+
+# ── what those who rewrite are given ──
+
+
+async def test_everybody_who_rewrites_sees_the_last_version_and_its_failed_claims(store: Store) -> None:
+    thin = {"coverage": 0.4, "tone": 0.9, "missing": ["prices"]}
+    model = Crew({"judge": [thin, {"coverage": 0.9, "tone": 0.9}], "fact_check": half}, complexity=1.0)
+    told = await study(store, model, depth="deep", max_usd=20.0, time_limit=7200.0, min_quality=0.5)
+    assert told.output["metrics"]["iteration_count"] == 2
+    for task in ("write_article", "write_introduction", "write_conclusion", "edit"):
+        first, second = (call.prompt for call in model.tasks(task)[:2])
+        for heading in ("# The last version", "# Claims of the last version that no passage confirmed"):
+            assert heading not in first, task
+            assert heading in second, task
+
+
+def half(call: Call) -> dict[str, Any]:
+    return {"checks": checks_of(call.prompt, _SOURCE.findall(call.prompt), 0.5)}
