@@ -162,10 +162,8 @@ class RunWarned(EventData, frozen=True, omit_defaults=True, kw_only=True):
 
     type: ClassVar[str] = "run.warned"
     message: str
-    engine: bool = False
-    """Written by the engine, not by the workflow."""
-    first: bool = False
-    """Shown before the other warnings."""
+    engine: bool = False  # written by the engine, not by the workflow
+    first: bool = False  # shown before the other warnings
 
 
 class RunEnded(EventData, frozen=True, omit_defaults=True, kw_only=True):

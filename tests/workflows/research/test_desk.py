@@ -91,7 +91,8 @@ async def test_points_without_evidence_are_dropped_and_reported(store: Store) ->
     judge = model.tasks("judge")[0].prompt
     assert COUNTED in judge
     assert PRICE not in judge, "an article cannot be blamed for what no source says"
-    assert f"- {PRICE} (the sources do not cover it)" in model.tasks("edit_result")[0].prompt
+    edited = model.tasks("edit_result")[0].prompt
+    assert edited.index("Points that the sources do not cover") < edited.rindex(f"- {PRICE}")
     kept = await files(store, told.result)
     assert PRICE in kept["record.html"]
     assert PRICE not in kept["article.html"]

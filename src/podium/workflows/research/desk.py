@@ -6,7 +6,6 @@ The editor may state only what a passage says; a program looks up every statemen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from podium.errors import StepFailedError
@@ -79,15 +78,15 @@ async def hand_over(study: Study) -> None:
     if study.desk is None or version is None or not version.article.strip():
         return
     study.final, study.made = version, dict(version.made)
-    material, gaps = material_of(study, version), gaps_of(version)
+    material, gaps = material_of(study, version), list(version.quality.missing)
 
     async def revise(remarks: list[str]) -> str:
         study.final = new = await _revised(study, study.final or version, remarks)
-        material[:], gaps[:] = material_of(study, new), gaps_of(new)
+        material[:], gaps[:] = material_of(study, new), []
         return new.article
 
     def accept(before: str, after: str) -> str:
-        return objection(study, study.final or version, gaps, after)
+        return objection(study, study.final or version, after)
 
     delivered = await deliver(
         study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise, accept=accept,
@@ -127,23 +126,29 @@ def checked_again(study: Study, checked: Checked | None, article: str) -> Checke
 
 
 def material_of(study: Study, version: Version) -> list[tuple[str, str]]:
-    """What no passage confirms, then the passages, those of cited sources first, under the article's ids."""
+    """What no passage confirms or covers, then the passages, those of cited sources first, under the
+    article's ids."""
     claims = claims_in(version.article)
     cited = cited_ids(version.article)
     shown = study.passages([one.text for one in claims])
     order = {f"source {one}": nth for nth, one in enumerate(cited)}
     passages = sorted(shown, key=lambda one: order.get(one[0], len(order)))
     doubts = [one for one in version.checked.claims if one.verdict != "verified"] if version.checked else []
-    told = "\n".join(f"- {one.text} ({one.reason or 'not confirmed'})" for one in doubts)
-    return [("What the fact checker could not confirm", told), *passages] if told else passages
+    lists = {
+        "What the fact checker could not confirm": [
+            f"{one.text} ({one.reason or 'not confirmed'})" for one in doubts
+        ],
+        "Points that the sources do not cover": _unsupported(version),
+    }
+    told = [(title, "\n".join(f"- {line}" for line in lines)) for title, lines in lists.items() if lines]
+    return [*told, *passages]
 
 
-def gaps_of(version: Version) -> list[str]:
-    unsupported = version.checked.unsupported if version.checked else []
-    return [*version.quality.missing, *(f"{point} (the sources do not cover it)" for point in unsupported)]
+def _unsupported(version: Version) -> list[str]:
+    return version.checked.unsupported if version.checked else []
 
 
-def objection(study: Study, version: Version, gaps: Sequence[str], after: str) -> str:
+def objection(study: Study, version: Version, after: str) -> str:
     """Return why an edited article does not take the place of a version; empty if it does."""
     known = only_known(after, study.sources)
     if known.removed:
@@ -153,7 +158,7 @@ def objection(study: Study, version: Version, gaps: Sequence[str], after: str) -
     kept = [one for one in cited_ids(after) if one in cited]
     if count_words(after) < words * LEAST_KEPT or len(kept) < len(cited) * LEAST_KEPT:
         return "Too many of its words or sources would be lost."
-    why = _unfounded(study, version, after) or _uncited(before, after, gaps)
+    why = _unfounded(study, version, after) or _uncited(version, after)
     return why or _falls(study, version, after)
 
 
@@ -176,10 +181,11 @@ def _short(claim: Claim) -> str:
     return claim.text if len(claim.text) <= 160 else f"{claim.text[:159]}…"
 
 
-def _uncited(before: str, after: str, gaps: Sequence[str]) -> str:
+def _uncited(version: Version, after: str) -> str:
     """A new sentence without a citation that says something which the article did not say."""
-    old = {sentence for text in prose_of(before) for sentence in sentences_in(text)}
-    held = stems_of("\n".join([before, *gaps, UNTOLD]))
+    old = {sentence for text in prose_of(version.article) for sentence in sentences_in(text)}
+    untold = [*version.quality.missing, *_unsupported(version), UNTOLD]
+    held = stems_of("\n".join([version.article, *untold]))
     claims = {one.text for one in split_claims(after)}
     for sentence in (one for text in prose_of(after) for one in sentences_in(text)):
         stems = stems_of(sentence)

@@ -9,6 +9,7 @@ import msgspec
 
 from podium.errors import BudgetExhaustedError
 from podium.report.cuts import cut_note
+from podium.report.words import shorten
 from podium.tools.aside import aside
 from podium.workflows.research import events
 from podium.workflows.research.article import content_of, html_of
@@ -134,9 +135,10 @@ def _tell_flaws(study: Study, version: Version) -> None:
         study.warn(f"The article leaves out: {'; '.join(version.quality.missing)}.")
     if version.checked and version.checked.unsupported:
         study.warn(f"Not covered by the sources: {'; '.join(version.checked.unsupported)}.")
+    titles = {one.id: shorten(one.title, 80) for one in study.sources}
     for one in version.checked.contradictions if version.checked else []:
-        who = " and ".join(side.source_id for side in one.passages)
-        study.warn(f"Sources {who} contradict each other: {one.about}")
+        who = " and ".join(f"“{titles[side.source_id]}”" for side in one.passages)
+        study.warn(f"{who} contradict each other: {one.about}")
 
 
 def _notes(study: Study) -> list[str]:

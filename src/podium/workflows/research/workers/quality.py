@@ -208,11 +208,12 @@ def _alike(old: Claim, new: Claim) -> float:
 
 async def edit(study: Study, worker: str, *, cheaper: bool) -> Made:
     """The mended article. One that lost words or citations on the way is not taken, but its grade is."""
-    draft, _ = clean_draft(study)
+    (draft, _), again = clean_draft(study), revised(study)
     found = await study.run.ask(
         agent_of(worker, cheaper=cheaper, words=study.brief.length), "edit", returns=Edit,
         topic=study.brief.topic, tone=study.brief.tone, length=study.brief.length,
-        feedback=list(study.feedback), draft=study.sealed(draft, "the article"), **revised(study),
+        feedback=list(study.feedback), draft=study.sealed(draft, "the article"), last=again["last"],
+        failed=again["failed"],
     )  # fmt: skip
     words, cited = count_words(draft), cited_ids(draft)
     known = only_known(unwrapped(found.article), study.sources)
