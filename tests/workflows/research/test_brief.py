@@ -129,6 +129,22 @@ def test_flags_count_before_the_file(tmp_path: Path) -> None:
     assert (brief.topic, brief.length, brief.tone) == ("Mine", 700, "casual")
 
 
+def test_a_file_may_leave_out_the_draft_and_the_editor(tmp_path: Path) -> None:
+    (tmp_path / "brief.toml").write_text('topic = "AI trends"\nfloor = false\neditor = "no"\n')
+    with pytest.raises(BriefError, match="a problem: editor must be true or false, not 'no'"):
+        WORKFLOW.prepare("", {"brief": str(tmp_path / "brief.toml")})
+    (tmp_path / "brief.toml").write_text('topic = "AI trends"\nfloor = false\n')
+    options = WORKFLOW.prepare("", {"brief": str(tmp_path / "brief.toml"), "editor": False}).options
+    assert (options["floor"], options["editor"]) == (False, False)
+    assert "floor" not in WORKFLOW.prepare("AI trends", {}).options
+
+
+def test_an_estimate_says_what_comes_on_top() -> None:
+    assert "come on top" in " ".join(WORKFLOW.estimate("AI trends", {}).lines)
+    alone = WORKFLOW.estimate("AI trends", {"floor": False, "editor": False})
+    assert "come on top" not in " ".join(alone.lines)
+
+
 def test_a_path_in_a_file_is_meant_from_where_the_file_lies(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     file = tmp_path / "b.toml"

@@ -47,7 +47,7 @@ def lasting(output: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("kill_at", [2, 4, 9])
+@pytest.mark.parametrize("kill_at", [2, 4, 9, 14, 16])
 async def test_killed_at_any_call_it_ends_in_the_same_result_and_pays_nothing_twice(
     tmp_path: Path, kill_at: int
 ) -> None:

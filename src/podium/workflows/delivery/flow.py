@@ -21,6 +21,7 @@ from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.models.model import Call
 from podium.models.window import context_window
 from podium.report.words import count
+from podium.tools.aside import aside
 from podium.workflows.delivery import agents, events
 from podium.workflows.delivery import rehearsal as rehearsal
 from podium.workflows.delivery.contracts import Comparison, Delivered, Draft, Edit, Judgement
@@ -188,7 +189,7 @@ async def _edit(
             )
         )  # fmt: skip
         if not edit.send_back:
-            text, refused = accepted(edit, delivered.document, accept)
+            text, refused = await aside(accepted, edit, delivered.document, accept)
             if refused:
                 whole = "The editor's version was" if edit.document is not None else _counted(refused, edit)
                 desk.warn(f"{whole} not taken over: {' '.join(dict.fromkeys(refused))}")

@@ -20,7 +20,7 @@ from podium.workflows.research.measures.claims import split_claims
 from podium.workflows.research.measures.markup import prose_of
 from podium.workflows.research.measures.words import count_words, sentences_in
 from podium.workflows.research.merger import best_version
-from podium.workflows.research.policy import SEARCHES
+from podium.workflows.research.policy import SEARCHES, Decision, decide
 from podium.workflows.research.roles import agent_of
 from podium.workflows.research.shelving import shelve, take_texts
 from podium.workflows.research.study import Checked, Made, Study, Version
@@ -249,7 +249,18 @@ def _better(study: Study, version: Version, checked: Checked) -> Version:
         study.made = dict(version.made)
         return version
     quality = score(study, measure(study, article, checked, version.judged), [])
-    return Version(version.iteration, article, checked, quality, dict(study.made), version.judged)
+    new = Version(version.iteration, article, checked, quality, dict(study.made), version.judged)
+    if decide_version(study, version) == "complete" != decide_version(study, new):
+        study.warn("The revision fell below the quality asked for; the version before is kept.")
+        study.made = dict(version.made)
+        return version
+    return new
+
+
+def decide_version(study: Study, version: Version) -> Decision:
+    """Whether a version is good enough, by the rule of every iteration."""
+    quality = version.quality
+    return decide(quality.overall, study.brief.min_quality, study.iteration, quality.coverage)
 
 
 def _claims(version: Version) -> list[Claim]:

@@ -9,7 +9,7 @@ from podium.engine.workflow import Outcome, Partial
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError
 from podium.workflows.delivery.flow import DRAFT_FILE
 from podium.workflows.research.contracts import FinalOutput, PlanEntry
-from podium.workflows.research.desk import hand_over
+from podium.workflows.research.desk import decide_version, hand_over
 from podium.workflows.research.machine import Phase
 from podium.workflows.research.merger import best_version, keep_files, merge
 from podium.workflows.research.orchestrator import WorkerExecutionError
@@ -27,7 +27,10 @@ WAY = (Phase.PLANNING, Phase.STRATEGY, Phase.EXECUTING, Phase.EVALUATING, Phase.
 async def finish(study: Study, decision: Decision) -> Outcome | Partial:
     """The regular end: good enough, or as good as three iterations could make it."""
     await study.enter(Phase.MERGING)
+    feedback = list(study.feedback)
     await hand_over(study)
+    if study.final is not None and decide_version(study, study.final) == "complete":
+        decision = "complete"
     notes: list[str] = []
     if decision == "force_complete":
         _warn_below(study)
@@ -41,7 +44,7 @@ async def finish(study: Study, decision: Decision) -> Outcome | Partial:
     if not accepted:
         return Partial(output=shown, reason="result rejected", quality=quality)
     if decision == "force_complete":
-        return Partial(output=shown, reason=BELOW, quality=quality, missing=list(study.feedback))
+        return Partial(output=shown, reason=BELOW, quality=quality, missing=feedback)
     return Outcome(output=shown, quality=quality)
 
 

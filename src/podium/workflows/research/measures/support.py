@@ -15,6 +15,7 @@ from functools import lru_cache
 from podium.brain.words import word_set
 from podium.workflows.research.excerpts import stems_of
 from podium.workflows.research.measures.facts_in import NEGATORS, OPPOSITES, Figures, figures_of, tokens_of
+from podium.workflows.research.measures.quotes import locate
 from podium.workflows.research.measures.words import sentences_in
 
 LEAST_WORDS = 3
@@ -92,8 +93,14 @@ def find_support(claim: str, text: str, context: str = "") -> tuple[int, int] | 
     needed = stems_of(claim)
     if not needed:
         return None
+    copied = locate(claim, text)
+    span = supporting_span(claim, text, *copied, context) if copied else None
+    if span is not None:
+        return span
     places = [(len(needed & stems), start, end) for start, end, stems in _indexed(text)]
     for _, start, end in sorted((one for one in places if one[0]), key=lambda one: (-one[0], one[1]))[:TRIED]:
+        if _is_replaced(claim, text[start:end]):  # what is most alike says something else
+            return None
         span = supporting_span(claim, text, start, end, context)
         if span and len(needed & stems_of(text[span[0] : span[1]])) / len(needed) >= NEARLY_ALL:
             return span
