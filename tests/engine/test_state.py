@@ -43,6 +43,19 @@ async def test_a_completed_run(store: Store) -> None:
     assert (row.status, row.usage.usd, row.workflow) == ("completed", 0.25, "flow")
 
 
+async def test_a_first_warning_stands_before_the_others(store: Store) -> None:
+    async def flow(run: podium.Run, request: str) -> str:
+        run.warn("a source is missing")
+        run.warn("the draft is better", first=True)
+        return request
+
+    result = await podium.run(podium.Workflow(flow, "flow"), "go", store=store)
+    wanted = ["the draft is better", "a source is missing"]
+    assert result.warnings == (await state_of(store, result.run_id)).warnings == wanted
+    replayed = await podium.replay(result.run_id, workflow=podium.Workflow(flow, "flow"), store=store)
+    assert replayed.warnings == wanted
+
+
 async def test_a_waiting_run_knows_its_question(store: Store) -> None:
     async def flow(run: podium.Run, request: str) -> str:
         await run.step("a", str.upper, "x")

@@ -18,8 +18,6 @@ from podium.workflows.research.planning import (
 from podium.workflows.research.policy import (
     ANSWERS,
     ATTEMPTS,
-    CHEAPEST_COST,
-    CHEAPEST_TIME,
     FALLBACKS,
     NEEDING,
     PARTS,
@@ -254,8 +252,11 @@ def test_kept_work_takes_nothing() -> None:
     assert found.plan.cheaper == []
 
 
-def test_the_cheapest_plan_is_three_workers_with_fast_models() -> None:
-    assert (CHEAPEST_COST, CHEAPEST_TIME) == (0.61, 468)
+def test_short_limits_get_a_plan_that_still_checks_facts() -> None:
+    brief = Brief(topic="AI trends", sources=["web", "academic", "news", "social"])
+    plan = first_plan(brief, 0.9, [*SEARCHES, "web_scraper"], Limits(0.5, 60))
+    assert plan.workers == ["web_search", "article_writer", "fact_checker"]
+    assert plan.notes[0].startswith("Left out to keep to the limits of the brief: ")
 
 
 # ── retries ──

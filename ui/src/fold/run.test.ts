@@ -146,10 +146,11 @@ describe("a run is a fold of its log", () => {
       created(),
       ["artifact[x]", "artifact.created", { id: "1", name: "x.md", media_type: "text/markdown", bytes: 3 }],
       ["", "run.warned", { message: "careful" }],
+      ["", "run.warned", { message: "worse", first: true }],
       ["", "moon.landed", { deep: [1] }],
     );
     expect([...run.artifacts.values()].map((one) => one.name)).toEqual(["x.md"]);
-    expect([run.warnings, run.events.length]).toEqual([["careful"], 4]);
+    expect([run.warnings, run.events.length]).toEqual([["worse", "careful"], 5]);
   });
 
   it("does not fail on data of the wrong shape", () => {

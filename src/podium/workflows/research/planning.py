@@ -151,8 +151,8 @@ def _estimated(step: PlanStep, cheaper: Collection[str], kept: Collection[str]) 
 
 
 def _within(chosen: Sequence[str], limits: Limits) -> list[str]:
-    """Leave out whoever could not even be afforded with cheap models, the least important first; three stay,
-    and somebody of every kind that an article cannot do without."""
+    """Leave out whoever could not even be afforded with cheap models, the least important first; three stay:
+    a search, the writer, and the fact checker."""
     kept = list(chosen)
     while len(kept) > FEWEST and not limits.hold(*_least(kept)):
         helping = (
@@ -170,13 +170,11 @@ def _within(chosen: Sequence[str], limits: Limits) -> list[str]:
 
 def _is_needed(worker: str, workers: Sequence[str]) -> bool:
     row = WORKERS[worker]
-    if row.criticality == "critical":
+    if row.criticality == "critical" or worker == "fact_checker":
         return True
     if row.name in SEARCHES:
         return not [one for one in workers if one in SEARCHES and one != worker]
-    return row.category == "quality" and not [
-        one for one in workers if one != worker and WORKERS[one].category == "quality"
-    ]
+    return False
 
 
 def _least(workers: Sequence[str]) -> tuple[float, float]:

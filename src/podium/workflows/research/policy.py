@@ -154,11 +154,6 @@ def seconds_of(worker: str, *, cheaper: bool = False) -> float:
     return row.seconds * (CHEAPER_TIME if cheaper and row.asks else 1)
 
 
-CHEAPEST = ("web_search", "article_writer", "editor")
-"""The smallest plan that there is; with fast models nothing costs or takes less."""
-CHEAPEST_COST = round(sum(cost_of(worker, cheaper=True) for worker in CHEAPEST), 6)
-CHEAPEST_TIME = sum(seconds_of(worker, cheaper=True) for worker in CHEAPEST)
-
 # ── what failing means ───────────────────────────────────────────────────────────────────────────
 
 ATTEMPTS = 3
