@@ -10,6 +10,7 @@ from podium.engine.budget import Budget
 from podium.engine.events import Charge
 from podium.workflows.delivery.contracts import Edit, Judgement
 from podium.workflows.delivery.policy import (
+    accepted,
     affords,
     affords_floor,
     decided,
@@ -87,6 +88,36 @@ def test_a_long_document_is_not_written_anew_and_none_goes_back_twice() -> None:
     assert problem(edit(("nowhere", "x"), send_back=["more"])) == "", "its changes are not used then"
     assert may_rewrite("x" * 30_000, 16_384)
     assert not may_rewrite("x" * 40_000, 16_384)
+
+
+def test_a_deleted_paragraph_leaves_no_empty_lines() -> None:
+    assert edited(edit(("Tuesday: meet.", "")), TEXT) == "# Plan\n\nMonday: arrive.\n\nTuesday: rest.\n"
+
+
+def test_changes_that_are_not_accepted_are_left_out_one_by_one() -> None:
+    def accept(before: str, after: str) -> str:
+        return "It names a price." if "euro" in after else ""
+
+    made = edit(("arrive", "land"), ("meet", "meet for 9 euros"), ("rest", "sleep"))
+    text, refused = accepted(made, TEXT, accept)
+    assert text == "# Plan\n\nMonday: land.\n\nTuesday: meet.\n\nTuesday: sleep.\n"
+    assert refused == ["It names a price."]
+    assert accepted(edit(document="9 euros"), TEXT, accept) == (TEXT, ["It names a price."])
+    assert accepted(edit(document="9 euros"), TEXT, None) == ("9 euros\n", [])
+
+
+def test_changes_that_are_only_right_together_are_accepted_together() -> None:
+    def accept(before: str, after: str) -> str:
+        return "" if after.count("arrive") == 1 else "Lost or twice."
+
+    moved = edit(("Monday: arrive.\n\n", ""), ("rest.", "rest.\n\nMonday: arrive."))
+    text, refused = accepted(moved, TEXT, accept)
+    assert (text.count("arrive"), refused) == (1, [])
+
+
+def test_material_can_be_sealed_after_it_was_cut() -> None:
+    shown = within([("a", "x" * 3_000)], 2_000, lambda text, title: f"<{title} {len(text)}>")
+    assert shown == [{"title": "a", "text": "<a 2000>", "note": "[2,000 of 3,000 characters shown]"}]
 
 
 def test_a_document_that_is_written_anew_replaces_the_old_one() -> None:

@@ -111,7 +111,10 @@ def edited(edit: Edit, document: str) -> str:
     if edit.document is not None:
         return edit.document.strip() + "\n"
     for start, end, new in reversed(_spans(edit.changes, document)):
-        document = document[:start] + new + document[end:]
+        before, after = document[:start], document[end:]
+        if not new.strip() and before.endswith("\n\n"):  # a paragraph is gone, and its empty line with it
+            new, after = "", after.lstrip("\n")
+        document = before + new + after
     return document
 
 

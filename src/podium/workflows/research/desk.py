@@ -39,11 +39,11 @@ from podium.workflows.research.workers.writing import clean_draft, write_article
 
 RULE = (
     "The passages of the sources above are the only ground. Every statement that you add or change says what "
-    "a passage says, in words close to it, and ends with the marker of that source, such as [@s3]; a program "
-    "looks it up and takes back what no passage supports. Keep every marker at its sentence, and cite in no "
-    "other way: no list of references, it is added later. Reword or cut what the fact checker could not "
-    "confirm. What the sources do not say is left out; where the reader needs to know that, one short "
-    "sentence says so."
+    "a passage says, in words close to it, and ends with the marker of that source, such as [@s3]. A program "
+    "looks it up and takes back a change that no passage supports, so give each statement a change of its "
+    "own where you can. Keep every marker at its sentence, and cite in no other way: no list of references, "
+    "it is added later. Reword or cut what the fact checker could not confirm. What the sources do not say "
+    "is left out; where the reader needs to know that, one short sentence says so."
 )
 JUDGED_BY = (
     "Sources that can be followed count: of two texts that say the same, the one whose statements name their "
