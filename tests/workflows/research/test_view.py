@@ -237,6 +237,18 @@ async def test_the_report_shows_the_article_with_its_evidence_and_how_it_came_ab
     assert html.count("@media print") == 2, "each file of styles stands there once"
 
 
+async def test_sources_are_counted_as_cited_and_what_is_missing_is_a_section(store: Store) -> None:
+    text = "# Few\n\n## Part\n\nThe web report 1 counted 10 cases of it in one year. [@s1]"
+    thin = {"coverage": 0.75, "tone": 0.9, "missing": ["prices"]}
+    told = await study(store, Crew({"write_article": text, "judge": thin}), min_quality=0.1)
+    shown, html, markdown, data = await report(store, told.result)
+    assert shown.summary() == "1 source · 1 iteration"
+    assert len(told.output["sources"]) == 14
+    assert data["missing"] == {"coverage": 0.75, "missing": ["prices"], "unsupported": []}
+    assert "The article was judged to cover 75% of the request." in markdown
+    assert "The article was judged to cover 75% of the request." in html
+
+
 async def test_the_files_to_open_first_are_the_article_and_the_record(store: Store) -> None:
     told = await study(store, Crew())
     shown, _, _, _ = await report(store, told.result)
