@@ -74,8 +74,10 @@ async def test_the_judges_see_two_texts_in_both_orders_and_no_author(store: Stor
 
 
 async def test_what_the_editor_changes_is_the_result(store: Store) -> None:
-    change = {"find": "Three days.", "replace": "Three days for 90 euros.",
-}
+    change = {
+        "find": "Three days.",
+        "replace": "Three days for 90 euros.",
+    }
     found = await go(store, team(**{"delivery/edit_result": checked(changes=[change])}))
     assert found.output["document"] == "# A trip\n\nThree days for 90 euros.\n"
     assert (await files(store, found))["result.md"] == "# A trip\n\nThree days for 90 euros.\n"
