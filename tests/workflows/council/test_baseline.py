@@ -49,7 +49,7 @@ async def test_a_baseline_that_is_judged_better_is_said_and_kept_but_not_handed_
     told = found.output["baseline"]
     assert set(told) == {"n", "preferred", "why", "tokens"}
     assert (told["preferred"], 2 <= told["n"] <= 8, told["tokens"] > 0) == ("baseline", True, True)
-    assert told["why"][0] == "the first (A: the team's text, B: the baseline)"
+    assert told["why"][0] == "the first (A: the result, B: the baseline)"
     assert len(model.asked_to("draft")) == told["n"] + 1
     assert found.output["deliverable"] == DOCUMENT
     assert found.status == "completed"
@@ -64,7 +64,7 @@ async def test_a_baseline_that_is_judged_better_is_said_and_kept_but_not_handed_
 
 async def test_the_council_may_win(store: Store) -> None:
     found = await go(store, beside("A", "B"), baseline=True)
-    assert (found.output["baseline"]["preferred"], found.warnings) == ("team", [])
+    assert (found.output["baseline"]["preferred"], found.warnings) == ("result", [])
     torn = await go(store, beside("A", "A"), baseline=True)
     assert torn.output["baseline"]["preferred"] == "equal"
 
@@ -84,7 +84,7 @@ async def test_drafters_and_judges_see_neither_each_other_nor_the_council(store:
 async def test_without_a_floor_there_is_still_a_baseline(store: Store) -> None:
     model = beside("A", "B")
     found = await go(store, model, floor=False, editor=False, baseline=True)
-    assert found.output["baseline"]["preferred"] == "team"
+    assert found.output["baseline"]["preferred"] == "result"
     assert "floor/draft" not in model.paths
 
 

@@ -69,7 +69,7 @@ async def test_the_draft_is_an_idea_that_is_scored_like_the_others(store: Store)
     assert (first["id"], first["title"], first["origin"], first["round"], first["score"]) == (
         "I1", "Plant ferns", "draft", 0, 7.0
     )  # fmt: skip
-    assert first["description"] == "Ferns under the oak, 18 at 5 euros: 90 euros. 1. Dig holes."
+    assert first["description"] == "Ferns under the oak, 18 at 5 euros: 90 euros. Dig holes."
     assert [one["origin"] for one in found.output["ideas"][1:]] == ["", "", ""]
     assert "Current Ideas:\n1. [I1] Plant ferns - Ferns under the oak" in model.asked_to("validate")[0].prompt
 
@@ -140,6 +140,7 @@ async def test_a_team_without_ideas_hands_over_the_draft_as_partial(store: Store
         ("Just plant ferns.\n\nThey like it.", "Direct draft", "Just plant ferns. They like it."),
         ("# A garden in the shade\n\nPlant ferns.", "Direct draft", "Plant ferns."),
         ("# Plant ferns", "Plant ferns", "what to plant; what it costs."),
+        ("# Ferns\n\nPlant:\n\n- *one* fern.\n- two\n\n| a |\n|---|", "Ferns", "Plant: one fern; two."),
     ],
 )
 def test_title_and_description_of_the_drafts_idea(document: str, title: str, description: str) -> None:

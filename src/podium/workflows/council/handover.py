@@ -33,6 +33,7 @@ DESCRIPTION = 1_200
 LEAST_DESCRIPTION = 200
 DRAFT_SHARE = 0.3
 """Share of the leader's window that the draft may take."""
+_ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
 ALTERNATIVES = 5
 """Other ideas that the editor sees."""
 
@@ -71,16 +72,19 @@ def _split(document: str) -> tuple[str, str]:
     first = next((nth for nth, line in enumerate(lines) if re.match(r"#{1,6}\s", line)), None)
     if first is None:
         return "", document
-    title = re.sub(r"[*_`]", "", lines[first].lstrip("#")).strip(" #.:")
+    title = re.sub(r"[*_`]", "", lines[first].lstrip("#")).strip(" #:")
     return " ".join(title.split()), "\n".join(lines[:first] + lines[first + 1 :])
 
 
 def _opening(body: str) -> str:
-    """As many paragraphs as fit, headings left out; a long first one is cut at the end of a sentence."""
+    """As many paragraphs and lists as fit, without headings and tables; a long first one is cut at the end of
+    a sentence."""
     taken: list[str] = []
     for block in re.split(r"\n\s*\n", body):
-        lines = [line for line in block.splitlines() if not re.match(r"\s*(#{1,6}\s|\|?[-:| ]+\|?$)", line)]
-        text = " ".join(" ".join(lines).split())
+        lines = [line.strip() for line in block.splitlines() if not re.match(r"\s*(#{1,6}\s|\||---)", line)]
+        if lines and all(_ITEM.match(line) for line in lines):
+            lines = [sentence("; ".join(_ITEM.sub("", line).rstrip(" .;,") for line in lines))]
+        text = re.sub(r"\*\*?|`", "", " ".join(" ".join(lines).split()))
         used = sum(map(len, taken))
         if not text:
             continue

@@ -39,7 +39,9 @@ def _decision(data: dict[str, Any]) -> str:
         return "Not scored and not chosen: the first idea is named."
     if not data["scored"]:
         return "Not scored: this is the leader's choice."
-    told = [f"{data['idea']['id']} has the highest score, {score_text(data['idea']['score'])} of 10."]
+    idea = data["idea"]
+    title = f"{idea['id']}, {cell(idea['title'], 200)},"
+    told = [f"{title} has the highest score, {score_text(idea['score'])} of 10."]
     if data["below_threshold"]:
         told.append(f"Below the threshold of {data['min_score']:g}: no idea was good enough.")
     if data["tied"]:

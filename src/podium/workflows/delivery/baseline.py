@@ -21,6 +21,7 @@ UseBaseline = Annotated[
 ]
 
 BASELINE_FILE = "baseline.md"
+_PREFERRED = {"team": "result", "draft": "baseline", "equal": "equal"}
 DRAFT_PROMPT = 3_000
 """Characters of a drafter's prompt besides the request and what is wanted, its schema included."""
 
@@ -42,11 +43,10 @@ async def baseline(desk: Desk, document: str) -> events.BaselineCompared | None:
         if best is None:
             return None
         kept = await run.artifact(BASELINE_FILE, best.strip() + "\n", "text/markdown")
-        comparison = await blind_comparison(desk, document, best, "the baseline")
-        preferred = "" if comparison is None else comparison.preferred
+        comparison = await blind_comparison(desk, document, best, ("the result", "the baseline"))
+        preferred = "" if comparison is None else _PREFERRED[comparison.preferred]
         outcome = events.BaselineCompared(
-            n=len(drafts), preferred="baseline" if preferred == "draft" else preferred,
-            why=[] if comparison is None else comparison.why,
+            n=len(drafts), preferred=preferred, why=[] if comparison is None else comparison.why,
             tokens=await _tokens_spent(run) - before, artifact=kept.id,
         )  # fmt: skip
         run.emit(outcome)

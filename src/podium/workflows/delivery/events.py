@@ -42,13 +42,13 @@ class Compared(EventData, frozen=True, kw_only=True):
 
 
 class BaselineCompared(EventData, frozen=True, kw_only=True):
-    """The best of several direct drafts, which took about as many tokens as the team, beside its text."""
+    """The best of several direct drafts, which took about as many tokens as the run, beside its result."""
 
     type: ClassVar[str] = "floor.baseline"
     n: int
     """Drafts that the best one was picked from."""
     preferred: str
-    """`team`, `baseline` or `equal`; empty: not compared."""
+    """`result`, `baseline` or `equal`; empty: not compared."""
     why: list[str] = msgspec.field(default_factory=list[str])
     tokens: int = 0
     """Tokens of the drafts, of the pick and of the comparison."""
@@ -83,7 +83,7 @@ VERDICTS = {
 
 
 BASELINE_VERDICTS = {
-    "team": "the team's text is better",
+    "result": "the result is better",
     "baseline": "the baseline is better",
     "equal": "neither text is clearly better",
     "": "not compared",

@@ -209,19 +209,21 @@ async def _rework(
 
 async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
     """Compare the team's text with the direct draft."""
-    comparison = await blind_comparison(desk, document, draft, "the direct draft")
+    comparison = await blind_comparison(desk, document, draft, ("the team's text", "the direct draft"))
     if comparison is not None:
         desk.run.emit(events.Compared(preferred=comparison.preferred, why=comparison.why))
     return comparison
 
 
-async def blind_comparison(desk: Desk, document: str, other: str, name: str) -> Comparison | None:
-    """Compare two texts blind, in both orders; `name` is what readers know the other one by."""
+async def blind_comparison(
+    desk: Desk, document: str, other: str, names: tuple[str, str]
+) -> Comparison | None:
+    """Compare two texts blind, in both orders; `names` is what readers know them by."""
     run = desk.run
     if document.strip() == other.strip():
         return Comparison("equal", ["Both texts are the same."])
     if not await affordable(run, agents.JUDGE, document, other, times=2):
-        run.warn(f"The result was not compared with {name}: the budget does not allow it.")
+        run.warn(f"The result was not compared with {names[1]}: the budget does not allow it.")
         return None
 
     async def judge(a: str, b: str) -> Judgement:
@@ -234,9 +236,9 @@ async def blind_comparison(desk: Desk, document: str, other: str, name: str) -> 
     both = await run.gather({"team-first": judge(document, other), "draft-first": judge(other, document)})
     for outcome in both.values():
         if isinstance(outcome, Failed):
-            run.warn(f"One comparison with {name} failed: {outcome.error}")
+            run.warn(f"One comparison with {names[1]} failed: {outcome.error}")
     first, second = (one.value if isinstance(one, Ok) else None for one in both.values())
-    return decided(first, second, name)
+    return decided(first, second, names)
 
 
 async def _settle(run: Run, delivered: Delivered, draft: Draft, comparison: Comparison) -> None:

@@ -101,10 +101,12 @@ def _spans(changes: Sequence[Change], document: str) -> list[tuple[int, int, str
 
 
 def decided(
-    team_first: Judgement | None, draft_first: Judgement | None, name: str = "the direct draft"
+    team_first: Judgement | None,
+    draft_first: Judgement | None,
+    names: tuple[str, str] = ("the team's text", "the direct draft"),
 ) -> Comparison | None:
-    """Join two judgements of opposite orders; a judge who only prefers a position decides nothing. `name` is
-    what readers know the other text by."""
+    """Join two judgements of opposite orders; a judge who only prefers a position decides nothing. `names` is
+    what readers know the two texts by."""
     votes: list[tuple[Preferred, str]] = []
     orders: tuple[tuple[Judgement | None, Preferred, Preferred], ...] = (
         (team_first, "team", "draft"),
@@ -112,7 +114,7 @@ def decided(
     )
     for judgement, a, b in orders:
         if judgement is not None:
-            votes.append((_choice(judgement, a, b), _named(judgement.why, a, b, name)))
+            votes.append((_choice(judgement, a, b), _named(judgement.why, a, names)))
     if not votes:
         return None
     found: set[Preferred] = {vote for vote, _ in votes if vote != "equal"}
@@ -126,8 +128,9 @@ def _choice(judgement: Judgement, a: Preferred, b: Preferred) -> Preferred:
     return a if judgement.better == "A" else b
 
 
-def _named(why: str, a: str, b: str, name: str) -> str:
-    return f"{why} (A: the {a}'s text, B: the {b}'s text)".replace("the draft's text", name)
+def _named(why: str, first: Preferred, names: tuple[str, str]) -> str:
+    a, b = names if first == "team" else names[::-1]
+    return f"{why} (A: {a}, B: {b})"
 
 
 def best_of(tokens: int, draft: int) -> int:
