@@ -317,6 +317,16 @@ async def test_every_budget_ends_with_something_to_read(store: Store, calls: int
     assert shown.deliverable(None) == found.output["deliverable"]
 
 
+async def test_an_editor_who_uses_up_the_budget_leaves_the_result_as_it_is(store: Store) -> None:
+    model = team(**{"delivery/edit_result": "It is fine."})
+    found = await go(store, model, roles="leader,ideation,moderator", budget=Budget(calls=8))
+    assert len(model.asked_to("edit_result")) == 2
+    assert (found.status, found.stop_reason) == ("partial", "budget")
+    assert (found.output["status"], found.output["deliverable"]) == ("completed", DOCUMENT)
+    assert any("The editor did not check the result" in warning for warning in found.warnings)
+    assert (await podium.replay(found.run_id, store=store)).output == found.output
+
+
 async def test_an_early_end_hands_over_the_draft_before_an_unfinished_idea(store: Store) -> None:
     """Nothing was scored and the leader chose nothing: the first idea is the draft's, and it is whole."""
     model = team(ideate=RuntimeError("no line"))

@@ -144,7 +144,11 @@ async def compare_baseline(table: Table, desk: Desk) -> None:
     """Compare the result with the best of several direct drafts."""
     held = table.discussion
     document = document_of(held) if held.delivered is None else held.delivered.document
-    outcome = await baseline(desk, document or "")
+    try:
+        outcome = await baseline(desk, document or "")
+    except BudgetExhaustedError as error:
+        table.warn(f"No baseline was made: {error}")
+        return
     held.baseline = None if outcome is None else outcome.shown()
 
 

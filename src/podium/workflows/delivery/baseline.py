@@ -32,7 +32,7 @@ async def baseline(desk: Desk, document: str) -> events.BaselineCompared | None:
     run = desk.run
     if not document.strip():
         return None
-    async with run.branch("baseline"):
+    async with run.branch("baseline"), run.closing():
         before = await _tokens_spent(run)
         number = await _affordable_number(desk, document, before)
         if number < FEWEST_DRAFTS:

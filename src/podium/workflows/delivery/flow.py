@@ -148,8 +148,9 @@ async def _edit(
     while True:
         try:
             edit = await _ask_editor(desk, delivered.document, draft, material, gaps, remarks)
-        except StepFailedError as error:
-            desk.run.warn(f"The editor did not check the result: {error.reason}")
+        except (StepFailedError, BudgetExhaustedError) as error:
+            reason = error.reason if isinstance(error, StepFailedError) else error
+            desk.run.warn(f"The editor did not check the result: {reason}")
             return delivered
         if edit is None:
             return delivered
