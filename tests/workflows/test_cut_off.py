@@ -18,6 +18,7 @@ from podium.workflows import presentation_of
 from tests.workflows.council.team import Team
 from tests.workflows.research.crew import Crew as Writers
 from tests.workflows.research.crew import workflow_of
+from tests.workflows.scripted import BARE
 from tests.workflows.studio.crew import WORKED
 from tests.workflows.studio.crew import Crew as Studio
 
@@ -96,7 +97,7 @@ async def test_a_studio_marks_its_texts_for_graders_and_readers(store: Store) ->
 
 async def test_a_council_marks_its_texts_and_its_report(store: Store) -> None:
     model = CutTexts(Team())
-    result = await podium.run("council", "the topic", model=model, store=store)
+    result = await podium.run("council", "the topic", model=model, store=store, options=BARE)
     assert result.status == "completed"
     assert CUT_MARK in model.asked_to("ideate")[0].prompt
     assert any("kickoff" in warning for warning in result.output["warnings"])
@@ -106,7 +107,8 @@ async def test_a_council_marks_its_texts_and_its_report(store: Store) -> None:
 
 
 async def test_a_council_without_ideas_says_that_they_were_cut_off(store: Store) -> None:
-    result = await podium.run("council", "the topic", model=CutTexts(Team(), "ideate"), store=store)
+    model = CutTexts(Team(), "ideate")
+    result = await podium.run("council", "the topic", model=model, store=store, options=BARE)
     assert result.status == "failed"
     assert "the reply was cut off after 110 tokens, before its limit of 4,096 tokens" in result.error
     assert "raise that, or use another model" in result.hint

@@ -20,7 +20,7 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
     "council": frozenset(
         {
             "preset", "roles", "rounds", "passes", "min_ideas", "min_score", "deep_dive", "context_window",
-            "web",
+            "web", "floor", "editor", "baseline",
         }
     ),
     "research": frozenset(

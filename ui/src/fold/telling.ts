@@ -50,7 +50,7 @@ const RESULTS: Record<string, (data: Data) => string> = {
   "council.message": (data) => `${text(data.from)}: ${flat(data.content)}`,
   "council.idea_added": (data) => `Idea ${text(data.id)}: ${flat(data.title)}`,
   "council.idea_revised": (data) => `Idea ${text(data.id)}, version ${number(data.version)}: ${flat(data.title)}`,
-  "council.idea_scored": (data) => `${text(data.id)} scored ${score(data.score)}`,
+  "council.idea_scored": (data) => `${text(data.id)} scored ${number(data.score).toFixed(2)}`,
   "council.selected": (data) => `Chosen: ${flat(data.title)}`,
   "research.phase": (data) => `${text(data.from) || "start"} → ${text(data.to)}`,
   "research.worker_completed": (data) => `${text(data.worker)} done`,

@@ -71,6 +71,14 @@ class Judgement(Reply):
     better: Literal["A", "B", "equal"]
 
 
+class Pick(Reply):
+    """The best of several texts."""
+
+    why: Line
+    best: int = Field(ge=1)
+    """Its number."""
+
+
 Preferred = Literal["team", "draft", "equal"]
 
 

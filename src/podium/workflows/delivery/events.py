@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -48,7 +48,25 @@ class Compared(EventData, frozen=True, kw_only=True):
     why: list[str] = msgspec.field(default_factory=list[str])
 
 
-@tells("floor.drafted", "floor.skipped", "floor.edited", "floor.compared")
+class BaselineCompared(EventData, frozen=True, kw_only=True):
+    """The best of several direct drafts, which took about as many tokens as the run, beside its result."""
+
+    type: ClassVar[str] = "floor.baseline"
+    n: int
+    """Drafts that the best one was picked from."""
+    preferred: str
+    """`result`, `baseline` or `equal`; empty: not compared."""
+    why: list[str] = msgspec.field(default_factory=list[str])
+    tokens: int = 0
+    """Tokens of the drafts, of the pick and of the comparison."""
+    artifact: str = ""
+
+    def shown(self) -> dict[str, Any]:
+        """Return the outcome for the run's JSON output."""
+        return {"n": self.n, "preferred": self.preferred, "why": self.why, "tokens": self.tokens}
+
+
+@tells("floor.drafted", "floor.skipped", "floor.edited", "floor.compared", "floor.baseline")
 def line_of(event: Event, state: RunState) -> Line | None:
     """Return the line of one of these events."""
     match event.data:
@@ -59,8 +77,9 @@ def line_of(event: Event, state: RunState) -> Line | None:
         case Edited() as data:
             return Line(f"Editor: {_checked(data)}", mark="▸")
         case Compared() as data:
-            why = f": {one_line(data.why[0], 200)}" if data.why else ""
-            return Line(f"{VERDICTS.get(data.preferred, data.preferred)}{why}", "result", mark="▸")
+            return _verdict(VERDICTS.get(data.preferred, data.preferred), data.why)
+        case BaselineCompared() as data:
+            return _verdict(baseline_verdict(data.n, data.preferred), data.why)
         case _:
             return None
 
@@ -70,6 +89,23 @@ VERDICTS = {
     "draft": "Blind comparison: the direct draft is better",
     "equal": "Blind comparison: neither text is clearly better",
 }
+
+
+BASELINE_VERDICTS = {
+    "result": "the result is better",
+    "baseline": "the baseline is better",
+    "equal": "neither text is clearly better",
+    "": "not compared",
+}
+
+
+def baseline_verdict(n: int, preferred: str) -> str:
+    """Return the outcome of a baseline in a few words."""
+    return f"Baseline, the best of {n} direct drafts: {BASELINE_VERDICTS.get(preferred, preferred)}"
+
+
+def _verdict(words: str, why: list[str]) -> Line:
+    return Line(f"{words}: {one_line(why[0], 200)}" if why else words, "result", mark="▸")
 
 
 def _checked(data: Edited) -> str:

@@ -77,7 +77,7 @@ async def direct_draft(desk: Desk, material: Sequence[tuple[str, str]] = ()) -> 
         try:
             draft = await run.ask(
                 agents.DRAFTER, "draft", returns=Draft, request=desk.request, form=desk.form,
-                material=within(material, await _room(run, agents.DRAFTER)),
+                material=within(material, await room_of(run, agents.DRAFTER)),
             )  # fmt: skip
         except StepFailedError as error:
             run.warn(f"There is no direct draft to compare with: {error.reason}")
@@ -93,7 +93,7 @@ async def _floor_fits(desk: Desk) -> bool:
     run = desk.run
 
     async def fits(effect: Effect) -> bool:
-        return affords_floor(run.budget, _worst_case(run, agents.DRAFTER, desk.request))
+        return affords_floor(run.budget, worst_case(run, agents.DRAFTER, desk.request))
 
     fitting = await run.perform("fits", fits, inputs=None, returns=bool, kind="clock")
     if not fitting:
@@ -149,8 +149,9 @@ async def _edit(
     while True:
         try:
             edit = await _ask_editor(desk, delivered.document, draft, material, gaps, remarks)
-        except StepFailedError as error:
-            desk.run.warn(f"The editor did not check the result: {error.reason}")
+        except (StepFailedError, BudgetExhaustedError) as error:
+            reason = error.reason if isinstance(error, StepFailedError) else error
+            desk.run.warn(f"The editor did not check the result: {reason}")
             return delivered
         if edit is None:
             return delivered
@@ -179,9 +180,9 @@ async def _ask_editor(
 ) -> Edit | None:
     run, may_send_back = desk.run, not remarks
     whole = may_rewrite(document, agents.EDITOR.max_tokens)
-    room = await _room(run, agents.EDITOR) - len(document) - (0 if draft is None else len(draft.document))
+    room = await room_of(run, agents.EDITOR) - len(document) - (0 if draft is None else len(draft.document))
     shown = within(unseen(material, document), room)
-    if not await _affordable(run, agents.EDITOR, document, *(str(one) for one in (draft, shown))):
+    if not await affordable(run, agents.EDITOR, document, *(str(one) for one in (draft, shown))):
         run.warn("The editor did not check the result: the budget does not allow it.")
         return None
 
@@ -199,7 +200,7 @@ async def _rework(
     desk: Desk, document: str, draft: Draft | None, material: Sequence[tuple[str, str]], remarks: list[str]
 ) -> str:
     """Let an author work the editor's remarks into the document."""
-    room = await _room(desk.run, agents.AUTHOR) - len(document)
+    room = await room_of(desk.run, agents.AUTHOR) - len(document)
     text = await desk.run.ask(
         agents.AUTHOR, "rework", request=desk.request, form=desk.form, document=document, remarks=remarks,
         draft=draft, material=within(material, room), rule=desk.rule,
@@ -208,14 +209,22 @@ async def _rework(
 
 
 async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
-    """Compare two texts blind, in both orders."""
+    """Compare the team's text with the direct draft."""
+    comparison = await blind_comparison(desk, document, draft, ("the team's text", "the direct draft"))
+    if comparison is not None:
+        desk.run.emit(events.Compared(preferred=comparison.preferred, why=comparison.why))
+    return comparison
+
+
+async def blind_comparison(
+    desk: Desk, document: str, other: str, names: tuple[str, str]
+) -> Comparison | None:
+    """Compare two texts blind, in both orders; `names` is what readers know them by."""
     run = desk.run
-    if document.strip() == draft.strip():
-        comparison = Comparison("equal", ["Both texts are the same."])
-        run.emit(events.Compared(preferred=comparison.preferred, why=comparison.why))
-        return comparison
-    if not await _affordable(run, agents.JUDGE, document, draft, times=2):
-        run.warn("The result was not compared with the direct draft: the budget does not allow it.")
+    if document.strip() == other.strip():
+        return Comparison("equal", ["Both texts are the same."])
+    if not await affordable(run, agents.JUDGE, document, other, times=2):
+        run.warn(f"The result was not compared with {names[1]}: the budget does not allow it.")
         return None
 
     async def judge(a: str, b: str) -> Judgement:
@@ -225,15 +234,12 @@ async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
                 rule=desk.judged_by,
             )  # fmt: skip
 
-    both = await run.gather({"team-first": judge(document, draft), "draft-first": judge(draft, document)})
+    both = await run.gather({"team-first": judge(document, other), "draft-first": judge(other, document)})
     for outcome in both.values():
         if isinstance(outcome, Failed):
-            run.warn(f"One comparison with the direct draft failed: {outcome.error}")
+            run.warn(f"One comparison with {names[1]} failed: {outcome.error}")
     first, second = (one.value if isinstance(one, Ok) else None for one in both.values())
-    comparison = decided(first, second)
-    if comparison is not None:
-        run.emit(events.Compared(preferred=comparison.preferred, why=comparison.why))
-    return comparison
+    return decided(first, second, names)
 
 
 async def _settle(run: Run, delivered: Delivered, draft: Draft, comparison: Comparison) -> None:
@@ -253,7 +259,7 @@ async def _settle(run: Run, delivered: Delivered, draft: Draft, comparison: Comp
 # ── what fits ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _room(run: Run, agent: Agent) -> int:
+async def room_of(run: Run, agent: Agent) -> int:
     """Return the characters of texts that the agent's prompt has room for. Recorded, like everything that a
     prompt depends on."""
 
@@ -263,19 +269,19 @@ async def _room(run: Run, agent: Agent) -> int:
     return await run.perform("room", window, inputs=agent.role, returns=int, kind="clock")
 
 
-async def _affordable(run: Run, agent: Agent, *texts: str, times: int = 1) -> bool:
+async def affordable(run: Run, agent: Agent, *texts: str, times: int = 1) -> bool:
     """Return whether what is left of the budget allows so many calls. A run that has its result must not end
     as out of budget only because it could not be checked."""
 
     async def fits(effect: Effect) -> bool:
-        worst = [_worst_case(run, agent, "".join(texts))] * times
+        worst = [worst_case(run, agent, "".join(texts))] * times
         return affords(run.budget, sum(worst, run.spent))
 
     inputs = [agent.role, run.budget.to_dict()]
     return await run.perform("affordable", fits, inputs=inputs, returns=bool, kind="clock")
 
 
-def _worst_case(run: Run, agent: Agent, texts: str) -> Charge:
+def worst_case(run: Run, agent: Agent, texts: str) -> Charge:
     """Return the most that a call with these texts can cost."""
     call = Call(
         run_id=run.id, workflow=run.workflow, path="", agent=agent.name, role=agent.role, task="",

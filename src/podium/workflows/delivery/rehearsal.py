@@ -50,6 +50,12 @@ def rehearse_comparison(call: Call) -> dict[str, Any] | None:
     return {"why": f"{LABEL} Both texts are made up.", "a": scores, "b": scores, "better": "equal"}
 
 
+@rehearses("*", "pick")
+def rehearse_pick(call: Call) -> dict[str, Any] | None:
+    """A judge who takes the first: made-up texts are equally good."""
+    return {"why": f"{LABEL} All texts are made up.", "best": 1} if call.role == "judge" else None
+
+
 def _request(call: Call) -> str:
     found = _REQUEST.search(call.prompt)
     return " ".join(found[1].split()) if found else ""
