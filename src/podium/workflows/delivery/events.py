@@ -57,7 +57,7 @@ def line_of(event: Event, state: RunState) -> Line | None:
         case Skipped() as data:
             return Line(f"No direct draft: {data.reason}", mark="▸")
         case Edited() as data:
-            return Line(f"Editor: {_checked(data)}", mark="▸")
+            return Line(f"Editor: {summary_of(data)}", mark="▸")
         case Compared() as data:
             why = f": {one_line(data.why[0], 200)}" if data.why else ""
             return Line(f"{VERDICTS.get(data.preferred, data.preferred)}{why}", "result", mark="▸")
@@ -72,7 +72,20 @@ VERDICTS = {
 }
 
 
-def _checked(data: Edited) -> str:
+def check_lines(points: int, edited: Edited | None, compared: Compared | None) -> list[str]:
+    """Return how a result was checked, for the record of a run: draft, editor, comparison."""
+    lines = [f"Direct draft: {count(points, 'point')} that a complete result contains."] if points else []
+    if edited is not None:
+        lines.append(f"Editor: {summary_of(edited)}.")
+        lines += [f"Missing: {gap}" for gap in edited.missing if not edited.sent_back]
+    if compared is not None:
+        lines.append(f"{VERDICTS.get(compared.preferred, compared.preferred)}.")
+        lines += [f"A judge: {why}" for why in compared.why]
+    return lines
+
+
+def summary_of(data: Edited) -> str:
+    """Return what the editor found and did, in a few words."""
     if data.sent_back:
         return f"sent back with {count(len(data.sent_back), 'remark')}"
     missing = f", {len(data.missing)} still missing" if data.missing else ""
