@@ -147,7 +147,7 @@ async def test_open_conflicts_and_gaps_are_told_to_the_editor_and_kept_in_the_re
     (one,) = found.output["conflicts"]
     said = "The editor, who knew of it, finished the text."
     assert (one["status"], one["in_result"]) == ("unresolved", said)
-    assert f"Unresolved conflict (high): dawn or dusk {said}" in found.warnings
+    assert f"Unresolved conflict (high): dawn or dusk. {said}" in found.warnings
     _, markdown, html = await from_log(store, found.run_id)
     for text in (
         markdown,

@@ -50,6 +50,10 @@ RULE = (
     "material lists any, and call an estimate an estimate."
 )
 """What the editor may not do."""
+JUDGED = (
+    "Where the work is creative, count in `usable` how well it is made: a voice, concrete detail, everything "
+    "of one piece."
+)
 SETTLED = "Settled facts of this project, which cannot change"
 
 Specialists = Literal["never", "auto", "always"]
@@ -94,7 +98,7 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
             opened = await _open(run, request, team, fixed, router, choices, canon)
             if opened is None:
                 return Partial(output=None, reason="route rejected")
-            desk = Desk(run, request, form=FORM, rule=RULE, floor=floor, editor=editor)
+            desk = Desk(run, request, form=FORM, rule=RULE, judged_by=JUDGED, floor=floor, editor=editor)
             draft = await direct_draft(desk, _settled(opened))
             return await _produce(replace(opened, draft=draft), desk)
         finally:

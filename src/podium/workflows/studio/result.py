@@ -21,7 +21,7 @@ from podium.workflows.studio.deliverable import (
 from podium.workflows.studio.policy import fate_of_conflict, grade_of_department, overall_quality
 from podium.workflows.studio.record import Record, deliverable_page, names_of, record_page, record_text
 from podium.workflows.studio.routing import Route
-from podium.workflows.studio.working import Conflict, Studio
+from podium.workflows.studio.working import Conflict, Studio, ended
 
 
 @dataclass
@@ -194,6 +194,6 @@ async def hand_over(result: Result) -> None:
         if one.status == "failed":
             run.warn(f"{one.department_name} failed: {one.error}")
     for conflict in result.open_conflicts:
-        run.warn(
-            f"Unresolved conflict ({conflict.severity}): {conflict.description} {conflict.in_result}".strip()
-        )
+        fate = conflict.in_result
+        said = f"{ended(conflict.description)} {fate}" if fate else conflict.description
+        run.warn(f"Unresolved conflict ({conflict.severity}): {said}")

@@ -228,3 +228,8 @@ def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
     return [
         f"{' and '.join(one.departments)}: {one.description}" for one in conflicts if one.status != "resolved"
     ]
+
+
+def ended(text: str) -> str:
+    """Return a text with a full stop, so that another sentence can follow it."""
+    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
