@@ -128,6 +128,8 @@ async def test_a_part_that_the_editor_finds_unanswered_makes_the_run_partial(sto
     assert "Missing: the length in minutes" in found.warnings
     assert "- the length in minutes" in await artifact(store, found, "record.md")
     assert "the length in minutes" not in found.output["deliverable"]
+    _, markdown, html = await from_log(store, found.run_id)
+    assert markdown.count("the length in minutes") == html.count("the length in minutes") == 1
 
 
 async def test_open_conflicts_and_gaps_are_told_to_the_editor_and_kept_in_the_record(store: Store) -> None:

@@ -77,7 +77,6 @@ def check_lines(points: int, edited: Edited | None, compared: Compared | None) -
     lines = [f"Direct draft: {count(points, 'point')} that a complete result contains."] if points else []
     if edited is not None:
         lines.append(f"Editor: {summary_of(edited)}.")
-        lines += [f"Missing: {gap}" for gap in edited.missing if not edited.sent_back]
     if compared is not None:
         lines.append(f"{VERDICTS.get(compared.preferred, compared.preferred)}.")
         lines += [f"A judge: {why}" for why in compared.why]
