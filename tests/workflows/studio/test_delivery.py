@@ -231,6 +231,17 @@ async def test_a_raised_budget_pays_nothing_twice_and_ends_in_the_same_text(stor
     assert len(crew.asked_to("draft")) == 1
 
 
+async def test_a_draft_that_failed_is_not_asked_for_again_when_a_failed_run_goes_on(store: Store) -> None:
+    crew = Crew({"floor/draft": RuntimeError("down"), "aggregate": RuntimeError("down")})
+    failed = await make(store, crew, departments="story", **BOTH)
+    assert failed.status == "failed"
+    assert any(warning.startswith("There is no direct draft") for warning in failed.warnings)
+    healthy = Crew()
+    found = await (await podium.resume(failed.run_id, model=healthy, store=store)).result()
+    assert (found.status, healthy.tasks) == ("completed", ["aggregate", "edit_result"])
+    assert found.output["comparison"] is None
+
+
 async def test_a_result_that_could_not_be_compared_is_a_result_with_a_warning(store: Store) -> None:
     found = await make(store, Crew(), concurrency=1, budget=Budget(calls=29), **BOTH)
     assert (found.status, found.usage.calls, found.output["comparison"]) == ("completed", 28, None)
