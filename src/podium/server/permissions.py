@@ -26,16 +26,18 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
     "research": frozenset(
         {
             "content_type", "length", "tone", "depth", "min_sources", "preferred_sources", "min_quality",
-            "citation_style", "online", "max_usd", "time_limit",
+            "citation_style", "online", "max_usd", "time_limit", "floor", "editor",
         }
     ),
     "studio": frozenset(
         {
             "team", "departments", "router", "specialists", "synthesis_rounds", "batch_grading", "adaptive",
-            "project",
+            "project", "floor", "editor",
         }
     ),
-    "tree": frozenset({"max_depth", "max_bands", "max_steps", "replans", "deliverable", "web"}),
+    "tree": frozenset(
+        {"max_depth", "max_bands", "max_steps", "replans", "max_nodes", "deliverable", "web", "floor", "editor"}
+    ),
 }  # fmt: skip
 """Options that are only words and figures. One that is not here may reach into the machine, and is
 refused."""

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from podium.workflows.delivery.events import Edited
+
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -100,6 +102,8 @@ class Delivered:
     """The editor has read it; then `missing` is the editor's list."""
     missing: Sequence[str] = ()
     """Parts of the request that the editor found unanswered."""
+    edited: Edited | None = None
+    """What the editor found and did, as it was recorded."""
     comparison: Comparison | None = None
     replaced: str = ""
     """The team's own text, where the direct draft was judged better and is handed over instead."""

@@ -75,7 +75,7 @@ def line_of(event: Event, state: RunState) -> Line | None:
         case Skipped() as data:
             return Line(f"No direct draft: {data.reason}", mark="▸")
         case Edited() as data:
-            return Line(f"Editor: {_checked(data)}", mark="▸")
+            return Line(f"Editor: {summary_of(data)}", mark="▸")
         case Compared() as data:
             return _verdict(VERDICTS.get(data.preferred, data.preferred), data.why)
         case BaselineCompared() as data:
@@ -108,7 +108,19 @@ def _verdict(words: str, why: list[str]) -> Line:
     return Line(f"{words}: {one_line(why[0], 200)}" if why else words, "result", mark="▸")
 
 
-def _checked(data: Edited) -> str:
+def check_lines(points: int, edited: Edited | None, compared: Compared | None) -> list[str]:
+    """Return how a result was checked, for the record of a run: draft, editor, comparison."""
+    lines = [f"Direct draft: {count(points, 'point')} that a complete result contains."] if points else []
+    if edited is not None:
+        lines.append(f"Editor: {summary_of(edited)}.")
+    if compared is not None:
+        lines.append(f"{VERDICTS.get(compared.preferred, compared.preferred)}.")
+        lines += [f"A judge: {why}" for why in compared.why]
+    return lines
+
+
+def summary_of(data: Edited) -> str:
+    """Return what the editor found and did, in a few words."""
     if data.sent_back:
         return f"sent back with {count(len(data.sent_back), 'remark')}"
     missing = f", {len(data.missing)} still missing" if data.missing else ""

@@ -121,10 +121,13 @@ async def deliver(
     run = desk.run
     async with run.branch("delivery"), run.closing():
         delivered = Delivered(document)
-        if desk.editor and document.strip():
-            delivered = await _edit(desk, delivered, draft, material, list(gaps), revise)
-        if draft is not None and document.strip():
-            delivered.comparison = await _compare(desk, delivered.document, draft.document)
+        try:
+            if desk.editor and document.strip():
+                delivered = await _edit(desk, delivered, draft, material, list(gaps), revise)
+            if draft is not None and document.strip():
+                delivered.comparison = await _compare(desk, delivered.document, draft.document)
+        except BudgetExhaustedError as error:
+            run.warn(f"The result was not checked to the end: {error}")
         if draft is not None and delivered.comparison is not None:
             await _settle(run, delivered, draft, delivered.comparison)
     for gap in delivered.missing:
@@ -155,14 +158,14 @@ async def _edit(
             return delivered
         if edit is None:
             return delivered
-        desk.run.emit(
-            events.Edited(
-                parts=len(edit.parts), missing=edit.still_missing, sent_back=edit.send_back,
-                changes=len(edit.changes), rewritten=edit.document is not None,
-            )
+        told = events.Edited(
+            parts=len(edit.parts), missing=edit.still_missing, sent_back=edit.send_back,
+            changes=len(edit.changes), rewritten=edit.document is not None,
         )  # fmt: skip
+        desk.run.emit(told)
         if not edit.send_back:
-            return Delivered(edited(edit, delivered.document), checked=True, missing=edit.still_missing)
+            document = edited(edit, delivered.document)
+            return Delivered(document, checked=True, missing=edit.still_missing, edited=told)
         remarks = list(edit.send_back)
         try:
             delivered = Delivered(await (revise or rework)(remarks))
