@@ -27,7 +27,7 @@ class Draft(Reply):
 
 
 class Part(Reply):
-    """One part of the request, and whether the document answers it."""
+    """One part of the request, and whether the document answered it before the editor changed anything."""
 
     part: Line
     met: bool
@@ -45,10 +45,12 @@ class Edit(Reply):
     """The editor's check of a document, and what the editor changed in it."""
 
     parts: list[Part] = Field(min_length=1, max_length=40)
-    send_back: list[Line] = Field(default=[], max_length=12)
     changes: list[Change] = Field(default=[], max_length=60)
     document: str | None = None
     """The whole text anew, where changes to passages are not enough."""
+    still_missing: list[Line] = Field(default=[], max_length=20)
+    """What of the request is not answered even now."""
+    send_back: list[Line] = Field(default=[], max_length=12)
 
 
 class Scores(Reply):

@@ -20,6 +20,13 @@ class Drafted(EventData, frozen=True, kw_only=True):
     points: list[str]
 
 
+class Skipped(EventData, frozen=True, kw_only=True):
+    """No direct draft is made."""
+
+    type: ClassVar[str] = "floor.skipped"
+    reason: str
+
+
 class Edited(EventData, frozen=True, kw_only=True):
     """The editor has read the document."""
 
@@ -59,12 +66,14 @@ class BaselineCompared(EventData, frozen=True, kw_only=True):
         return {"n": self.n, "preferred": self.preferred, "why": self.why, "tokens": self.tokens}
 
 
-@tells("floor.drafted", "floor.edited", "floor.compared", "floor.baseline")
+@tells("floor.drafted", "floor.skipped", "floor.edited", "floor.compared", "floor.baseline")
 def line_of(event: Event, state: RunState) -> Line | None:
     """Return the line of one of these events."""
     match event.data:
         case Drafted() as data:
             return Line(f"Direct draft: {count(len(data.points), 'point')} to cover", mark="▸")
+        case Skipped() as data:
+            return Line(f"No direct draft: {data.reason}", mark="▸")
         case Edited() as data:
             return Line(f"Editor: {_checked(data)}", mark="▸")
         case Compared() as data:
@@ -102,7 +111,7 @@ def _verdict(words: str, why: list[str]) -> Line:
 def _checked(data: Edited) -> str:
     if data.sent_back:
         return f"sent back with {count(len(data.sent_back), 'remark')}"
-    answered = data.parts - len(data.missing)
-    parts = f"{answered} of {count(data.parts, 'part')} of the request answered"
+    missing = f", {len(data.missing)} still missing" if data.missing else ""
+    parts = f"{count(data.parts, 'part')} of the request checked{missing}"
     changed = "rewritten" if data.rewritten else f"{count(data.changes, 'passage')} changed"
     return f"{parts}, {changed}" if data.rewritten or data.changes else parts

@@ -31,6 +31,7 @@ from podium.workflows.delivery.policy import (
     edited,
     may_rewrite,
     room_for,
+    unseen,
     within,
 )
 
@@ -96,7 +97,7 @@ async def _floor_fits(desk: Desk) -> bool:
 
     fitting = await run.perform("fits", fits, inputs=None, returns=bool, kind="clock")
     if not fitting:
-        run.warn("No direct draft is made: it would take too much of this budget.")
+        run.emit(events.Skipped(reason="it would take too much of this budget"))
     return fitting
 
 
@@ -154,15 +155,14 @@ async def _edit(
             return delivered
         if edit is None:
             return delivered
-        missing = [part.note.strip() or part.part for part in edit.parts if not part.met]
         desk.run.emit(
             events.Edited(
-                parts=len(edit.parts), missing=missing, sent_back=edit.send_back,
+                parts=len(edit.parts), missing=edit.still_missing, sent_back=edit.send_back,
                 changes=len(edit.changes), rewritten=edit.document is not None,
             )
         )  # fmt: skip
         if not edit.send_back:
-            return Delivered(edited(edit, delivered.document), checked=True, missing=missing)
+            return Delivered(edited(edit, delivered.document), checked=True, missing=edit.still_missing)
         remarks = list(edit.send_back)
         try:
             delivered = Delivered(await (revise or rework)(remarks))
@@ -181,7 +181,7 @@ async def _ask_editor(
     run, may_send_back = desk.run, not remarks
     whole = may_rewrite(document, agents.EDITOR.max_tokens)
     room = await room_of(run, agents.EDITOR) - len(document) - (0 if draft is None else len(draft.document))
-    shown = within(material, room)
+    shown = within(unseen(material, document), room)
     if not await affordable(run, agents.EDITOR, document, *(str(one) for one in (draft, shown))):
         run.warn("The editor did not check the result: the budget does not allow it.")
         return None

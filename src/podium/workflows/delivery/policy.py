@@ -50,6 +50,11 @@ def room_for(window: int | None) -> int:
     return int((window or WINDOW) * WINDOW_SHARE) * CHARACTERS_PER_TOKEN
 
 
+def unseen(material: Iterable[tuple[str, str]], document: str) -> list[tuple[str, str]]:
+    """Return the material that does not stand in the document word for word."""
+    return [(title, text) for title, text in material if text.strip() and text.strip() not in document]
+
+
 def within(material: Iterable[tuple[str, str]], room: int) -> list[dict[str, Any]]:
     """Return titles and texts, whole as far as there is room, the first ones first; a cut is marked."""
     shown: list[dict[str, Any]] = []
@@ -67,6 +72,11 @@ def edit_problem(edit: Edit, document: str, *, may_rewrite: bool, may_send_back:
         return "send_back must be empty: the document cannot go back any more. Finish it yourself."
     if edit.send_back:
         return ""
+    unmet = [part.part for part in edit.parts if not part.met]
+    if unmet and not (edit.changes or edit.document or edit.still_missing):
+        return (
+            f"parts say that this is not met: {unmet[0]!r}. Change the document, or name it in still_missing."
+        )
     if edit.document is not None and not may_rewrite:
         return "document must be left out: the document is too long to be written anew. Use changes."
     if edit.document is not None:

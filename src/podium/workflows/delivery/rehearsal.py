@@ -37,8 +37,8 @@ def rehearse_edit(call: Call) -> dict[str, Any] | None:
         return None
     gaps = _GAPS.search(call.prompt)
     missing = [line.removeprefix("- ") for line in gaps[1].splitlines()] if gaps else []
-    whole = {"part": _request(call)[:300] or "the request", "met": True}
-    return {"parts": [whole, *({"part": gap, "met": False} for gap in missing)]}
+    whole = {"part": _request(call)[:300] or "the request", "met": not missing}
+    return {"parts": [whole], "still_missing": missing}
 
 
 @rehearses("*", "compare")
