@@ -36,7 +36,10 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
         }
     ),
     "tree": frozenset(
-        {"max_depth", "max_bands", "max_steps", "replans", "max_nodes", "deliverable", "web", "floor", "editor"}
+        {
+            "max_depth", "max_bands", "max_steps", "replans", "max_nodes", "deliverable", "web", "floor",
+            "editor",
+        }
     ),
 }  # fmt: skip
 """Options that are only words and figures. One that is not here may reach into the machine, and is

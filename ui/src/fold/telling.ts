@@ -63,12 +63,20 @@ const RESULTS: Record<string, (data: Data) => string> = {
       ? `Editor: sent back with ${texts(data.sent_back).length} remarks`
       : `Editor: ${number(data.parts)} parts of the request checked, ${texts(data.missing).length} still missing`,
   "floor.compared": (data) => `Blind comparison: ${VERDICTS[text(data.preferred)] ?? text(data.preferred)}`,
+  "floor.baseline": (data) =>
+    `Baseline, the best of ${number(data.n)} direct drafts: ${BASELINE[text(data.preferred)] ?? "not compared"}`,
   "build.committed": (data) => `Committed ${text(data.sha).slice(0, 8)}: ${flat(data.message)}`,
 };
 
 const VERDICTS: Record<string, string> = {
   team: "the team's text is better than the direct draft",
   draft: "the direct draft is better",
+  equal: "neither text is clearly better",
+};
+
+const BASELINE: Record<string, string> = {
+  result: "the result is better",
+  baseline: "the baseline is better",
   equal: "neither text is clearly better",
 };
 
