@@ -9,7 +9,7 @@ import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from tests.workflows import scripted
-from tests.workflows.scripted import Scripted
+from tests.workflows.scripted import BARE, Scripted
 
 WORKED = "Create a dramatic opening scene with Aladdin stealing bread"
 """The worked example of the seed."""
@@ -47,8 +47,9 @@ def conflict(
 
 def edit(*missing: str, **fields: Any) -> dict[str, Any]:
     """The editor's answer; each of `missing` is a part of the request that the text does not answer."""
-    gaps = [{"part": gap, "met": False} for gap in missing]
-    return {"parts": [{"part": "the request", "met": True}, *gaps], **fields}
+    return {
+        "parts": [{"part": "the request", "met": not missing}], "still_missing": list(missing), **fields,
+    }  # fmt: skip
 
 
 def judged(preferred: str, why: str = "A and B differ.") -> Callable[[podium.Call], dict[str, Any]]:
@@ -83,7 +84,7 @@ class Crew(Scripted):
 
 async def make(store: Store, crew: Crew, request: str = WORKED, **options: Any) -> RunResult:
     """Run a studio, without a direct draft and an editor unless `floor` or `editor` is given."""
-    options = {"floor": False, "editor": False, **options}
+    options = {**BARE, **options}
     concurrency = options.pop("concurrency", None)
     budget = options.pop("budget", None)
     workflow = options.pop("workflow", "studio")

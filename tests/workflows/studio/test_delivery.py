@@ -88,7 +88,8 @@ async def test_a_small_budget_gets_no_draft(store: Store) -> None:
     )
     assert crew.tasks == ["head_execute", "aggregate", "edit_result"]
     assert found.status == "completed", found.error
-    assert any("No direct draft" in warning for warning in found.warnings)
+    skipped = [row for row in await store.read(found.run_id) if row.type == "floor.skipped"]
+    assert len(skipped) == 1
 
 
 # ── the editor ──
@@ -111,7 +112,7 @@ async def test_the_editors_changes_reach_files_report_and_show(store: Store) -> 
     assert '<material title="Audio Department">' in asked.prompt
     assert found.output["comparison"]["preferred"] == "team"
     for text in (markdown, html, await artifact(store, found, "record.md")):
-        assert "Editor: 1 of 1 part of the request answered, 1 passage changed." in text
+        assert "Editor: 1 part of the request checked, 1 passage changed." in text
         assert "the team's text is better than the direct draft" in text.replace("&#39;", "'")
 
 

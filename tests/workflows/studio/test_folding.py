@@ -261,7 +261,7 @@ def test_draft_editor_and_comparison_are_drawn_and_told() -> None:
     assert section.data["replaced"] is True
     assert section.data["checks"][:2] == [
         "Direct draft: 2 points that a complete result contains.",
-        "Editor: 2 of 3 parts of the request answered, 2 passages changed.",
+        "Editor: 3 parts of the request checked, 1 still missing, 2 passages changed.",
     ]
     assert section.data["conflicts"][0]["in_result"].startswith("It concerns the team's text")
     assert "<script>" not in section.markdown()
