@@ -131,7 +131,8 @@ async def grown(sizes: Sizes, store: Path, latency: float = LATENCY_S) -> tuple[
         await asyncio.sleep(latency)
         return said[call.task]
 
-    options = {"max_depth": sizes.depth, "max_steps": sizes.branching, "max_nodes": 100_000}
+    options = {"max_depth": sizes.depth, "max_steps": sizes.branching, "max_nodes": 100_000,
+               "floor": False, "editor": False}  # fmt: skip
     begin = time.perf_counter()
     result = await podium.run(
         "tree", "a task of many parts", model=model, store=str(store), concurrency=sizes.cap, options=options

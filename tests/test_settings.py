@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.api.context import open_context
 from podium.errors import SettingsError, UsageError
 from podium.settings import (
     McpServer,
@@ -19,6 +20,7 @@ from podium.settings import (
     variable,
 )
 from podium.settings.places import at_home, named
+from podium.stores import open_store
 
 
 @pytest.fixture
@@ -393,3 +395,27 @@ def test_a_file_with_the_mark_that_some_editors_write_is_read(project: Path, tmp
     (project / "podium.toml").write_bytes(b'\xef\xbb\xbfmodel = "rehearsal"\r\nmax_calls = 3\r\n')
     settings = Settings.load(project, env(tmp_path))
     assert (settings.model, settings.max_calls) == ("rehearsal", 3)
+
+
+async def test_a_run_reads_settings_again_only_when_something_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PODIUM_MODEL", raising=False)
+    file = tmp_path / "podium.toml"
+    file.write_text('model = "rehearsal"\n')
+    async with open_store(f"sqlite:///{tmp_path}/x.sqlite") as store:
+        first = (await open_context(store, None)).settings
+        assert (await open_context(store, None)).settings is first
+        file.write_text('model = "replay:abcdefghjkmn"\n')
+        assert (await open_context(store, None)).settings.model == "replay:abcdefghjkmn"
+        monkeypatch.setenv("PODIUM_MODEL", "rehearsal")
+        assert (await open_context(store, None)).settings.model == "rehearsal"
+        monkeypatch.setenv("MY_API_KEY", "kN8vQ2xT5yR7wZ1b")
+        redact = (await open_context(store, None)).redact
+        assert b"kN8vQ2xT5yR7wZ1b" not in redact(b"a kN8vQ2xT5yR7wZ1b")
+        elsewhere = tmp_path / "elsewhere" / ".git"
+        elsewhere.mkdir(parents=True)
+        monkeypatch.delenv("PODIUM_MODEL")
+        monkeypatch.chdir(elsewhere.parent)
+        assert (await open_context(store, None)).settings.model == ""

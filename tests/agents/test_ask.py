@@ -82,8 +82,8 @@ async def test_the_model_is_sent_the_whole_call(store: Store) -> None:
     assert model.calls == [
         Call(
             run_id=result.run_id, workflow="flow", path="draft", agent="Nora", role="critic", task="draft",
-            system="You are Nora, critic.\n\nBe strict.", prompt="About storms", schema=None, attempt=1,
-            temperature=0.2, max_tokens=500,
+            system="You are Nora. Your role: critic.\n\nBe strict.", prompt="About storms", schema=None,
+            attempt=1, temperature=0.2, max_tokens=500,
         )
     ]  # fmt: skip
 

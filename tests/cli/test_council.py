@@ -13,7 +13,7 @@ def test_a_council_from_topic_to_report(podium: Shell) -> None:
     said = podium("run", "council", TOPIC, "--preset", "extended", "--model", "rehearsal")
     assert "▸ Round 2 of 2" in said.out
     assert "★ Winner: " in said.out
-    assert "16 calls" in said.out
+    assert "20 calls" in said.out
     assert "report.html" in said.out
     podium("report", "last", "-o", "report.html")
     page = (podium.folder / "report.html").read_text()
@@ -29,9 +29,9 @@ def test_run_json_gives_the_whole_output(podium: Shell) -> None:
     assert set(found["output"]) == {
         "topic", "status", "rounds", "ideas", "final_idea", "scored", "below_threshold", "leader_choice",
         "chosen", "reasoning", "recommendation", "deliverable", "open_points", "settled_points",
-        "messages", "warnings",
+        "messages", "comparison", "baseline", "warnings",
     }  # fmt: skip
-    assert (found["status"], found["rehearsal"], found["usage"]["calls"]) == ("completed", True, 6)
+    assert (found["status"], found["rehearsal"], found["usage"]["calls"]) == ("completed", True, 10)
 
 
 def test_every_flag_of_a_council_is_taken(podium: Shell) -> None:

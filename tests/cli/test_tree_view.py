@@ -12,9 +12,10 @@ from rich.cells import cell_len
 from tests.cli.shell import Shell
 
 MODELS = Path(__file__).parent / "programs" / "tree_models.py"
-ANSWER = ("--model", f"python:{MODELS}:answer")
-NO_PLANNER = ("--model", f"python:{MODELS}:no_planner")
-PATIENT = ("--model", f"python:{MODELS}:patient")
+BARE = ("--no-floor", "--no-editor")
+ANSWER = ("--model", f"python:{MODELS}:answer", *BARE)
+NO_PLANNER = ("--model", f"python:{MODELS}:no_planner", *BARE)
+PATIENT = ("--model", f"python:{MODELS}:patient", *BARE)
 RAW = re.compile(r"[{}]|nodeId|leafDecision|scratchpad_")
 
 
@@ -68,7 +69,7 @@ def test_another_process_sees_the_same(podium: Shell) -> None:
 
 def test_json_is_the_whole_output_and_quiet_is_the_document(podium: Shell) -> None:
     output = podium("run", "tree", "mixed bag", *ANSWER, "--json").json["output"]
-    assert set(output) == {"result", "document", "nodes", "gaps"}
+    assert set(output) == {"result", "document", "nodes", "gaps", "comparison"}
     assert podium("show", "last", "--json").json["output"] == output
     assert podium("run", "tree", "mixed bag", *ANSWER, "--quiet").out.startswith("# mixed bag\n")
 

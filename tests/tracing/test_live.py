@@ -72,7 +72,7 @@ async def test_content_is_told_as_the_conventions_write_it(store: Store, collect
     await run(sides, store, settings(collector, content=True), model=answer)
     call = collector.all("chat answer")[0].attributes
     assert call["gen_ai.system_instructions"] == (
-        '[{"type":"text","content":"You are writer, author.\\n\\nBe brief."}]'
+        '[{"type":"text","content":"You are writer. Your role: author.\\n\\nBe brief."}]'
     )
     assert '"role":"user","parts":[{"type":"text","content":"Draft a ' in call["gen_ai.input.messages"]
     assert '"content":"a secret reply to draft"' in call["gen_ai.output.messages"]

@@ -16,8 +16,9 @@ from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
 from tests.workflows.council.team import Team
-from tests.workflows.research.crew import ALONE, workflow_of
 from tests.workflows.research.crew import Crew as Writers
+from tests.workflows.research.crew import workflow_of
+from tests.workflows.scripted import BARE
 from tests.workflows.studio.crew import WORKED
 from tests.workflows.studio.crew import Crew as Studio
 
@@ -96,7 +97,7 @@ async def test_a_studio_marks_its_texts_for_graders_and_readers(store: Store) ->
 
 async def test_a_council_marks_its_texts_and_its_report(store: Store) -> None:
     model = CutTexts(Team())
-    result = await podium.run("council", "the topic", model=model, store=store)
+    result = await podium.run("council", "the topic", model=model, store=store, options=BARE)
     assert result.status == "completed"
     assert CUT_MARK in model.asked_to("ideate")[0].prompt
     assert any("kickoff" in warning for warning in result.output["warnings"])
@@ -106,7 +107,8 @@ async def test_a_council_marks_its_texts_and_its_report(store: Store) -> None:
 
 
 async def test_a_council_without_ideas_says_that_they_were_cut_off(store: Store) -> None:
-    result = await podium.run("council", "the topic", model=CutTexts(Team(), "ideate"), store=store)
+    model = CutTexts(Team(), "ideate")
+    result = await podium.run("council", "the topic", model=model, store=store, options=BARE)
     assert result.status == "failed"
     assert "the reply was cut off after 110 tokens, before its limit of 4,096 tokens" in result.error
     assert "raise that, or use another model" in result.hint
@@ -117,7 +119,7 @@ async def test_research_marks_its_article_and_its_page(store: Store) -> None:
     model = CutTexts(Writers())
     result = await podium.run(
         workflow_of(), "AI trends", model=model, store=store, budget=podium.Budget(usd=5, seconds=7200),
-        options=ALONE,
+        options=BARE,
     )  # fmt: skip
     assert result.output["article"], result.error
     assert CUT_MARK in model.asked_to("edit")[0].prompt
@@ -131,7 +133,7 @@ async def test_a_worker_whose_data_is_cut_off_is_not_tried_again(store: Store) -
     model = CutTexts(Writers(), "synthesize")
     result = await podium.run(
         workflow_of(), "AI trends", model=model, store=store, budget=podium.Budget(usd=5, seconds=7200),
-        options=ALONE,
+        options=BARE,
     )  # fmt: skip
     assert [call.attempt for call in model.asked_to("synthesize")][:3] == [1, 2, 3]
     assert not [call for call in model.asked_to("synthesize") if "attempt[2]" in call.path]

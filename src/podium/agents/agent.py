@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,14 @@ class Agent:
 
     @property
     def system(self) -> str:
-        """The system prompt. A role that only repeats the name, as in Critic, critic, is left out."""
-        repeats = self.role.casefold() in self.name.casefold().replace(" ", "_")
-        who = f"You are {self.name}." if repeats else f"You are {self.name}, {self.role}."
+        """The system prompt. A role that the name says, or an opening "You are …", is not repeated."""
+        role, opening = _words(self.role), _words(self.instructions.strip().partition(".")[0])
+        known = not role or f" {role} " in f" {_words(self.name)} "
+        known |= opening.startswith("you are ") and f" {role} " in f" {opening} "
+        who = f"You are {self.name}." if known else f"You are {self.name}. Your role: {role}."
         return f"{who}\n\n{self.instructions.strip()}".strip()
+
+
+def _words(text: str) -> str:
+    """Return the words of a text in lower case, one space apart."""
+    return " ".join(re.findall(r"[^\W_]+", text.casefold()))

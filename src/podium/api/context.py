@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from podium.models.function import FunctionModel, ModelFunction
 from podium.models.model import Model
 from podium.models.registry import is_hosted, open_model
 from podium.settings import Settings
+from podium.settings.places import current_folder, settings_files
 from podium.stores.shared import SharedStore, join
 from podium.tracing.destination import Destination, destination_of
 
@@ -103,10 +105,27 @@ def _redactor(settings: Settings) -> Redact:
     return known[1]
 
 
+_Origin = tuple[str, dict[str, str], list[tuple[Path, int, int]]]
+"""What settings are made of: the current folder, the environment, and the files with time and size."""
+_loaded: tuple[_Origin, Settings] | None = None
+
+
+def _current_settings() -> Settings:
+    """Return the settings that hold here and now. They are read again only when the current folder, the
+    environment or a file has changed: reading them takes longer than a durable step."""
+    global _loaded
+    here, env = current_folder(), dict(os.environ)
+    states = [(file, file.stat()) for file in settings_files(here, env)]
+    origin = str(here), env, [(file, state.st_mtime_ns, state.st_size) for file, state in states]
+    if _loaded is None or _loaded[0] != origin:
+        _loaded = origin, Settings.load(here, env)
+    return _loaded[1]
+
+
 async def open_context(store: Store | str | Path | None, settings: Settings | None) -> Context:
     """A store that is handed in stays its owner's; one that is named is shared with the other runs of this
     event loop."""
-    chosen = settings or Settings.load()
+    chosen = settings or _current_settings()
     if store is None or isinstance(store, str | Path):
         shared, opened = await join(store or chosen.store)
         return Context(chosen, opened, shared)

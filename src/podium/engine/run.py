@@ -100,6 +100,11 @@ class Run:
         """The paths of all steps so far whose text was cut off, sorted."""
         return sorted(self._core.memo.cut_steps)
 
+    @property
+    def warnings(self) -> list[str]:
+        """What readers of the result have been warned of so far."""
+        return list(self._core.warnings)
+
     # ── steps ──
 
     @overload

@@ -116,7 +116,7 @@ def facts_of(
         error=state.error,
         hint=state.hint,
         incomplete=cut_note(cut_steps(state)),
-        warnings=state.warnings,
+        warnings=[line for line in state.warnings if line.removeprefix("Missing: ") not in state.missing],
         usage=state.usage,
         saved=state.saved,
         budget=state.budget.to_dict(),

@@ -20,22 +20,27 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
     "council": frozenset(
         {
             "preset", "roles", "rounds", "passes", "min_ideas", "min_score", "deep_dive", "context_window",
-            "web",
+            "web", "floor", "editor", "baseline",
         }
     ),
     "research": frozenset(
         {
             "content_type", "length", "tone", "depth", "min_sources", "preferred_sources", "min_quality",
-            "citation_style", "online", "max_usd", "time_limit",
+            "citation_style", "online", "max_usd", "time_limit", "floor", "editor",
         }
     ),
     "studio": frozenset(
         {
             "team", "departments", "router", "specialists", "synthesis_rounds", "batch_grading", "adaptive",
-            "project",
+            "project", "floor", "editor",
         }
     ),
-    "tree": frozenset({"max_depth", "max_bands", "max_steps", "replans", "deliverable", "web"}),
+    "tree": frozenset(
+        {
+            "max_depth", "max_bands", "max_steps", "replans", "max_nodes", "deliverable", "web", "floor",
+            "editor",
+        }
+    ),
 }  # fmt: skip
 """Options that are only words and figures. One that is not here may reach into the machine, and is
 refused."""

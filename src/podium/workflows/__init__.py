@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from podium.engine.workflow import Workflow, load_workflow
 from podium.report.presentation import GENERIC, Presentation
 
+DELIVERY = "podium.workflows.delivery.events"
+"""Events that several workflows share."""
 SHIPPED = ("build", "council", "research", "studio", "tree")
 """Their names, which are those of their folders."""
 
@@ -28,4 +30,5 @@ def presentation_of(ref: str) -> Presentation:
     module = f"podium.workflows.{ref}.report"
     if ref not in SHIPPED or find_spec(module) is None:
         return GENERIC
+    import_module(DELIVERY)
     return import_module(module).PRESENTATION()

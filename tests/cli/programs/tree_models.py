@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 _TITLE = re.compile(r"^# Task\s+(.+?)\s*(?=^Why: |^It is done|^No criteria)", re.DOTALL | re.MULTILINE)
+_REQUEST = re.compile(r"^<request>\n(.*?)\n</request>", re.DOTALL | re.MULTILINE)
 
 
 async def answer(call: Any) -> dict[str, Any]:
     """Everything goes as the titles say."""
     title = " ".join(_TITLE.search(call.prompt)[1].split())  # pyright: ignore
+    if title == "The task is the whole request.":
+        title = " ".join(_REQUEST.search(call.prompt)[1].split())  # pyright: ignore
     if call.task == "plan":
         return _plan(title, call)
     if call.task == "execute":

@@ -10,7 +10,7 @@ from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.workflows.council.discussion import CRITERIA
 from tests.workflows import scripted
-from tests.workflows.scripted import Scripted
+from tests.workflows.scripted import BARE, Scripted, floor_answer
 
 
 def idea(title: str, description: str = "", **more: Any) -> dict[str, Any]:
@@ -75,15 +75,18 @@ class Team(Scripted):
                 return {"text": "How to do it.", "next_steps": []}
             case "visualize":
                 return "<h1>The page</h1><p>All about it.</p>"
+            case _ if (answer := floor_answer(call)) is not None:
+                return answer
             case _:
                 return f"{call.agent} on {call.task}."
 
 
 async def hold(store: Store, team: Team, topic: str = "the topic", **options: Any) -> RunResult:
+    """Hold a council alone, unless `options` say otherwise: no direct draft, no editor, no comparison."""
     budget = options.pop("budget", None)
     approve: Sequence[str] = options.pop("approve", ())
     return await podium.run(
-        "council", topic, model=team, store=store, budget=budget, options=options, approve=approve
+        "council", topic, model=team, store=store, budget=budget, options={**BARE, **options}, approve=approve
     )
 
 

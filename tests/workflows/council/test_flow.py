@@ -125,12 +125,12 @@ async def test_ideas_have_the_fields_of_the_contract(store: Store) -> None:
     assert set(found.output) == {
         "topic", "status", "rounds", "ideas", "final_idea", "scored", "below_threshold", "leader_choice",
         "chosen", "reasoning", "recommendation", "deliverable", "open_points", "settled_points",
-        "messages", "warnings",
+        "messages", "comparison", "baseline", "warnings",
     }  # fmt: skip
     (first, *_) = found.output["ideas"]
     assert list(first) == [
         "id", "title", "description", "category", "round", "refines", "criteria", "score", "pros", "cons",
-        "feedback", "validated", "version", "history",
+        "feedback", "validated", "version", "history", "origin",
     ]  # fmt: skip
     assert first["criteria"] == dict.fromkeys(CRITERIA, 8.0)
     assert (found.output["topic"], found.output["rounds"]) == ("the topic", 1)

@@ -102,7 +102,9 @@ async def test_each_criterion_has_anchors_with_examples(store: Store) -> None:
 def test_no_branch_of_the_ideas_prompt_contradicts_another(
     given: dict[str, object], wanted: str, unwanted: str
 ) -> None:
-    prompt = PROMPTS["ideate"].render({"context": "", "round": 2, "rounds": 3, "needed": 3, **given})
+    prompt = PROMPTS["ideate"].render(
+        {"context": "", "round": 2, "rounds": 3, "needed": 3, "draft": "", **given}
+    )
     assert wanted in prompt
     assert unwanted not in prompt
 
@@ -128,6 +130,7 @@ def test_prompts_stay_within_their_size() -> None:
         "context": "", "round": 2, "rounds": 3, "tools": [], "results": [], "calls_left": 0, "first": False,
         "known": True, "missing": 0, "needed": 0, "reply": False, "open": True, "critic": True,
         "focused": ["Critic"], "ids": ["I1"], "leading": [{"id": "I1", "title": "x"}], "final": None,
+        "draft": "", "points": [],
     }  # fmt: skip
     sizes = {task: len(PROMPTS[task].render(variables)) for task in TASKS}
     assert max(sizes.values()) < 4_500, sizes

@@ -7,6 +7,7 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.models.values import LABEL
+from tests.workflows.scripted import BARE
 
 TOPICS = [
     "How can our small town get more people to cycle to work?",
@@ -20,7 +21,8 @@ TOPICS = [
 async def test_a_topic_becomes_distinct_ideas_about_it_with_differing_scores(
     store: Store, topic: str
 ) -> None:
-    found = await podium.run("council", topic, model="rehearsal", store=store, options={"preset": "full"})
+    options = {**BARE, "preset": "full"}
+    found = await podium.run("council", topic, model="rehearsal", store=store, options=options)
     assert (found.status, found.rehearsal, found.usage.calls) == ("completed", True, 25)
     ideas = found.output["ideas"]
     titles = [one["title"] for one in ideas]
@@ -36,14 +38,14 @@ async def test_a_topic_becomes_distinct_ideas_about_it_with_differing_scores(
 
 async def test_the_critique_refers_to_the_ideas(store: Store) -> None:
     found = await podium.run(
-        "council", TOPICS[0], model="rehearsal", store=store, options={"preset": "extended"}
+        "council", TOPICS[0], model="rehearsal", store=store, options={**BARE, "preset": "extended"}
     )
     critique = next(m["content"] for m in found.output["messages"] if m["type"] == "critic")
     first_round = [one for one in found.output["ideas"] if one["round"] == 1]
     assert all(f"{one['id']} ({one['title']})" in critique for one in first_round)
 
 
-@pytest.mark.parametrize(("preset", "calls"), [("standard", 6), ("extended", 16), ("full", 25)])
+@pytest.mark.parametrize(("preset", "calls"), [("standard", 10), ("extended", 20), ("full", 29)])
 async def test_a_rehearsal_needs_no_repair(store: Store, preset: str, calls: int) -> None:
     found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options={"preset": preset})
     assert found.usage.calls == calls
@@ -71,7 +73,8 @@ async def test_a_rehearsal_with_a_folder_uses_it(
 
 
 async def test_a_very_large_minimum_is_met_as_far_as_one_ask_goes(store: Store) -> None:
-    found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options={"min_ideas": 50})
+    options = {**BARE, "min_ideas": 50}
+    found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options=options)
     assert len(found.output["ideas"]) == 40
     assert found.status == "completed"
 
@@ -88,7 +91,9 @@ async def test_a_rehearsal_shows_revisions_settled_points_and_a_document(store: 
     found = await podium.run(
         "council", TOPICS[0], model="rehearsal", store=store, options={"preset": "extended"}
     )
-    first = found.output["ideas"][0]
+    draft = found.output["ideas"][0]
+    assert (draft["title"], draft["origin"], draft["round"]) == ("Direct draft", "draft", 0)
+    first = next(one for one in found.output["ideas"] if one["version"] > 1)
     assert (first["version"], first["history"][1]["given_up"]) == (2, "the start everywhere at once")
     assert found.output["open_points"]
     assert found.output["settled_points"]

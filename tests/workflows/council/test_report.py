@@ -133,6 +133,22 @@ async def test_the_report_of_a_council_that_went_on_is_that_of_one_that_never_st
     assert plain(held.final_idea) == run.output["final_idea"]
 
 
+async def test_the_report_of_a_council_that_ran_out_again_and_again_is_what_it_returned(store: Store) -> None:
+    """Endings with the same scores as before, with and without contributions in between."""
+    team = Team()
+    run = await hold(store, team, preset="extended", budget=Budget(calls=8))
+    for calls in (9, 10, 12, 12):
+        handle = await podium.resume(run.run_id, model=team, store=store, budget=Budget(calls=calls))
+        run = await handle.result()
+        assert run.status == "partial"
+        shown, _ = await seen(store, run)
+        assert isinstance(shown, CouncilPresentation)
+        held = shown.council.discussion
+        assert plain(held.ideas) == run.output["ideas"], calls
+        assert plain(held.final_idea) == run.output["final_idea"], calls
+        assert shown.deliverable(run.output) == run.output["deliverable"], calls
+
+
 async def test_the_runs_own_report_says_what_is_missing(store: Store) -> None:
     run = await hold(store, Team(), budget=Budget(calls=4))
     own = await artifact(store, run, "report.html")

@@ -8,7 +8,7 @@ import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from tests.workflows.scripted import Told, told
-from tests.workflows.tree.team import Team, document, execute, leaf
+from tests.workflows.tree.team import Team, aggregate, band, document, execute, leaf, plan, step
 
 DRAFT: dict[str, Any] = {
     "points": ["three days", "a price"],
@@ -22,8 +22,9 @@ def judgement(better: str, why: str = "it says more") -> dict[str, Any]:
     return {"why": why, "a": SCORES, "b": SCORES, "better": better}
 
 
-def checked(*, met: bool = True, note: str = "", **fields: Any) -> dict[str, Any]:
-    return {"parts": [{"part": "the price", "met": met, "note": note}], **fields}
+def checked(*, met: bool = True, missing: str = "", **fields: Any) -> dict[str, Any]:
+    parts = [{"part": "the price", "met": met}]
+    return {"parts": parts, "still_missing": [missing] if missing else [], **fields}
 
 
 def team(**script: Any) -> Team:
@@ -53,9 +54,7 @@ async def test_the_draft_is_the_checklist_and_a_version_for_the_root(store: Stor
     assert model.tasks == ["draft", "plan", "execute", "edit_result", "compare", "compare"]
     (plan,), (written,), (edit,) = (model.asked_to(task) for task in ("plan", "execute", "edit_result"))
     assert "- three days\n- a price" in plan.prompt
-    assert "Three days for 90 euros." not in plan.prompt
-    assert "Three days for 90 euros." in written.prompt
-    assert "Three days for 90 euros." in edit.prompt
+    assert all("Three days for 90 euros." in call.prompt for call in (plan, written, edit))
     assert found.output["document"] == TEXT
     assert found.output["comparison"]["preferred"] == "team"
     assert found.usage.calls == 6
@@ -74,8 +73,10 @@ async def test_the_judges_see_two_texts_in_both_orders_and_no_author(store: Stor
 
 
 async def test_what_the_editor_changes_is_the_result(store: Store) -> None:
-    change = {"find": "Three days.", "replace": "Three days for 90 euros.",
-}
+    change = {
+        "find": "Three days.",
+        "replace": "Three days for 90 euros.",
+    }
     found = await go(store, team(**{"delivery/edit_result": checked(changes=[change])}))
     assert found.output["document"] == "# A trip\n\nThree days for 90 euros.\n"
     assert (await files(store, found))["result.md"] == "# A trip\n\nThree days for 90 euros.\n"
@@ -107,7 +108,7 @@ async def test_the_editor_may_send_it_back_once(store: Store) -> None:
 
 
 async def test_a_part_that_stays_unanswered_makes_the_run_partial(store: Store) -> None:
-    model = team(**{"delivery/edit_result": checked(met=False, note="The price is not stated.")})
+    model = team(**{"delivery/edit_result": checked(met=False, missing="The price is not stated.")})
     found = await go(store, model)
     assert (found.status, found.stop_reason) == ("partial", "not met")
     assert found.warnings == ["Missing: The price is not stated."]
@@ -154,7 +155,8 @@ async def test_a_small_budget_has_no_floor_and_says_so(store: Store) -> None:
     model = team()
     found = await go(store, model, budget=podium.Budget(calls=7))
     assert model.tasks == ["plan", "execute", "edit_result"]
-    assert found.warnings == ["No direct draft is made: it would take too much of this budget."]
+    skipped = Told(await told(store, found.run_id, "floor")).of_type("skipped")
+    assert [data["reason"] for data in skipped] == ["it would take too much of this budget"]
     assert found.status == "completed"
 
 
@@ -195,3 +197,38 @@ async def test_the_log_tells_draft_editor_and_comparison(store: Store) -> None:
     assert [name for name, _ in rows.rows] == ["drafted", "edited", "compared"]
     assert rows.rows[0][1]["points"] == DRAFT["points"]
     assert rows.rows[2][1]["preferred"] == "team"
+
+
+async def test_everyone_below_the_root_sees_the_draft_but_only_the_root_its_points(store: Store) -> None:
+    model = team(plan=plan(band(0, {**step("a"), "oneReply": True}, step("b"))), aggregate=aggregate())
+    found = await go(store, model)
+    assert found.status == "completed", found.error
+    assert [call.path for call in model.asked_to("plan")] == ["plan", "b/plan"], "a is done without a plan"
+    for path in ("a/execute", "b/execute", "aggregate"):
+        (call,) = model.asked(path)
+        assert "Three days for 90 euros." in call.prompt
+        assert ("- a price" in call.prompt) is (path == "aggregate")
+    assert "The part above is done when" not in model.asked("b/plan")[0].prompt
+
+
+async def test_the_edited_document_is_the_primary_one(store: Store) -> None:
+    change = {"find": "Three days.", "replace": "Three days for 90 euros."}
+    found = await go(store, team(**{"delivery/edit_result": checked(changes=[change])}))
+    kept = {one.name: one.id for one in found.artifacts}
+    assert found.output["result"]["primaryArtifactId"] == kept["result.md"]
+
+
+async def test_the_editor_is_not_shown_what_stands_in_the_document_anyway(store: Store) -> None:
+    included = aggregate(document("synthesis", "All", "# All\n\n{{include a/doc}}\n"))
+    leaves = {"a/execute": leaf(document(text="Taken over.")), "b/execute": leaf(document(text="Left out."))}
+    model = team(plan=plan(band(0, "a", "b")), aggregate=included, **leaves)
+    await go(store, model)
+    (edit,) = model.asked_to("edit_result")
+    assert edit.prompt.count("Taken over.") == 1
+    assert "Left out." in edit.prompt
+
+
+async def test_an_unmet_part_that_nothing_is_done_about_is_asked_for_again(store: Store) -> None:
+    model = team(**{"delivery/edit_result": [checked(met=False), checked()]})
+    await go(store, model)
+    assert "name it in still_missing" in model.asked_to("edit_result")[1].prompt

@@ -21,6 +21,7 @@ from podium.tools.tool import ToolError
 from podium.tools.untrusted import unfenced
 from podium.workflows.research.flow import research_with
 from podium.workflows.research.library import Answer, Shelf
+from tests.workflows.scripted import BARE
 
 FILLERS = (
     "The matter has more than one side, and people weigh it in their own way.",
@@ -101,8 +102,6 @@ class Clock:
 
 
 Script = Mapping[str, Any]
-ALONE = {"floor": False, "editor": False}
-"""Options of a run that is only the workers' own."""
 KNOBS = ("coverage", "tone", "grammar")
 """What is moved to reach a quality; coverage only where the target may be missed."""
 
@@ -258,7 +257,7 @@ async def study(
 ) -> Told:  # fmt: skip
     """Run research with these, to its end; without a floor and an editor unless they are asked for."""
     clock = Clock()
-    options = {**ALONE, **options}
+    options = {**BARE, **options}
     result = await podium.run(
         workflow_of(shelves, clock), topic, model=crew, store=store, approve=approve, budget=budget,
         options=options,

@@ -122,7 +122,8 @@ async def test_a_small_budget_gets_no_draft_and_says_so(store: Store) -> None:
     assert told.result.status == "completed"
     assert model.counted["draft"] == 0
     assert told.output["comparison"] is None
-    assert any("No direct draft is made" in one for one in told.output["warnings"])
+    (skipped,) = [data for _, name, data in told.rows if name == "floor.skipped"]
+    assert skipped["reason"] == "it would take too much of this budget"
 
 
 async def test_without_floor_and_editor_the_run_is_the_workers_own(store: Store) -> None:
@@ -193,8 +194,8 @@ async def test_a_sentence_may_say_what_the_sources_do_not(store: Store) -> None:
 
 
 async def test_parts_that_the_editor_misses_are_in_the_result(store: Store) -> None:
-    parts = [{"part": "cases", "met": True}, {"part": "prices", "met": False, "note": "No price is named."}]
-    told = await study(store, crew(edit_result={"parts": parts}), **BOTH)
+    edit = {"parts": [{"part": "prices", "met": False}], "still_missing": ["No price is named."]}
+    told = await study(store, crew(edit_result=edit), **BOTH)
     assert told.result.status == "completed"
     assert told.output["missing"] == ["No price is named."]
     assert told.output["warnings"].count("Missing: No price is named.") == 1

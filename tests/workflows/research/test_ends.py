@@ -15,7 +15,6 @@ from podium.models.model import Call, Price, Reply, Usage
 from podium.settings import Settings
 from podium.workflows.research.flow import research_with
 from tests.workflows.research.crew import (
-    ALONE,
     Crew,
     Shelves,
     Told,
@@ -24,6 +23,7 @@ from tests.workflows.research.crew import (
     told_of,
     workflow_of,
 )
+from tests.workflows.scripted import BARE
 
 EIGHT_CALLS = 6
 """assess, synthesize, write_article, fact_check, edit, judge: what the plan of eight workers asks."""
@@ -117,7 +117,7 @@ async def test_out_of_time_is_an_answer_too(store: Store) -> None:
 
     result = await podium.run(
         workflow_of(), "AI trends", model=Stuck(), store=store, settings=Settings(time_limit=2.0),
-        options=ALONE,
+        options=BARE,
     )  # fmt: skip
     assert (result.status, result.stop_reason, result.exit_code) == ("partial", "time", 4)
     assert result.output["article"] is None
@@ -151,13 +151,13 @@ class Priced:
 
 async def test_what_was_spent_is_told_also_by_a_run_that_failed(store: Store) -> None:
     crew = Crew({"write_article": RuntimeError("down")})
-    result = await podium.run(workflow_of(), "AI trends", model=Priced(crew), store=store, options=ALONE)
+    result = await podium.run(workflow_of(), "AI trends", model=Priced(crew), store=store, options=BARE)
     assert result.status == "failed"
     assert result.output["partial_results"]["cost_incurred"] == pytest.approx(0.02)
 
 
 async def test_cost_and_tokens_are_part_of_the_result(store: Store) -> None:
-    result = await podium.run(workflow_of(), "AI trends", model=Priced(Crew()), store=store, options=ALONE)
+    result = await podium.run(workflow_of(), "AI trends", model=Priced(Crew()), store=store, options=BARE)
     assert result.output["metrics"]["cost"] == pytest.approx(0.06)
     assert result.output["metrics"]["tokens"] == 1200
 
@@ -224,7 +224,7 @@ async def test_attempts_wait_two_and_four_seconds_by_the_runs_own_durable_sleep(
     """With the real clock the waits are sleeps in the log. The moment of waking is written down; it is not
     waited for here, because the run is paused in the first one."""
     crew = Crew({"write_article": RuntimeError("down")})
-    handle = await podium.start(research_with(Shelves()), "AI trends", model=crew, store=store, options=ALONE)
+    handle = await podium.start(research_with(Shelves()), "AI trends", model=crew, store=store, options=BARE)
     async for event in handle.events():
         if event.type == "research.worker_retried":
             handle.request_pause("seen enough")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import podium
@@ -44,6 +45,27 @@ def conflict(
     return {"kind": "direct", "severity": severity, "departments": list(departments), "description": what}
 
 
+def edit(*missing: str, **fields: Any) -> dict[str, Any]:
+    """The editor's answer; each of `missing` is a part of the request that the text does not answer."""
+    parts = [{"part": "the request", "met": not missing}]
+    return {"parts": parts, "still_missing": list(missing), **fields}
+
+
+def judged(preferred: str, why: str = "A and B differ.") -> Callable[[podium.Call], dict[str, Any]]:
+    """A judge who prefers `team`, `draft` or neither (`equal`), in whichever order it sees them."""
+
+    def judge(call: podium.Call) -> dict[str, Any]:
+        first, second = ("team", "draft") if "/team-first/" in call.path else ("draft", "team")
+        better = {first: "A", second: "B"}.get(preferred, "equal")
+        scores = {"complete": 7, "correct": 7, "usable": 7, "fitting": 7}
+        return {"why": why, "a": scores, "b": scores, "better": better}
+
+    return judge
+
+
+DRAFT = {"points": ["who steals what", "how the scene ends"], "document": "# A draft\n\nAll in one go."}
+
+
 class Crew(Scripted):
     """`{"story/brief": …, "*/grade": [first, second]}`; what is not scripted gets an answer that passes."""
 
@@ -52,11 +74,16 @@ class Crew(Scripted):
             "brief": brief(), "grade": graded(95, "good"), "validate": {"conflicts": []},
             "aggregate": "All in all.", "extract_facts": {"facts": []}, "route": {"scores": []},
             "resolve": {"yields": True, "reason": "it costs less", "output": "changed"},
+            "draft": DRAFT, "edit_result": edit(),
         }  # fmt: skip
+        if call.task == "compare":
+            return judged("team")(call)
         return plain.get(call.task, f"{call.task} by {call.agent}")
 
 
 async def make(store: Store, crew: Crew, request: str = WORKED, **options: Any) -> RunResult:
+    """Run a studio, without a direct draft and an editor unless `floor` or `editor` is given."""
+    options = {"floor": False, "editor": False, **options}
     concurrency = options.pop("concurrency", None)
     budget = options.pop("budget", None)
     workflow = options.pop("workflow", "studio")

@@ -39,7 +39,7 @@ def without_times(output: dict[str, Any]) -> str:
     return json.dumps(output, sort_keys=True)
 
 
-@pytest.mark.parametrize("kill_at", [2, 7, 15, 26])
+@pytest.mark.parametrize("kill_at", [1, 7, 15, 26, 29, 31])
 async def test_killed_at_any_call_it_ends_in_the_same_result_and_pays_nothing_twice(
     tmp_path: Path, kill_at: int
 ) -> None:

@@ -41,7 +41,7 @@ async def paid(call: podium.Call) -> object:
 async def test_enhancement_6_a_studio_that_was_paid_for_is_served_from_the_cache(store: Store) -> None:
     first = await podium.run("studio", WORKED, model=paid, store=store, cache=True)
     again = await podium.run("studio", WORKED, model=paid, store=store, cache=True)
-    assert (first.usage.calls, first.saved.calls) == (26, 0)
-    assert (again.usage.calls, again.saved.calls) == (0, 26)
+    assert (first.usage.calls, first.saved.calls) == (30, 0)
+    assert (again.usage.calls, again.saved.calls) == (0, 30)
     assert specialist(again, "story", "story-plot-specialist")["output"] == "execute by Plot Specialist"
     assert again.output["deliverable"] == first.output["deliverable"]

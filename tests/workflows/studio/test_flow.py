@@ -42,7 +42,10 @@ async def test_the_worked_example_end_to_end(store: Store) -> None:
     found = await make(store, Crew(CHARACTER))
     assert (found.status, found.error) == ("completed", "")
     output = found.output
-    assert set(output) == {"routing", "departments", "conflicts", "overall_quality", "deliverable", "errors"}
+    assert set(output) == {
+        "routing", "departments", "conflicts", "overall_quality", "deliverable", "missing", "comparison",
+        "errors",
+    }  # fmt: skip
     routing = output["routing"]
     assert (routing["primary"], routing["mode"]) == ("story", "sequential")
     assert routing["supporting"] == ["character", "visual", "audio"]

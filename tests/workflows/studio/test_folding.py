@@ -12,6 +12,7 @@ from podium.report.html import to_html
 from podium.report.lines import Line
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
+from podium.workflows.delivery.events import Compared, Drafted, Edited
 from podium.workflows.studio import events
 from podium.workflows.studio.folding import StudioState, in_order
 from podium.workflows.studio.report import StudioPresentation
@@ -244,3 +245,29 @@ def test_a_run_that_was_not_routed_yet_has_nothing_to_show() -> None:
 def test_the_presentation_is_found_by_the_workflows_name() -> None:
     assert isinstance(presentation_of("studio"), StudioPresentation)
     assert StudioState.of(log(*STORY)).departments["story"].score == 92
+
+
+def test_draft_editor_and_comparison_are_drawn_and_told() -> None:
+    for task, what in (("floor/draft", "direct draft"), ("delivery/edit_result", "editor")):
+        drawn = shown(routed(), (task, StepStarted(kind="ask"))).drawing(10, alive=True)
+        assert drawn[-1].what == what
+    made = shown(
+        *STORY, conflict("the door"), ("floor", Drafted(artifact="a1", points=["one", "two"])),
+        ("", events.Aggregated(quality=80, departments=2, failed=0, unresolved=1)),
+        ("delivery", Edited(parts=3, missing=["the end"], changes=2)),
+        ("delivery", Compared(preferred="draft", why=[f"It ends {HOSTILE}"])),
+    )  # fmt: skip
+    (section,) = made.sections(alive=False)
+    assert section.data["replaced"] is True
+    assert section.data["checks"][:2] == [
+        "Direct draft: 2 points that a complete result contains.",
+        "Editor: 3 parts of the request checked, 1 still missing, 2 passages changed.",
+    ]
+    assert section.data["conflicts"][0]["in_result"].startswith("It concerns the team's text")
+    assert "<script>" not in section.markdown()
+
+
+def test_a_later_deliverable_forgets_the_checks_of_an_earlier_one() -> None:
+    together = ("", events.Aggregated(quality=80, departments=2, failed=0, unresolved=0))
+    made = shown(*STORY, together, ("delivery", Edited(parts=1)), ("", RunResumed(after="partial")), together)
+    assert made.sections(alive=True)[0].data["checks"] == []

@@ -549,9 +549,7 @@ async def test_open_inner_nodes_never_take_what_the_root_needs(store: Store) -> 
 async def test_a_person_may_approve_or_reject_the_roots_plan(store: Store) -> None:
     team = Team({"plan": TWO_BANDS, "a/plan": plan(band(0, "x"))})
     for answer, status in (("approve", "completed"), ("reject", "partial")):
-        handle = await podium.start(
-            "tree", "x", model=team, store=store, approve=["plan"], options=BARE
-        )
+        handle = await podium.start("tree", "x", model=team, store=store, approve=["plan"], options=BARE)
         waiting = await handle.result()
         assert waiting.status == "waiting"
         (question,) = waiting.questions.values()

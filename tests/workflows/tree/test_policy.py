@@ -294,7 +294,7 @@ def test_everyone_knows_the_whole() -> None:
     assert whole == {
         "request": "A week for new colleagues",
         "is_root": False,
-            "draft": "",
+        "draft": "",
         "objectives": [{"title": "Do a", "reason": "because of a"}],
         "band_goal": "goal 0",
         "assumptions": ["ten people", "from Monday on"],

@@ -50,14 +50,34 @@ const RESULTS: Record<string, (data: Data) => string> = {
   "council.message": (data) => `${text(data.from)}: ${flat(data.content)}`,
   "council.idea_added": (data) => `Idea ${text(data.id)}: ${flat(data.title)}`,
   "council.idea_revised": (data) => `Idea ${text(data.id)}, version ${number(data.version)}: ${flat(data.title)}`,
-  "council.idea_scored": (data) => `${text(data.id)} scored ${score(data.score)}`,
+  "council.idea_scored": (data) => `${text(data.id)} scored ${number(data.score).toFixed(2)}`,
   "council.selected": (data) => `Chosen: ${flat(data.title)}`,
   "research.phase": (data) => `${text(data.from) || "start"} → ${text(data.to)}`,
   "research.worker_completed": (data) => `${text(data.worker)} done`,
   "research.evaluated": (data) => `Quality ${score(data.quality)} of ${score(data.threshold)}: ${text(data.decision)}`,
   "build.phase": (data) => `${text(data.status)}`,
   "build.step_status": (data) => `Step ${text(data.step_id)}: ${text(data.status)}`,
+  "floor.drafted": (data) => `Direct draft: ${texts(data.points).length} points to cover`,
+  "floor.edited": (data) =>
+    texts(data.sent_back).length
+      ? `Editor: sent back with ${texts(data.sent_back).length} remarks`
+      : `Editor: ${number(data.parts)} parts of the request checked, ${texts(data.missing).length} still missing`,
+  "floor.compared": (data) => `Blind comparison: ${VERDICTS[text(data.preferred)] ?? text(data.preferred)}`,
+  "floor.baseline": (data) =>
+    `Baseline, the best of ${number(data.n)} direct drafts: ${BASELINE[text(data.preferred)] ?? "not compared"}`,
   "build.committed": (data) => `Committed ${text(data.sha).slice(0, 8)}: ${flat(data.message)}`,
+};
+
+const VERDICTS: Record<string, string> = {
+  team: "the team's text is better than the direct draft",
+  draft: "the direct draft is better",
+  equal: "neither text is clearly better",
+};
+
+const BASELINE: Record<string, string> = {
+  result: "the result is better",
+  baseline: "the baseline is better",
+  equal: "neither text is clearly better",
 };
 
 const BAD: Record<string, (data: Data) => string> = {
@@ -82,6 +102,7 @@ const BAD: Record<string, (data: Data) => string> = {
 };
 
 const ROUTINE: Record<string, (data: Data) => string> = {
+  "floor.skipped": (data) => `No direct draft: ${flat(data.reason)}`,
   "step.started": (data) =>
     [text(record(data.about).agent), text(record(data.about).task)].filter(Boolean).join(": ") ||
     text(data.kind, "step"),

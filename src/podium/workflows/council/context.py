@@ -99,11 +99,13 @@ class _Parts(msgspec.Struct, frozen=True):
                 last = one.round
             lines.append(entries[one.message.id])
         said = "\n".join(lines) or "(nobody has spoken yet)"
+        origin = "the Ideation Specialist"
+        origin += " and one expert who answered alone" if self.held.draft_idea is not None else ""
         blocks = [
             f"<council>\n{self.about}\n</council>" if self.about else "",
             f'<request from="the user">\nTopic: {_inert(self.topic)}\n</request>',
             f'<discussion from="the members, oldest first">\nPrevious Discussion:\n{said}\n</discussion>',
-            '<ideas from="the Ideation Specialist, in their current versions">\nCurrent Ideas:\n'
+            f'<ideas from="{origin}, in their current versions">\nCurrent Ideas:\n'
             f"{self.ideas or '(none yet)'}\n</ideas>",
             f'<points from="the Critic">\n{self.points}\n</points>' if self.points else "",
         ]

@@ -16,8 +16,19 @@ RISKS, STEPS = 8, 12
 
 
 def answer_of(held: Discussion) -> str | None:
-    """The recommendation as Markdown, None as long as there is no winner: the leader's document, else one
-    that is put together from the idea, the moderator's pros, the steps and the open points."""
+    """The recommendation as Markdown, None as long as there is no winner: what the editor and the judges
+    left, else the council's own document."""
+    delivered = held.delivered
+    document = document_of(held) if delivered is None else delivered.document.strip()
+    if not document:
+        return None
+    caveat = "" if delivered is not None and delivered.replaced else _caveat(held)
+    return "\n\n".join(part for part in (contained(document), caveat) if part)
+
+
+def document_of(held: Discussion) -> str | None:
+    """The council's own document, None as long as there is no winner: the leader's, else one that is put
+    together from the idea, the moderator's pros, the steps and the open points."""
     final, verdict = held.final_idea, held.verdict
     if final is None or verdict is None:
         return None
@@ -28,7 +39,7 @@ def answer_of(held: Discussion) -> str | None:
         parts = [*title, contained(written[:LONGEST])]
     else:
         parts = _put_together(held, final)
-    return "\n\n".join(part for part in [*parts, _caveat(held)] if part)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _put_together(held: Discussion, final: Idea) -> list[str]:

@@ -11,6 +11,8 @@ import msgspec
 
 CRITERIA = ("feasibility", "innovation", "impact", "clarity", "completeness")
 """What the moderator scores, each from 0 to 10."""
+DRAFT = "draft"
+"""Origin of the idea that the direct draft recommends."""
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +48,8 @@ class Idea(msgspec.Struct, kw_only=True):
     version: int = 1
     history: list[Version] = []
     """All versions, the first and the current one included; empty as long as nothing was revised."""
+    origin: str = ""
+    """`draft`: what one expert recommended alone; empty: the team's own."""
 
 
 class Message(msgspec.Struct, kw_only=True, rename={"sender": "from", "kind": "type"}):
@@ -152,6 +156,29 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Other ideas with the same score."""
 
 
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """The text that is handed over, after the editor's pass and the comparison with the direct draft."""
+
+    document: str
+    checked: bool = False
+    """The editor has read it; then `missing` is the editor's list."""
+    missing: list[str] = []
+    """Parts of the request that the editor found unanswered."""
+    preferred: str = ""
+    """`team`, `draft` or `equal`; empty: not compared."""
+    why: list[str] = []
+
+    @property
+    def comparison(self) -> dict[str, Any] | None:
+        """The comparison as it stands in the output; None where there was none."""
+        return {"preferred": self.preferred, "why": self.why} if self.preferred else None
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the direct draft is handed over instead of the team's text."""
+        return self.preferred == DRAFT
+
+
 class Discussion(msgspec.Struct, kw_only=True):
     """Everything so far."""
 
@@ -168,10 +195,23 @@ class Discussion(msgspec.Struct, kw_only=True):
     warnings: list[str] = []
     page: str = ""
     """The id of the ui_creator's page."""
+    delivered: Delivery | None = None
+    """None: the recommendation is handed over as the leader wrote it."""
+    baseline: dict[str, Any] | None = None
+    """`n`, `preferred`, `why` and `tokens` of the comparison with the best of several direct drafts."""
 
     @property
     def messages(self) -> list[Message]:
         return [one.message for one in self.spoken]
+
+    @property
+    def own_ideas(self) -> list[Idea]:
+        """The team's ideas, without the one of the direct draft."""
+        return [idea for idea in self.ideas if idea.origin != DRAFT]
+
+    @property
+    def draft_idea(self) -> Idea | None:
+        return next((idea for idea in self.ideas if idea.origin == DRAFT), None)
 
     @property
     def final_idea(self) -> Idea | None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 
 from podium.engine.events import EventData
-from podium.workflows.council.discussion import Details, Recommendation
+from podium.workflows.council.discussion import Delivery, Details, Recommendation
 
 
 class CouncilEvent(EventData, frozen=True, kw_only=True):
@@ -50,6 +50,8 @@ class IdeaAdded(CouncilEvent, frozen=True, kw_only=True):
     category: str = ""
     refines: list[str] | str | None = None
     """Ids; one id or none in logs of earlier releases."""
+    origin: str = ""
+    """`draft`: the recommendation of the direct draft."""
 
 
 class IdeaRevised(CouncilEvent, frozen=True, kw_only=True):
@@ -90,12 +92,21 @@ class Selected(CouncilEvent, frozen=True, kw_only=True):
     recommendation: Recommendation | None = None
 
 
+class Delivered(CouncilEvent, frozen=True, kw_only=True):
+    """The text that is handed over is there: the editor and the judges have seen it."""
+
+    type: ClassVar[str] = "council.delivered"
+    result: Delivery
+
+
 class ReportReady(CouncilEvent, frozen=True, kw_only=True):
     """The report, and the ui_creator's page if there is one, are among the artifacts."""
 
     type: ClassVar[str] = "council.report_ready"
     report: str
     page: str = ""
+    result: str = ""
+    """The recommendation alone, where there is one."""
 
 
 class Warned(CouncilEvent, frozen=True, kw_only=True):

@@ -17,6 +17,8 @@ from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import rehearsal
 from podium.workflows.council.context import DEFAULT_WINDOW, SMALLEST_WINDOW
+from podium.workflows.council.folding import CLOSING_BRANCH
+from podium.workflows.council.handover import compare_baseline, desk_of, draft_first, hand_over
 from podium.workflows.council.policy import (
     CRITIC,
     IDEATION,
@@ -42,6 +44,8 @@ from podium.workflows.council.roles import AGENTS
 from podium.workflows.council.speaking import critique, ideate, implement, rebut, research, synthesize
 from podium.workflows.council.table import Table
 from podium.workflows.council.verdict import select, settle, validate
+from podium.workflows.delivery.baseline import UseBaseline
+from podium.workflows.delivery.flow import Desk, UseEditor, UseFloor
 
 __all__ = ["WORKFLOW", "rehearsal"]
 
@@ -49,6 +53,7 @@ CLOSING = 0.12
 """Share of every ceiling that is kept for the scores of a discussion that is out of budget."""
 
 UNDECIDED = "a decision: no idea was scored, and the leader chose none"
+NO_IDEAS = "ideas of the team: the direct draft is all that there is"
 
 Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
 Count = Annotated[int, Meta(ge=1, le=100)]
@@ -78,6 +83,9 @@ async def council(
     ] = None,
     files: Annotated[str, Meta(description="A folder that the researcher may read.")] = "",
     web: Annotated[bool, Meta(description="The researcher may search and read the web.")] = False,
+    floor: UseFloor = True,
+    editor: UseEditor = True,
+    baseline: UseBaseline = False,
 ) -> Outcome | Partial:
     """Let a team discuss a topic, score its ideas, and recommend the best one in a report.
 
@@ -96,29 +104,42 @@ async def council(
             await _equip(table, wanted=web or folder is not None)
         if terms.deep_dive and not may_rebut(terms, terms.team):
             table.warn("The deep dive is left out: no critic and no implementer is there to be answered.")
-        return await _hold(table)
+        return await _hold(table, desk_of(table, floor=floor, editor=editor), with_baseline=baseline)
 
 
-async def _hold(table: Table) -> Outcome | Partial:
-    """The four phases. Out of budget, what is there is scored from the closing reserve and handed over."""
+async def _hold(table: Table, desk: Desk, *, with_baseline: bool) -> Outcome | Partial:
+    """The direct draft, the four phases, the editor. Out of budget, what is there is scored from the closing
+    reserve and handed over."""
     try:
+        await draft_first(table, desk)
         await kickoff(table)
         for number in range(1, table.terms.rounds + 1):
             await explore(table, number)
         async with table.run.closing():  # these are the last words that the reserve is kept for
             await judge(table)
+            await hand_over(table, desk)
             accepted = await _accepted(table)
             if accepted:
                 await visualize(table)
     except BudgetExhaustedError:
-        return await _close(table)
-    verdict = table.discussion.verdict
-    missing = [] if verdict is not None and verdict.chosen else [UNDECIDED]
+        return await _close(table, desk)
+    if with_baseline:
+        await compare_baseline(table, desk)
+    return await _ended(table, accepted=accepted)
+
+
+async def _ended(table: Table, *, accepted: bool) -> Outcome | Partial:
+    """Publish the result; `partial` where it was rejected or something is missing in it."""
+    held = table.discussion
+    undecided = [] if held.verdict is not None and held.verdict.chosen else [UNDECIDED]
+    alone = [NO_IDEAS] if not held.own_ideas else []
+    missing = [*undecided, *alone, *(held.delivered.missing if held.delivered is not None else [])]
     await publish(table, missing, accepted=accepted)
     if not accepted:
         return Partial(output=table.output("rejected"), reason="result rejected", missing=missing)
     if missing:
-        return Partial(output=table.output("partial"), reason="no decision", missing=missing)
+        reason = "no decision" if undecided else "no ideas" if alone else "not met"
+        return Partial(output=table.output("partial"), reason=reason, missing=missing)
     return Outcome(output=table.output("completed"))
 
 
@@ -126,7 +147,8 @@ async def kickoff(table: Table) -> None:
     """Phase 1: the leader sets the direction. Without it there is no discussion."""
     table.phase("kickoff", 0)
     terms = table.terms
-    text = await table.ask(LEADER, "kickoff", focused=focused(terms.team), rounds=terms.rounds)
+    points = [] if table.draft is None else table.draft.points
+    text = await table.ask(LEADER, "kickoff", focused=focused(terms.team), rounds=terms.rounds, points=points)
     if text.strip():
         await table.say(LEADER, "kickoff", table.run.marked(text))
     else:
@@ -142,7 +164,7 @@ async def explore(table: Table, number: int) -> None:
             await research(table)
         for nth in range(terms.passes):
             await ideate(table, first=number == 1 and nth == 0)
-        if missing := missing_ideas(len(table.discussion.ideas), terms):
+        if missing := missing_ideas(len(table.discussion.own_ideas), terms):
             await ideate(table, first=number == 1, missing=missing)
         if table.discussion.ideas:
             await _challenge(table)
@@ -173,7 +195,7 @@ async def judge(table: Table) -> None:
             f"No idea was generated, so there is nothing to choose from.{why}",
             hint=f"{hint} {again}".strip(),
         ) from failure
-    if few := few_ideas(len(table.discussion.ideas), table.terms):
+    if few := few_ideas(len(table.discussion.own_ideas), table.terms):
         table.warn(few, IDEATION)
     if MODERATOR in table.terms:
         await validate(table)
@@ -191,19 +213,21 @@ async def _accepted(table: Table) -> bool:
     )
 
 
-async def _close(table: Table) -> Partial:
+async def _close(table: Table, desk: Desk) -> Partial:
     """The budget is used up: score what is there if the reserve allows it, and name a winner."""
     held, terms = table.discussion, table.terms
     missing: list[str] = []
     if held.verdict is None:
         left = terms.rounds - held.rounds_held
         missing += [f"{left} of {count(terms.rounds, 'round')}"] if left else []
-        async with table.run.branch("closing"):
+        async with table.run.branch(CLOSING_BRANCH, key=str(len(held.spoken))):
             if held.ideas:
                 if MODERATOR in terms and not any(idea.validated for idea in held.ideas):
                     missing += await _last_scores(table)
                 settle(table, None)
+                await hand_over(table, desk)
         missing.append("the leader's selection")
+        missing += held.delivered.missing if held.delivered is not None else []
     if UI_CREATOR in terms:
         missing.append("the ui_creator's page")
     await publish(table, missing)

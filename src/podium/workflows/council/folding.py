@@ -9,11 +9,19 @@ from podium.engine.folding import Fold
 from podium.workflows.council import events
 from podium.workflows.council.discussion import Discussion, Idea, Message, Spoken, Verdict
 from podium.workflows.council.policy import as_ids, revised
+from podium.workflows.delivery.events import BaselineCompared
 
 _TURNS = frozenset(
     ("kickoff", "research", "ideate", "critique", "implement", "rebut", "synthesize", "validate", "select",
      "visualize")
 )  # fmt: skip
+
+
+CLOSING_BRANCH = "closing"
+"""Where a discussion that is out of budget is scored. Its key is the number of contributions: a later ending
+with more of them is told anew, one with the same is not."""
+_GOES_ON = (events.Said, events.IdeaAdded, events.IdeaScored, events.Selected)
+"""Events that show, outside of that branch, that the discussion went on after all."""
 
 
 class CouncilState(Fold):
@@ -25,7 +33,8 @@ class CouncilState(Fold):
         self.round = 0
         self.deep_dive = False
         self.min_ideas = 0
-        self.report = ""
+        self.leading: list[str] = []
+        """Ids of the recommendation and the report."""
         self.failed: set[tuple[int, str]] = set()
         """Rounds and roles in which somebody failed."""
         self._speaking: dict[str, str] = {}
@@ -50,13 +59,16 @@ class CouncilState(Fold):
             case StepFailed():
                 role = self._speaking.pop(event.path, "")
                 self.failed |= {(self.round, role)} if role else set()
+            case BaselineCompared():
+                self.discussion.baseline = data.shown()
             case RunResumed():
                 self._speaking.clear()
-                if self._closing:
-                    self._reopen()
             case events.CouncilEvent():
+                closing = event.path.startswith(CLOSING_BRANCH)
+                if self._closing and not closing and isinstance(data, _GOES_ON):
+                    self._reopen()
                 self._tell(data)
-                if isinstance(data, (events.IdeaScored, events.Selected)) and event.path == "closing":
+                if isinstance(data, (events.IdeaScored, events.Selected)) and closing:
                     self._closing.add(data.id if isinstance(data, events.IdeaScored) else "")
             case _:
                 if event.type.startswith("run."):
@@ -84,8 +96,10 @@ class CouncilState(Fold):
                     leader_choice=data.leader_choice, reasoning=data.reasoning, chosen=data.chosen,
                     recommendation=data.recommendation,
                 )  # fmt: skip
+            case events.Delivered():
+                held.delivered = data.result
             case events.ReportReady():
-                self.report, held.page = data.report, data.page
+                self.leading, held.page = [name for name in (data.result, data.report) if name], data.page
             case events.Warned() if data.message not in held.warnings:
                 held.warnings.append(data.message)
             case _:
@@ -94,10 +108,11 @@ class CouncilState(Fold):
     def _reopen(self) -> None:
         """The discussion goes on where the budget had ended it: its scores were not the last word."""
         held, last = self.discussion, self._closing
-        held.verdict, self._closing = None, set()
+        held.verdict, held.delivered, self._closing = None, None, set()
         held.ideas = [
             Idea(id=idea.id, title=idea.title, description=idea.description, category=idea.category,
-                 refines=idea.refines, round=idea.round, version=idea.version, history=idea.history)
+                 refines=idea.refines, round=idea.round, version=idea.version, history=idea.history,
+                 origin=idea.origin)
             if idea.id in last else idea
             for idea in held.ideas
         ]  # fmt: skip
@@ -117,12 +132,12 @@ class CouncilState(Fold):
         held = self.discussion
         idea = Idea(
             id=data.id, title=data.title, description=data.description, category=data.category,
-            refines=as_ids(data.refines), round=data.round,
+            refines=as_ids(data.refines), round=data.round, origin=data.origin,
         )  # fmt: skip
         known = [one.id for one in held.ideas]
         before = held.ideas[: known.index(data.id)] if data.id in known else held.ideas
         held.ideas = [*before, idea]
-        held.verdict = None
+        held.verdict = held.delivered = None
 
     def _revise(self, data: events.IdeaRevised) -> None:
         held = self.discussion

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.report.markdown import cell
+from podium.report.words import amount
 from podium.workflows.council.condensing import sentence
 from podium.workflows.council.deliverable import contained
 from podium.workflows.council.discussion import CRITERIA
@@ -38,7 +39,9 @@ def _decision(data: dict[str, Any]) -> str:
         return "Not scored and not chosen: the first idea is named."
     if not data["scored"]:
         return "Not scored: this is the leader's choice."
-    told = [f"{data['idea']['id']} has the highest score, {score_text(data['idea']['score'])} of 10."]
+    idea = data["idea"]
+    title = f"{idea['id']}, {cell(idea['title'], 200)},"
+    told = [f"{title} has the highest score, {score_text(idea['score'])} of 10."]
     if data["below_threshold"]:
         told.append(f"Below the threshold of {data['min_score']:g}: no idea was good enough.")
     if data["tied"]:
@@ -54,7 +57,7 @@ def _refined(data: dict[str, Any]) -> str:
 def _versions(idea: dict[str, Any]) -> list[str]:
     """How an idea changed, version by version."""
     lines = [
-        f"- Version {one['version']} (round {one['round']}): {cell(one['description'], 600)}"
+        f"- Version {one['version']} ({_when(one['round'])}): {cell(one['description'], 600)}"
         + (f" Given up: {sentence(cell(one['given_up'], 300))}" if one["given_up"] else "")
         + (f" Why: {sentence(cell(one['why'], 300))}" if one["why"] else "")
         for one in idea["history"]
@@ -68,6 +71,20 @@ def _judged(idea: dict[str, Any]) -> list[str]:
     ]
     feedback = [cell(idea["feedback"], 600)] if idea["feedback"] else []
     return ["\n".join(parts), *feedback] if parts else feedback
+
+
+def checks(data: dict[str, Any]) -> str:
+    """The blind comparisons, and the parts of the request that the editor found unanswered."""
+    parts: list[str] = []
+    for name in ("comparison", "baseline"):
+        if found := data[name]:
+            why = [f"- {cell(one, 600)}" for one in found["why"]]
+            tokens = f" ({amount(found['tokens'])} tokens)" if name == "baseline" else ""
+            parts.append("\n".join([f"{sentence(found['verdict'] + tokens)}", *(["", *why] if why else [])]))
+    if data["missing"]:
+        listed = [f"- {cell(one, 600)}" for one in data["missing"]]
+        parts.append("Parts of the request that are not answered:\n\n" + "\n".join(listed))
+    return "\n\n".join(parts)
 
 
 def runners_up(rows: list[dict[str, Any]]) -> str:
@@ -89,7 +106,7 @@ def ideas(rows: list[dict[str, Any]]) -> str:
             row["id"],
             title,
             cell(row["category"], 40),
-            str(row["round"]),
+            str(row["round"] or "–"),
             *scores,
             _score(row),
         ]
@@ -175,6 +192,10 @@ def journey(stages: list[dict[str, Any]]) -> str:
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}" for line in contained(text).splitlines())
+
+
+def _when(number: int) -> str:
+    return f"round {number}" if number else "the direct draft"
 
 
 def _about(one: dict[str, Any]) -> str:

@@ -201,7 +201,7 @@ def revised(
     )
     return Idea(
         id=idea.id, title=title, description=description, category=idea.category, round=idea.round,
-        refines=idea.refines, version=version,
+        refines=idea.refines, version=version, origin=idea.origin,
         history=[*(one for one in before if one.version < version), new],
     )  # fmt: skip
 

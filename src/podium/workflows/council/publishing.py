@@ -40,8 +40,10 @@ async def visualize(table: Table) -> None:
     final = table.discussion.final_idea
     shown = None
     if final is not None:
+        delivered = table.discussion.delivered
+        replaced = delivered is not None and delivered.replaced
         shown = {
-            "id": final.id, "title": final.title,
+            "id": "" if replaced else final.id, "title": final.title,
             "document": (answer_of(table.discussion) or "")[: table.windows[UI_CREATOR]],
             "score": None if final.score is None else score_text(final.score),
         }  # fmt: skip
@@ -66,13 +68,16 @@ async def publish(table: Table, missing: Sequence[str] = (), *, accepted: bool =
     status = "partial" if missing or not accepted else "completed"
     facts = _facts(table, await _spent(table), status, list(missing))
     page = to_html(facts, sections_of(table.discussion))
+    result = ""
     if answer := answer_of(table.discussion):
-        await table.run.artifact(
-            RESULT, f"# {one_line(table.discussion.topic, 200)}\n\n{answer}\n", "text/markdown"
-        )
+        title = "" if answer.startswith("# ") else f"# {one_line(table.discussion.topic, 200)}\n\n"
+        kept = await table.run.artifact(RESULT, f"{title}{answer}\n", "text/markdown")
+        result = kept.id
     report = await table.run.artifact(REPORT, page, "text/html")
     table.run.emit(
-        events.ReportReady(report=report.id, page=table.discussion.page, round=table.terms.rounds + 1)
+        events.ReportReady(
+            report=report.id, page=table.discussion.page, result=result, round=table.terms.rounds + 1
+        )
     )
 
 
@@ -92,6 +97,6 @@ def _facts(table: Table, spent: Spent, status: str, missing: list[str]) -> Facts
         run_id=run.id, workflow=run.workflow, request=held.topic,
         status=status, missing=missing, duration_s=spent.seconds,
         models=spent.models, rehearsal=spent.rehearsal, deliverable=answer_of(held), summary=summary_of(held),
-        warnings=held.warnings, incomplete=cut_note(run.cut_steps),
+        warnings=list(dict.fromkeys(run.warnings)), incomplete=cut_note(run.cut_steps),
         usage=spent.usage, budget=run.budget.to_dict(), options=run.options,
     )  # fmt: skip

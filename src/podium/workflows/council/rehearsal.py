@@ -142,7 +142,7 @@ def rehearse_ideas(call: Call) -> dict[str, Any]:
     needed = _NEEDED.search(call.prompt)
     wanted = int(missing[1]) if missing else max(4, int(needed[1]) if needed else 0)
     ideas = [_new_idea(topic, words, len(known) + nth) for nth in range(min(wanted, 20))]
-    if known and not missing:
+    if "# Your task: better ideas" in call.prompt:
         name, title = known[number(topic) % len(known)][:2]
         bare = title.removesuffix(", with a date")
         ideas[0] = {

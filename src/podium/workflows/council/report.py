@@ -20,6 +20,7 @@ from podium.workflows.council.folding import CouncilState
 from podium.workflows.council.tellers import line_of
 from podium.workflows.council.telling import (
     RUNNERS_UP,
+    checks,
     comparison,
     doubts,
     evidence,
@@ -28,6 +29,7 @@ from podium.workflows.council.telling import (
     orders,
     ranking,
 )
+from podium.workflows.delivery.events import BASELINE_VERDICTS
 
 PACKAGE = "podium.workflows.council"
 STYLE = "council.css"
@@ -65,17 +67,23 @@ class CouncilPresentation(Presentation):
         return answer_of(self.council.discussion)
 
     def leading(self, output: Any) -> list[str]:
-        return [self.council.report]
+        return self.council.leading
 
     def sections(self, *, alive: bool) -> list[Section]:
         return sections_of(self.council.discussion)
 
 
 def summary_of(held: Discussion) -> str:
-    """`9 ideas · 2 rounds`."""
+    """`9 ideas · 2 rounds`, and what a comparison came to."""
     if not held.spoken:
         return ""
-    return f"{count(len(held.ideas), 'idea')} · {count(held.rounds_held, 'round')}"
+    told = [count(len(held.ideas), "idea"), count(held.rounds_held, "round")]
+    if held.delivered is not None and held.delivered.replaced:
+        told.append("the direct draft was better")
+    if held.baseline is not None:
+        verdict = BASELINE_VERDICTS.get(held.baseline["preferred"], "")
+        told.append(f"best of {held.baseline['n']} drafts: {verdict}")
+    return " · ".join(told)
 
 
 def sections_of(held: Discussion) -> list[Section]:
@@ -86,6 +94,7 @@ def sections_of(held: Discussion) -> list[Section]:
     table = {"orders": orders(rows), "radars": radars, "min_score": held.min_score, "longest": LONGEST}
     parts = [
         _recommended(held, rows, radars),
+        _section("checks", "Compared with a direct answer", checks(held), markdown.checks),
         _section("runners_up", "Runners-up", runners_up, markdown.runners_up),
         _section("next_steps", "Next steps", _filled(next_steps(held)), markdown.next_steps),
         _section("doubts", "Open questions and risks", _filled(doubts(held)), markdown.doubts),

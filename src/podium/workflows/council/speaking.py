@@ -112,11 +112,12 @@ async def _look_up(table: Table, call: ToolCall) -> dict[str, Any]:
 async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
     """New ideas get their ids; what is beyond the most that are taken at once is dropped. Once there are
     ideas, old ones may be revised; when ideas are missing, only new ones are asked for."""
-    known = table.discussion.ideas
+    known, draft = table.discussion.own_ideas, table.discussion.draft_idea
     returns = MoreIdeas if known and not missing else Ideas
     answer = await table.ask(
         IDEATION, "ideate", returns=returns, first=first, known=bool(known), missing=missing,
         round=table.round, rounds=table.terms.rounds, needed=missing_ideas(len(known), table.terms),
+        draft="" if draft is None else draft.id,
     )  # fmt: skip
     revised = _revisions(table, answer.revisions) if isinstance(answer, MoreIdeas) else []
     drafts = [draft.model_dump() for draft in answer.ideas]

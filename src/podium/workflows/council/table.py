@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 from podium.agents.agent import Agent
 from podium.agents.ask import Run
-from podium.engine.codec import encode, schema
+from podium.engine.codec import encode, fingerprint, schema
 from podium.errors import StepFailedError
 from podium.report.cuts import cut_note
 from podium.tools.tool import ToolSpec
@@ -17,10 +17,19 @@ from podium.tools.toolbox import Toolbox
 from podium.workflows.council import events
 from podium.workflows.council.context import build_context, most_output, room_for
 from podium.workflows.council.deliverable import answer_of
-from podium.workflows.council.discussion import Details, Discussion, Idea, Message, Spoken, plain
+from podium.workflows.council.discussion import (
+    Delivery,
+    Details,
+    Discussion,
+    Idea,
+    Message,
+    Spoken,
+    plain,
+)
 from podium.workflows.council.points import points_of
 from podium.workflows.council.policy import NAMES, Terms
 from podium.workflows.council.roles import AGENTS, PROMPTS, about_council
+from podium.workflows.delivery.contracts import Draft
 
 T = TypeVar("T")
 
@@ -41,6 +50,8 @@ class Table:
         self.discussion = Discussion(
             topic=topic, team=list(terms.team), rounds=terms.rounds, min_score=terms.min_score
         )
+        self.draft: Draft | None = None
+        """One direct answer to the request, made before the discussion."""
         self.last_failure: StepFailedError | None = None
         """The latest failure of a member: what a resume tries again where nothing came of a discussion."""
         self._condensed: set[str] = set()
@@ -135,7 +146,7 @@ class Table:
             self.run.emit(
                 events.IdeaAdded(
                     id=idea.id, title=idea.title, description=idea.description, category=idea.category,
-                    refines=idea.refines, round=idea.round,
+                    refines=idea.refines, round=idea.round, origin=idea.origin,
                 )
             )  # fmt: skip
 
@@ -164,10 +175,17 @@ class Table:
                 )
             )  # fmt: skip
 
+    async def deliver(self, result: Delivery) -> None:
+        """Set the text that is handed over. It has a branch of its own, because a resume with more budget may
+        come to another text, and what a branch has told is not told again."""
+        self.discussion.delivered = result
+        async with self.run.branch("result", key=fingerprint(plain(result))[:12]):
+            self.run.emit(events.Delivered(result=result, round=self.round))
+
     # ── the result ──
 
     def output(self, status: str) -> dict[str, Any]:
-        held, verdict = self.discussion, self.discussion.verdict
+        held, verdict, delivered = self.discussion, self.discussion.verdict, self.discussion.delivered
         points = points_of(held.spoken)
         return {
             "topic": held.topic,
@@ -185,8 +203,15 @@ class Table:
             "open_points": plain([point for point in points if not point.settled]),
             "settled_points": plain([point for point in points if point.settled]),
             "messages": plain(held.messages),
-            "warnings": [*held.warnings, *filter(None, [cut_note(self.run.cut_steps)])],
+            "comparison": None if delivered is None else delivered.comparison,
+            "baseline": held.baseline,
+            "warnings": self.warnings,
         }
+
+    @property
+    def warnings(self) -> list[str]:
+        """All warnings of the run, those about texts that were cut off included."""
+        return [*dict.fromkeys(self.run.warnings), *filter(None, [cut_note(self.run.cut_steps)])]
 
 
 @lru_cache(maxsize=64)

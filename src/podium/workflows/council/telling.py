@@ -10,6 +10,7 @@ from podium.workflows.council.deliverable import all_steps, concerned
 from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, Spoken, plain
 from podium.workflows.council.points import RISK, Point, open_points, points_of
 from podium.workflows.council.policy import NAMES, ranked, score_text
+from podium.workflows.delivery.events import VERDICTS, baseline_verdict
 
 RUNNERS_UP = 3
 HEAT = (5, 6.5, 7.5, 9)
@@ -153,6 +154,24 @@ def evidence(held: Discussion) -> dict[str, Any]:
         "tools": ", ".join(dict.fromkeys(name for part in sources for name in part.split(", "))),
         "briefs": len(briefs),
     }
+
+
+def checks(held: Discussion) -> dict[str, Any] | None:
+    """What the editor found missing, and how the result compares with a direct draft and with the best of
+    several; None where nothing was checked."""
+    delivered, alone = held.delivered, held.baseline
+    data: dict[str, Any] = {"missing": [], "comparison": None, "baseline": None}
+    if delivered is not None:
+        data["missing"] = delivered.missing
+        if delivered.preferred:
+            verdict = VERDICTS.get(delivered.preferred, delivered.preferred)
+            data["comparison"] = {
+                "verdict": verdict, "preferred": delivered.preferred, "why": delivered.why,
+                "replaced": delivered.replaced,
+            }  # fmt: skip
+    if alone is not None:
+        data["baseline"] = {**alone, "verdict": baseline_verdict(alone["n"], alone["preferred"])}
+    return data if any(data.values()) else None
 
 
 def _title(held: Discussion, name: str | None) -> str:

@@ -15,6 +15,7 @@ from podium.workflows.council.contracts import (
     Selection,
 )
 from podium.workflows.council.discussion import Idea, NextStep, Recommendation
+from podium.workflows.council.handover import shown_draft
 from podium.workflows.council.policy import (
     LEADER,
     MODERATOR,
@@ -75,10 +76,11 @@ async def select(table: Table) -> None:
     """The leader presents the winner; what it would choose itself counts only among equals."""
     ideas = table.discussion.ideas
     choice, reasoning, note = None, "", None
+    given = {"draft": shown_draft(table, LEADER), "points": [] if table.draft is None else table.draft.points}
     try:
         answer = await table.ask(
             LEADER, "select", returns=Selection, check=lambda answer: selection_problem(answer, ideas),
-            longest=DOCUMENT_TOKENS, ids=[idea.id for idea in ideas], **_standing(ideas),
+            longest=DOCUMENT_TOKENS, ids=[idea.id for idea in ideas], **_standing(ideas), **given,
         )  # fmt: skip
         choice, reasoning, note = _chosen(answer.choice, ideas), answer.reasoning, answer.recommendation
         reasoning = reasoning or answer.choice

@@ -37,7 +37,7 @@ EDITOR = Agent(
 JUDGE = Agent(
     "Judge",
     role="judge",
-    instructions=f"You compare two answers to the same request and owe neither author anything. {_MARKS}",
+    instructions=f"You compare answers to the same request and owe no author anything. {_MARKS}",
     profile="powerful",
     temperature=0.0,
     max_tokens=2_048,

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from podium.workflows.delivery.events import Edited
+
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -27,7 +29,7 @@ class Draft(Reply):
 
 
 class Part(Reply):
-    """One part of the request, and whether the document answers it."""
+    """One part of the request, and whether the document answered it before the editor changed anything."""
 
     part: Line
     met: bool
@@ -45,10 +47,12 @@ class Edit(Reply):
     """The editor's check of a document, and what the editor changed in it."""
 
     parts: list[Part] = Field(min_length=1, max_length=40)
-    send_back: list[Line] = Field(default=[], max_length=12)
     changes: list[Change] = Field(default=[], max_length=60)
     document: str | None = None
     """The whole text anew, where changes to passages are not enough."""
+    still_missing: list[Line] = Field(default=[], max_length=20)
+    """What of the request is not answered even now."""
+    send_back: list[Line] = Field(default=[], max_length=12)
 
 
 class Scores(Reply):
@@ -67,6 +71,14 @@ class Judgement(Reply):
     a: Scores
     b: Scores
     better: Literal["A", "B", "equal"]
+
+
+class Pick(Reply):
+    """The best of several texts."""
+
+    why: Line
+    best: int = Field(ge=1)
+    """Its number."""
 
 
 Preferred = Literal["team", "draft", "equal"]
@@ -90,6 +102,8 @@ class Delivered:
     """The editor has read it; then `missing` is the editor's list."""
     missing: Sequence[str] = ()
     """Parts of the request that the editor found unanswered."""
+    edited: Edited | None = None
+    """What the editor found and did, as it was recorded."""
     comparison: Comparison | None = None
     replaced: str = ""
     """The team's own text, where the direct draft was judged better and is handed over instead."""

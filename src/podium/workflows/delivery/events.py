@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -18,6 +18,13 @@ class Drafted(EventData, frozen=True, kw_only=True):
     type: ClassVar[str] = "floor.drafted"
     artifact: str
     points: list[str]
+
+
+class Skipped(EventData, frozen=True, kw_only=True):
+    """No direct draft is made."""
+
+    type: ClassVar[str] = "floor.skipped"
+    reason: str
 
 
 class Edited(EventData, frozen=True, kw_only=True):
@@ -41,17 +48,38 @@ class Compared(EventData, frozen=True, kw_only=True):
     why: list[str] = msgspec.field(default_factory=list[str])
 
 
-@tells("floor.drafted", "floor.edited", "floor.compared")
+class BaselineCompared(EventData, frozen=True, kw_only=True):
+    """The best of several direct drafts, which took about as many tokens as the run, beside its result."""
+
+    type: ClassVar[str] = "floor.baseline"
+    n: int
+    """Drafts that the best one was picked from."""
+    preferred: str
+    """`result`, `baseline` or `equal`; empty: not compared."""
+    why: list[str] = msgspec.field(default_factory=list[str])
+    tokens: int = 0
+    """Tokens of the drafts, of the pick and of the comparison."""
+    artifact: str = ""
+
+    def shown(self) -> dict[str, Any]:
+        """Return the outcome for the run's JSON output."""
+        return {"n": self.n, "preferred": self.preferred, "why": self.why, "tokens": self.tokens}
+
+
+@tells("floor.drafted", "floor.skipped", "floor.edited", "floor.compared", "floor.baseline")
 def line_of(event: Event, state: RunState) -> Line | None:
     """Return the line of one of these events."""
     match event.data:
         case Drafted() as data:
             return Line(f"Direct draft: {count(len(data.points), 'point')} to cover", mark="▸")
+        case Skipped() as data:
+            return Line(f"No direct draft: {data.reason}", mark="▸")
         case Edited() as data:
-            return Line(f"Editor: {_checked(data)}", mark="▸")
+            return Line(f"Editor: {summary_of(data)}", mark="▸")
         case Compared() as data:
-            why = f": {one_line(data.why[0], 200)}" if data.why else ""
-            return Line(f"{VERDICTS.get(data.preferred, data.preferred)}{why}", "result", mark="▸")
+            return _verdict(VERDICTS.get(data.preferred, data.preferred), data.why)
+        case BaselineCompared() as data:
+            return _verdict(baseline_verdict(data.n, data.preferred), data.why)
         case _:
             return None
 
@@ -63,10 +91,39 @@ VERDICTS = {
 }
 
 
-def _checked(data: Edited) -> str:
+BASELINE_VERDICTS = {
+    "result": "the result is better",
+    "baseline": "the baseline is better",
+    "equal": "neither text is clearly better",
+    "": "not compared",
+}
+
+
+def baseline_verdict(n: int, preferred: str) -> str:
+    """Return the outcome of a baseline in a few words."""
+    return f"Baseline, the best of {n} direct drafts: {BASELINE_VERDICTS.get(preferred, preferred)}"
+
+
+def _verdict(words: str, why: list[str]) -> Line:
+    return Line(f"{words}: {one_line(why[0], 200)}" if why else words, "result", mark="▸")
+
+
+def check_lines(points: int, edited: Edited | None, compared: Compared | None) -> list[str]:
+    """Return how a result was checked, for the record of a run: draft, editor, comparison."""
+    lines = [f"Direct draft: {count(points, 'point')} that a complete result contains."] if points else []
+    if edited is not None:
+        lines.append(f"Editor: {summary_of(edited)}.")
+    if compared is not None:
+        lines.append(f"{VERDICTS.get(compared.preferred, compared.preferred)}.")
+        lines += [f"A judge: {why}" for why in compared.why]
+    return lines
+
+
+def summary_of(data: Edited) -> str:
+    """Return what the editor found and did, in a few words."""
     if data.sent_back:
         return f"sent back with {count(len(data.sent_back), 'remark')}"
-    answered = data.parts - len(data.missing)
-    parts = f"{answered} of {count(data.parts, 'part')} of the request answered"
+    missing = f", {len(data.missing)} still missing" if data.missing else ""
+    parts = f"{count(data.parts, 'part')} of the request checked{missing}"
     changed = "rewritten" if data.rewritten else f"{count(data.changes, 'passage')} changed"
     return f"{parts}, {changed}" if data.rewritten or data.changes else parts

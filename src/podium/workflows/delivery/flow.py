@@ -34,6 +34,7 @@ from podium.workflows.delivery.policy import (
     edit_problem,
     may_rewrite,
     room_for,
+    unseen,
     within,
 )
 
@@ -99,7 +100,7 @@ async def direct_draft(desk: Desk, material: Sequence[tuple[str, str]] = ()) -> 
         try:
             draft = await run.ask(
                 agents.DRAFTER, "draft", returns=Draft, request=desk.request, form=desk.form,
-                material=within(material, await _room(run, agents.DRAFTER)),
+                material=within(material, await room_of(run, agents.DRAFTER)),
             )  # fmt: skip
         except StepFailedError as error:
             desk.warn(f"There is no direct draft to compare with: {error.reason}")
@@ -115,11 +116,11 @@ async def _floor_fits(desk: Desk) -> bool:
     run = desk.run
 
     async def fits(effect: Effect) -> bool:
-        return affords_floor(run.budget, _worst_case(run, agents.DRAFTER, desk.request))
+        return affords_floor(run.budget, worst_case(run, agents.DRAFTER, desk.request))
 
     fitting = await run.perform("fits", fits, inputs=None, returns=bool, kind="clock")
     if not fitting:
-        desk.warn("No direct draft is made: it would take too much of this budget.")
+        run.emit(events.Skipped(reason="it would take too much of this budget"))
     return fitting
 
 
@@ -147,10 +148,13 @@ async def deliver(
     run = desk.run
     async with run.branch("delivery"), run.closing():
         delivered = Delivered(document)
-        if desk.editor and document.strip():
-            delivered = await _edit(desk, delivered, draft, material, gaps, revise, accept)
-        if draft is not None and document.strip():
-            delivered.comparison = await _compare(desk, desk.rendered(delivered.document), draft.document)
+        try:
+            if desk.editor and document.strip():
+                delivered = await _edit(desk, delivered, draft, material, gaps, revise, accept)
+            if draft is not None and document.strip():
+                delivered.comparison = await _compare(desk, desk.rendered(delivered.document), draft.document)
+        except BudgetExhaustedError as error:
+            desk.warn(f"The result was not checked to the end: {error}")
         if draft is not None and delivered.comparison is not None:
             await _settle(desk, delivered, draft, delivered.comparison, replace=replace)
     for gap in delivered.missing:
@@ -176,24 +180,23 @@ async def _edit(
     while True:
         try:
             edit = await _ask_editor(desk, delivered.document, draft, material, gaps, remarks)
-        except StepFailedError as error:
-            desk.warn(f"The editor did not check the result: {error.reason}")
+        except (StepFailedError, BudgetExhaustedError) as error:
+            reason = error.reason if isinstance(error, StepFailedError) else error
+            desk.warn(f"The editor did not check the result: {reason}")
             return delivered
         if edit is None:
             return delivered
-        missing = [part.note.strip() or part.part for part in edit.parts if not part.met]
-        desk.run.emit(
-            events.Edited(
-                parts=len(edit.parts), missing=missing, sent_back=edit.send_back,
-                changes=len(edit.changes), rewritten=edit.document is not None,
-            )
+        told = events.Edited(
+            parts=len(edit.parts), missing=edit.still_missing, sent_back=edit.send_back,
+            changes=len(edit.changes), rewritten=edit.document is not None,
         )  # fmt: skip
+        desk.run.emit(told)
         if not edit.send_back:
             text, refused = await aside(accepted, edit, delivered.document, accept)
             if refused:
                 whole = "The editor's version was" if edit.document is not None else _counted(refused, edit)
                 desk.warn(f"{whole} not taken over: {' '.join(dict.fromkeys(refused))}")
-            return Delivered(text, checked=True, missing=missing)
+            return Delivered(text, checked=True, missing=edit.still_missing, edited=told)
         remarks = list(edit.send_back)
         try:
             delivered = Delivered(await (revise or rework)(remarks))
@@ -216,8 +219,8 @@ async def _ask_editor(
 ) -> Edit | None:
     run, may_send_back, draft = desk.run, not remarks, _readable(desk, draft)
     whole = desk.rewrites and may_rewrite(document, agents.EDITOR.max_tokens)
-    room = await _room(run, agents.EDITOR) - len(document) - (0 if draft is None else len(draft.document))
-    shown = within(material, room, desk.seal)
+    room = await room_of(run, agents.EDITOR) - len(document) - (0 if draft is None else len(draft.document))
+    shown = within(unseen(material, document), room, desk.seal)
     if not await affordable(run, agents.EDITOR, document, *(str(one) for one in (draft, shown))):
         desk.warn("The editor did not check the result: the budget does not allow it.")
         return None
@@ -236,7 +239,7 @@ async def _rework(
     desk: Desk, document: str, draft: Draft | None, material: Sequence[tuple[str, str]], remarks: list[str]
 ) -> str:
     """Let an author work the editor's remarks into the document."""
-    room = await _room(desk.run, agents.AUTHOR) - len(document)
+    room = await room_of(desk.run, agents.AUTHOR) - len(document)
     text = await desk.run.ask(
         agents.AUTHOR, "rework", request=desk.request, form=desk.form, remarks=remarks, rule=desk.rule,
         document=desk.seal(document, "the document"), draft=_readable(desk, draft),
@@ -253,14 +256,22 @@ def _readable(desk: Desk, draft: Draft | None) -> Draft | None:
 
 
 async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
-    """Compare two texts blind, in both orders."""
+    """Compare the team's text with the direct draft."""
+    comparison = await blind_comparison(desk, document, draft, ("the team's text", "the direct draft"))
+    if comparison is not None:
+        desk.run.emit(events.Compared(preferred=comparison.preferred, why=comparison.why))
+    return comparison
+
+
+async def blind_comparison(
+    desk: Desk, document: str, other: str, names: tuple[str, str]
+) -> Comparison | None:
+    """Compare two texts blind, in both orders; `names` is what readers know them by."""
     run = desk.run
-    if document.strip() == draft.strip():
-        comparison = Comparison("equal", ["Both texts are the same."])
-        run.emit(events.Compared(preferred=comparison.preferred, why=comparison.why))
-        return comparison
-    if not await affordable(run, agents.JUDGE, document, draft, times=2):
-        desk.warn("The result was not compared with the direct draft: the budget does not allow it.")
+    if document.strip() == other.strip():
+        return Comparison("equal", ["Both texts are the same."])
+    if not await affordable(run, agents.JUDGE, document, other, times=2):
+        desk.warn(f"The result was not compared with {names[1]}: the budget does not allow it.")
         return None
 
     async def judge(a: str, b: str) -> Judgement:
@@ -270,15 +281,12 @@ async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
                 a=desk.seal(a, "answer A"), b=desk.seal(b, "answer B"), rule=desk.judged_by,
             )  # fmt: skip
 
-    both = await run.gather({"team-first": judge(document, draft), "draft-first": judge(draft, document)})
+    both = await run.gather({"team-first": judge(document, other), "draft-first": judge(other, document)})
     for outcome in both.values():
         if isinstance(outcome, Failed):
-            desk.warn(f"One comparison with the direct draft failed: {outcome.error}")
+            desk.warn(f"One comparison with {names[1]} failed: {outcome.error}")
     first, second = (one.value if isinstance(one, Ok) else None for one in both.values())
-    comparison = decided(first, second)
-    if comparison is not None:
-        run.emit(events.Compared(preferred=comparison.preferred, why=comparison.why))
-    return comparison
+    return decided(first, second, names)
 
 
 async def _settle(
@@ -308,7 +316,7 @@ async def _settle(
 # ── what fits ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _room(run: Run, agent: Agent) -> int:
+async def room_of(run: Run, agent: Agent) -> int:
     """Return the characters of texts that the agent's prompt has room for. Recorded, like everything that a
     prompt depends on."""
 
@@ -323,14 +331,14 @@ async def affordable(run: Run, agent: Agent, *texts: str, times: int = 1) -> boo
     as out of budget only because it could not be checked."""
 
     async def fits(effect: Effect) -> bool:
-        worst = [_worst_case(run, agent, "".join(texts))] * times
+        worst = [worst_case(run, agent, "".join(texts))] * times
         return affords(run.budget, sum(worst, run.spent))
 
     inputs = [agent.role, run.budget.to_dict()]
     return await run.perform("affordable", fits, inputs=inputs, returns=bool, kind="clock")
 
 
-def _worst_case(run: Run, agent: Agent, texts: str) -> Charge:
+def worst_case(run: Run, agent: Agent, texts: str) -> Charge:
     """Return the most that a call with these texts can cost."""
     call = Call(
         run_id=run.id, workflow=run.workflow, path="", agent=agent.name, role=agent.role, task="",

@@ -19,6 +19,8 @@ WINDOW = 128_000
 """Tokens of a model's window, where it is not known."""
 WINDOW_SHARE = 0.6
 """How much of the window document, draft and material may take."""
+FEWEST_DRAFTS, MOST_DRAFTS = 2, 8
+"""Drafts of a baseline."""
 LEAST = 1_000
 """Characters of each piece of material that are shown, however little room is left."""
 REWRITE_SHARE = 0.75
@@ -50,6 +52,11 @@ def room_for(window: int | None) -> int:
     return int((window or WINDOW) * WINDOW_SHARE) * CHARACTERS_PER_TOKEN
 
 
+def unseen(material: Iterable[tuple[str, str]], document: str) -> list[tuple[str, str]]:
+    """Return the material that does not stand in the document word for word."""
+    return [(title, text) for title, text in material if text.strip() and text.strip() not in document]
+
+
 def within(
     material: Iterable[tuple[str, str]], room: int, seal: Callable[[str, str], str] | None = None
 ) -> list[dict[str, Any]]:
@@ -69,6 +76,11 @@ def edit_problem(edit: Edit, document: str, *, may_rewrite: bool, may_send_back:
         return "send_back must be empty: the document cannot go back any more. Finish it yourself."
     if edit.send_back:
         return ""
+    unmet = [part.part for part in edit.parts if not part.met]
+    if unmet and not (edit.changes or edit.document or edit.still_missing):
+        return (
+            f"parts say that this is not met: {unmet[0]!r}. Change the document, or name it in still_missing."
+        )
     if edit.document is not None and not may_rewrite:
         return "document must be left out: this document is not written anew. Use changes."
     if edit.document is not None:
@@ -127,8 +139,13 @@ def _spans(changes: Sequence[Change], document: str) -> list[tuple[int, int, str
     return sorted((start, start + len(one.find), one.replace) for start, one in found)
 
 
-def decided(team_first: Judgement | None, draft_first: Judgement | None) -> Comparison | None:
-    """Join two judgements of opposite orders; a judge who only prefers a position decides nothing."""
+def decided(
+    team_first: Judgement | None,
+    draft_first: Judgement | None,
+    names: tuple[str, str] = ("the team's text", "the direct draft"),
+) -> Comparison | None:
+    """Join two judgements of opposite orders; a judge who only prefers a position decides nothing. `names` is
+    what readers know the two texts by."""
     votes: list[tuple[Preferred, str]] = []
     orders: tuple[tuple[Judgement | None, Preferred, Preferred], ...] = (
         (team_first, "team", "draft"),
@@ -136,7 +153,7 @@ def decided(team_first: Judgement | None, draft_first: Judgement | None) -> Comp
     )
     for judgement, a, b in orders:
         if judgement is not None:
-            votes.append((_choice(judgement, a, b), _named(judgement.why, a, b)))
+            votes.append((_choice(judgement, a, b), _named(judgement.why, a, names)))
     if not votes:
         return None
     found: set[Preferred] = {vote for vote, _ in votes if vote != "equal"}
@@ -150,5 +167,18 @@ def _choice(judgement: Judgement, a: Preferred, b: Preferred) -> Preferred:
     return a if judgement.better == "A" else b
 
 
-def _named(why: str, a: str, b: str) -> str:
-    return f"{why} (A: the {a}'s text, B: the {b}'s text)".replace("the draft's text", "the direct draft")
+def _named(why: str, first: Preferred, names: tuple[str, str]) -> str:
+    a, b = names if first == "team" else names[::-1]
+    return f"{why} (A: {a}, B: {b})"
+
+
+def best_of(tokens: int, draft: int) -> int:
+    """Return how many drafts take about as many tokens as the orchestration took; `draft` is the size of
+    one."""
+    return max(FEWEST_DRAFTS, min(MOST_DRAFTS, tokens // max(draft, 1)))
+
+
+def draft_tokens(prompt: str, document: str) -> int:
+    """Return about how many tokens a draft takes: asked for and written, and read once by the judge who
+    picks the best."""
+    return (len(prompt) + 2 * len(document)) // CHARACTERS_PER_TOKEN

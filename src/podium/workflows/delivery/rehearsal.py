@@ -37,8 +37,8 @@ def rehearse_edit(call: Call) -> dict[str, Any] | None:
         return None
     gaps = _GAPS.search(call.prompt)
     missing = [line.removeprefix("- ") for line in gaps[1].splitlines()] if gaps else []
-    whole = {"part": _request(call)[:300] or "the request", "met": True}
-    return {"parts": [whole, *({"part": gap, "met": False} for gap in missing)]}
+    whole = {"part": _request(call)[:300] or "the request", "met": not missing}
+    return {"parts": [whole], "still_missing": missing}
 
 
 @rehearses("*", "compare")
@@ -48,6 +48,12 @@ def rehearse_comparison(call: Call) -> dict[str, Any] | None:
         return None
     scores = {"complete": 5, "correct": 5, "usable": 5, "fitting": 5}
     return {"why": f"{LABEL} Both texts are made up.", "a": scores, "b": scores, "better": "equal"}
+
+
+@rehearses("*", "pick")
+def rehearse_pick(call: Call) -> dict[str, Any] | None:
+    """A judge who takes the first: made-up texts are equally good."""
+    return {"why": f"{LABEL} All texts are made up.", "best": 1} if call.role == "judge" else None
 
 
 def _request(call: Call) -> str:

@@ -14,7 +14,7 @@ from podium.workflows.studio.matching import likeness, telling_stems
 from podium.workflows.studio.policy import MAX_CONFLICT_ROUNDS
 from podium.workflows.studio.remembering import recall_texts
 from podium.workflows.studio.routing import find_key
-from podium.workflows.studio.working import Conflict, Crossing, Studio
+from podium.workflows.studio.working import Conflict, Crossing, Studio, ended
 
 SAME = 0.5
 """From this likeness on, two descriptions of the same departments' conflict mean the same one."""
@@ -111,10 +111,10 @@ async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
         try:
             answer = await _ask(crossing, conflict, key)
         except StepFailedError as error:
-            conflict.said.append(f"{report.department_name} could not answer: {_ended(error.reason)}")
+            conflict.said.append(f"{report.department_name} could not answer: {ended(error.reason)}")
             continue
         if not answer.yields:
-            conflict.said.append(f"{report.department_name} does not yield: {_ended(answer.reason)}")
+            conflict.said.append(f"{report.department_name} does not yield: {ended(answer.reason)}")
             continue
         crossing.reports[key] = report.model_copy(update={"output": answer.output.strip()})
         crossing.resolve(conflict, key, answer.reason)
@@ -142,11 +142,6 @@ async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
             said=list(conflict.said), settled=_settled(crossing, conflict),
             department=crossing.reports[key].department_name,
         )  # fmt: skip
-
-
-def _ended(text: str) -> str:
-    """With a full stop, so that it can stand beside what others said."""
-    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
 
 
 def _settled(crossing: Crossing, conflict: Conflict) -> list[str]:

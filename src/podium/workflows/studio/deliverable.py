@@ -21,8 +21,13 @@ OWN_LEVEL = 3
 
 
 def integrated_text(request: str, text: str) -> str:
-    """Return the master's text with a title; the request is the title where the text has none."""
-    text = with_line_breaks(text.strip())
+    """Return a text as it is handed over: with a title, and lines of dialogue kept apart."""
+    return with_line_breaks(with_title(request, text)) + "\n"
+
+
+def with_title(request: str, text: str) -> str:
+    """Return a text with a title; the request is the title where the text has none."""
+    text = text.strip()
     if _TITLE.match(f"{text}\n"):
         return f"{text}\n"
     return f"# {one_line(request, 200)}\n\n{demoted(text, 2)}\n"

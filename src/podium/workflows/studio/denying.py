@@ -4,11 +4,9 @@ everything that is settled."""
 from __future__ import annotations
 
 from podium.engine.branch import Failed
-from podium.errors import StepFailedError
-from podium.workflows.studio import roles
-from podium.workflows.studio.canon import CANON, Canon, Denial, NewFact, NewFacts
-from podium.workflows.studio.contracts import DepartmentReport
-from podium.workflows.studio.working import Conflict, Crossing, Studio
+from podium.workflows.studio.canon import CANON, Canon, Denial
+from podium.workflows.studio.remembering import extract_facts
+from podium.workflows.studio.working import Conflict, Crossing
 
 GONE = "its new text no longer says so."
 
@@ -30,7 +28,9 @@ async def _read(crossing: Crossing, canon: Canon) -> None:
     if not new:
         return
     async with studio.run.branch("facts"):
-        outcomes = await studio.run.gather({key: _extract(studio, one) for key, one in new.items()})
+        outcomes = await studio.run.gather(
+            {key: extract_facts(studio, one.department_name, one.output) for key, one in new.items()}
+        )
         for key, outcome in outcomes.items():
             if isinstance(outcome, Failed):
                 raise outcome.error
@@ -42,18 +42,6 @@ async def _read(crossing: Crossing, canon: Canon) -> None:
                     "contradictions", canon.contradictions, outcome.value, key=key, returns=list[Denial]
                 )
             )
-
-
-async def _extract(studio: Studio, report: DepartmentReport) -> list[NewFact] | None:
-    """The facts of one department's text; `None` if the model cannot tell them."""
-    try:
-        found = await studio.run.ask(
-            roles.MASTER, "extract_facts", returns=NewFacts, name=report.department_name, output=report.output
-        )
-    except StepFailedError as error:
-        studio.run.warn(f"No facts were taken from the work of the {report.department_name}: {error}")
-        return None
-    return found.facts
 
 
 def _compared(crossing: Crossing, key: str) -> list[Conflict]:

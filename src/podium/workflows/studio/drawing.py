@@ -13,12 +13,20 @@ TASKS = {
     "brief": "brief", "head_execute": "the head writes", "synthesize": "synthesis", "recall": "recalling",
 }  # fmt: skip
 
+LAST = {
+    "draft": "direct draft",
+    "edit_result": "editor",
+    "rework": "author works in the editor's remarks",
+    "compare": "blind comparison with the direct draft",
+}
+"""Tasks that neither a department nor the master does."""
+
 
 def draw(state: StudioState, most: int, *, alive: bool) -> list[Line]:
     """At most `most` lines; lanes that still move are kept before those that are done."""
     lanes = [_lane(one, alive=alive) for one in state.departments.values()]
     if alive and state.master and lanes:
-        lanes.append(Line(f"master: {state.master}", "result", mark="●"))
+        lanes.append(Line(LAST.get(state.master, f"master: {state.master}"), "result", mark="●"))
     if len(lanes) <= most:
         return lanes
     if most < 1:

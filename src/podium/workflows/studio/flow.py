@@ -3,6 +3,7 @@ checks what they deliver against each other and brings it together."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NoReturn
 
 from msgspec import Meta
@@ -11,6 +12,7 @@ from podium.agents.ask import Run
 from podium.brain.brain import checked_project
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
+from podium.workflows.delivery.flow import DRAFT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
 from podium.workflows.studio import events, rehearsal, roles
 from podium.workflows.studio.canon import Canon, OpenCanon
 from podium.workflows.studio.crossing import validate_across
@@ -20,16 +22,39 @@ from podium.workflows.studio.matching import Meanings
 from podium.workflows.studio.model_routing import UNABLE, choose_route
 from podium.workflows.studio.policy import CONCURRENCY, complexity_of
 from podium.workflows.studio.remembering import open_brain, propose_facts, recall
-from podium.workflows.studio.result import Result, hand_over, scores_shown, write_deliverable
+from podium.workflows.studio.result import (
+    Result,
+    hand_over,
+    scores_shown,
+    team_text,
+    tell_aggregated,
+    write_deliverable,
+)
 from podium.workflows.studio.routing import checked_departments
 from podium.workflows.studio.team import TeamSpec
 from podium.workflows.studio.team_file import find_team, load_team
-from podium.workflows.studio.working import Choices, Studio, conflict_lines
+from podium.workflows.studio.working import Choices, Crossing, Studio, conflict_lines
 
 __all__ = ["WORKFLOW", "rehearsal", "studio_with"]
 
 CLOSING = 0.1
 """Share of every ceiling that is kept for the master's last words."""
+
+FORM = (
+    "The finished work itself, ready to use: not a description of how it could be made. Each line of "
+    "dialogue or verse stands on a line of its own."
+)
+RULE = (
+    "Keep the team's names, decisions, figures and best lines. Where one part relies on something that "
+    "another lacks, put it in, in the same voice. Do not contradict settled facts of the project, where the "
+    "material lists any, and call an estimate an estimate."
+)
+"""What the editor may not do."""
+JUDGED = (
+    "Where the work is creative, count in `usable` how well it is made: a voice, concrete detail, everything "
+    "of one piece."
+)
+SETTLED = "Settled facts of this project, which cannot change"
 
 Specialists = Literal["never", "auto", "always"]
 Router = Literal["auto", "keywords", "model"]
@@ -57,12 +82,14 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
         ] = False,
         adaptive: Annotated[bool, Meta(description="Use thresholds learnt from earlier runs.")] = False,
         project: Annotated[str, Meta(description="Remember facts under this name and keep to them.")] = "",
+        floor: UseFloor = True,
+        editor: UseEditor = True,
     ) -> Outcome | Partial:
         """A studio: departments with heads and specialists work on one request.
 
         A master finds the departments that a request is for. Each head briefs specialists, grades and retries
         their work, and writes one result of what passes. The master checks the departments against each other
-        and brings everything together.
+        and brings everything together. An editor finishes the text, which is compared with a direct draft.
         """
         choices = Choices(specialists, adaptive, synthesis_rounds, batch_grading)
         fixed = [key for key in departments.split(",") if key]
@@ -71,7 +98,9 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
             opened = await _open(run, request, team, fixed, router, choices, canon)
             if opened is None:
                 return Partial(output=None, reason="route rejected")
-            return await _produce(opened)
+            desk = Desk(run, request, form=FORM, rule=RULE, judged_by=JUDGED, floor=floor, editor=editor)
+            draft = await direct_draft(desk, _settled(opened))
+            return await _produce(replace(opened, draft=draft), desk)
         finally:
             if canon is not None:
                 await canon.close()
@@ -82,8 +111,8 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
     )  # fmt: skip
 
 
-async def _produce(studio: Studio) -> Outcome | Partial:
-    """Departments, then the checks across them, then one deliverable."""
+async def _produce(studio: Studio, desk: Desk) -> Outcome | Partial:
+    """Departments, then the checks across them, then one deliverable, which the editor finishes."""
     finished = await run_departments(studio)
     reports = [one.report for one in finished]
     if all(one.status == "failed" for one in reports):
@@ -92,16 +121,41 @@ async def _produce(studio: Studio) -> Outcome | Partial:
         _give_up(Result(studio, reports, []), "every department failed", reports[0].error, everything)
     crossing = await validate_across(studio, reports)
     result = Result(studio, list(crossing.reports.values()), crossing.conflicts)
-    await propose_facts(crossing)
     await _aggregate(result)
+    tell_aggregated(result)
+    await _deliver(result, desk, crossing)
     await hand_over(result)
     if not await studio.run.approved("result", "Is this the result?", details=result.deliverable):
         return Partial(output=result.shown(), reason="result rejected", quality=result.quality)
     if result.gaps:
         failed = any(one.status != "completed" for one in result.reports)
         reason = "department failed" if failed else "synthesis failed"
-        return Partial(output=result.shown(), reason=reason, quality=result.quality, missing=result.gaps)
+        return Partial(output=result.shown(), reason=reason, quality=result.quality, missing=result.missing)
+    if result.missing:
+        return Partial(
+            output=result.shown(), reason="not met", quality=result.quality, missing=result.missing
+        )
     return Outcome(output=result.shown(), quality=result.quality)
+
+
+async def _deliver(result: Result, desk: Desk, crossing: Crossing) -> None:
+    """Let the editor finish the text and compare it with the direct draft. A project is told the facts of the
+    text that is handed over."""
+    studio, before = result.studio, team_text(result)
+    texts = [(one.department_name, one.output) for one in result.reports if one.output]
+    result.delivered = await deliver(
+        desk, before, studio.draft, material=[*_settled(studio), *texts], gaps=result.known_gaps
+    )
+    changed = result.delivered.document.strip() != before.strip()
+    try:
+        await propose_facts(crossing, result.delivered.document if changed else "")
+    except BudgetExhaustedError as error:
+        studio.run.warn(f"No facts were proposed to the project: {error}")
+
+
+def _settled(studio: Studio) -> list[tuple[str, str]]:
+    """The settled facts of the project as material for drafter and editor."""
+    return [(SETTLED, "\n".join(f"- {line}" for line in studio.settled))] if studio.settled else []
 
 
 # ── the master routes ────────────────────────────────────────────────────────────────────────────
@@ -186,6 +240,7 @@ async def _integrate(result: Result) -> str:
     text = await result.studio.run.ask(
         roles.INTEGRATOR, "aggregate", request=result.studio.request, missing=missing,
         conflicts=conflict_lines(result.conflicts), canon=list(result.studio.settled),
+        draft=result.studio.draft,
         outputs=[{"name": one.department_name, "output": one.output} for one in written],
     )  # fmt: skip
     return result.studio.run.marked(text)
@@ -193,6 +248,8 @@ async def _integrate(result: Result) -> str:
 
 def _give_up(result: Result, why: str, reason: str, cause: Exception | None = None) -> NoReturn:
     """The master has no second attempt. What was finished is handed over all the same."""
+    if result.studio.draft is not None:
+        result.studio.run.warn(f"The direct draft is in {DRAFT_FILE}.")
     result.deliverable = write_deliverable(result)
     raise GaveUpError(f"{UNABLE}: {why}: {reason}", output=result.shown()) from cause
 

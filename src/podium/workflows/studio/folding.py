@@ -8,7 +8,9 @@ import msgspec
 
 from podium.engine.events import NOTHING, Charge, ChargedData, Event, RunResumed, StepCompleted, StepStarted
 from podium.engine.folding import Fold
+from podium.workflows.delivery.events import Compared, Drafted, Edited, check_lines
 from podium.workflows.studio import events
+from podium.workflows.studio.policy import fate_of_conflict
 
 
 class Tried(msgspec.Struct):
@@ -82,8 +84,17 @@ class StudioState(Fold):
         self.conflicts: dict[str, ConflictState] = {}
         self.rounds = 0
         self.aggregated: events.Aggregated | None = None
+        self.points = 0
+        """Points of the direct draft."""
+        self.edited: Edited | None = None
+        self.compared: Compared | None = None
         self.master = ""
         """What the master is asked for now."""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the direct draft is the result."""
+        return self.compared is not None and self.compared.preferred == "draft"
 
     def apply(self, event: Event) -> None:
         """Take one more event into account."""
@@ -102,6 +113,13 @@ class StudioState(Fold):
                 self.rounds = data.round
             case events.Aggregated():
                 self.aggregated, self.master = data, ""
+                self.edited = self.compared = None
+            case Drafted():
+                self.points = len(data.points)
+            case Edited():
+                self.edited = data
+            case Compared():
+                self.compared = data
             case events.DepartmentEvent() if data.department in self.departments:
                 _tell(self.departments[data.department], data)
             case RunResumed():
@@ -197,6 +215,8 @@ def _tell_specialist(one: SpecialistState, data: events.SpecialistEvent) -> None
 def as_data(state: StudioState) -> dict[str, Any]:
     """The whole fold as plain data, for the reports."""
     routed = state.routed
+    checked = state.edited is not None and not state.edited.sent_back
+    fate = fate_of_conflict(checked=checked, replaced=state.replaced)
     return {
         "team": routed.team if routed else "",
         "mode": routed.mode if routed else "",
@@ -205,7 +225,12 @@ def as_data(state: StudioState) -> dict[str, Any]:
         "scores": routed.scores if routed else [],
         "quality": state.aggregated.quality if state.aggregated else None,
         "departments": [_department_data(one) for one in state.departments.values()],
-        "conflicts": [msgspec.structs.asdict(one) for one in state.conflicts.values()],
+        "conflicts": [
+            {**msgspec.structs.asdict(one), "in_result": "" if one.yielded else fate}
+            for one in state.conflicts.values()
+        ],
+        "checks": check_lines(state.points, state.edited, state.compared),
+        "replaced": state.replaced,
         "rounds": state.rounds,
     }
 

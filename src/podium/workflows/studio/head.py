@@ -89,6 +89,7 @@ async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
         return await studio.run.ask(
             roles.head_of(department.spec.head), "brief", returns=Brief, check=check, request=studio.request,
             wanted=wanted, specialists=offered, errors=errors, context=department.context(),
+            points=studio.points,
         )  # fmt: skip
 
     return (await by_head(department.spec.max_retries, ask))[0]
@@ -105,6 +106,7 @@ async def write_alone(studio: Studio, department: Department, made: Made) -> Non
         text = await studio.run.ask(
             roles.head_of(department.spec.head), "head_execute", request=studio.request, rejected=rejected,
             approach=department.approach, errors=errors, context=department.context(),
+            points=studio.points,
         )  # fmt: skip
         return _not_empty(studio.run.marked(text))
 
@@ -158,7 +160,7 @@ async def _draft(studio: Studio, department: Department, made: Made, retries: in
         text = await studio.run.ask(
             roles.head_of(department.spec.head), "synthesize", request=studio.request, outputs=outputs,
             approach=department.approach, lost=lost, contradictions=made.contradictions, draft=made.output,
-            errors=errors, context=department.context(),
+            errors=errors, context=department.context(), points=studio.points,
         )  # fmt: skip
         return _not_empty(studio.run.marked(text))
 

@@ -22,7 +22,8 @@ def words_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """What is left of a word without the endings that it takes in a sentence."""
+    """What is left of a word without the endings that it takes in a sentence. It never becomes another, small
+    word: `theme` is not `them`."""
     text = re.sub(r"['’](s|t|re|ve|ll|d|m)?$", "", word.lower())
     for ending, instead in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if text.endswith(ending) and len(text) - len(ending) >= 3 and not text.endswith("ss"):
@@ -30,7 +31,8 @@ def stem(word: str) -> str:
             break
     if len(text) > 3 and text[-1] == text[-2] and text[-1] not in "aeiouls":
         text = text[:-1]
-    return text[:-1] if len(text) > 3 and text.endswith("e") else text
+    short = text[:-1] if len(text) > 3 and text.endswith("e") else text
+    return word.lower() if short in _SMALL else short
 
 
 def is_small(word: str) -> bool:

@@ -39,6 +39,10 @@ Decision = Literal["accept", "revise", "discard"]
 Review = Literal["approved", "revision-needed", "rejected"]
 Mode = Literal["single", "sequential", "parallel"]
 
+REPLACED = (
+    "The direct draft was judged better and is the result. The team's text is in team-version.md; texts, "
+    "scores and conflicts below are the team's."
+)
 AUTO_APPROVED = "Auto-approved (no threshold set)"
 
 # ── routing ──────────────────────────────────────────────────────────────────────────────────────
@@ -186,6 +190,13 @@ def overall_quality(
     else:
         mean = sum(relevance * score for relevance, score in departments) / weight
     return round(max(mean - sum(CONFLICT_COST.get(one, 0.0) for one in open_conflicts), 0.0), 2)
+
+
+def fate_of_conflict(*, checked: bool, replaced: bool) -> str:
+    """Return what became of an open conflict in the text that is handed over; empty: nothing is known."""
+    if replaced:
+        return "It concerns the team's text; the direct draft is the result."
+    return "The editor, who knew of it, finished the text." if checked else ""
 
 
 # ── what the specialists disagree on ─────────────────────────────────────────────────────────────

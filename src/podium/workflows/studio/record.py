@@ -17,6 +17,7 @@ from podium.report.words import count, one_line, safe
 from podium.workflows.studio.canon import CANON
 from podium.workflows.studio.contracts import DepartmentReport, SpecialistResult
 from podium.workflows.studio.deliverable import demoted, title_and_body
+from podium.workflows.studio.policy import REPLACED
 from podium.workflows.studio.routing import Route
 from podium.workflows.studio.working import Conflict
 
@@ -37,6 +38,12 @@ class Record:
     model: str
     run_id: str
     rehearsal: bool
+    checks: Sequence[str] = ()
+    """How the result was checked, a line each."""
+    missing: Sequence[str] = ()
+    """Parts of the request that the editor found unanswered."""
+    replaced: bool = False
+    """The direct draft is the result; the scores here are of the team's text."""
 
     @property
     def open_conflicts(self) -> list[Conflict]:
@@ -55,20 +62,31 @@ def record_text(record: Record) -> str:
     """Return the record as Markdown: what is open and what is missing first."""
     names = names_of(record.reports)
     parts = [f"# Record: {one_line(record.request, 200)}"]
+    if record.replaced:
+        parts.append(f"**{REPLACED}**")
     if record.open_conflicts:
         lines = [_conflict(one, names) for one in record.open_conflicts]
         parts.append("## Open conflicts\n\n" + "\n".join(lines))
-    if record.gaps:
+    if record.gaps or record.missing:
         lines = [f"- {one.department_name} ({one.status}): {cell(one.error, 400)}" for one in record.gaps]
+        lines += [f"- {cell(one, 400)}" for one in record.missing]
         parts.append("## What is missing\n\n" + "\n".join(lines))
     if record.quality is not None:
-        parts.append(f"**Overall quality {record.quality:g}** · {figures_of(record.reports)}")
+        parts.append(f"**{quality_title(record)} {record.quality:g}** · {figures_of(record.reports)}")
+    if record.checks:
+        lines = [f"- {cell(one, 600)}" for one in record.checks]
+        parts.append("## How the result was checked\n\n" + "\n".join(lines))
     parts.append(_routing(record.route))
     parts += [_section(one) for one in record.reports]
     if record.settled_conflicts:
         lines = [_conflict(one, names) for one in record.settled_conflicts]
         parts.append("## Settled conflicts\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def quality_title(record: Record) -> str:
+    """Return what the overall figure is about."""
+    return "Quality of the team's text" if record.replaced else "Overall quality"
 
 
 def _routing(route: Route) -> str:
@@ -160,7 +178,7 @@ def _conflict(conflict: Conflict, names: dict[str, str]) -> str:
         by = cell(names.get(conflict.yielded, conflict.yielded), 100)
         return f"{head} Resolved: {by} yielded, because {cell(conflict.reason, 300)}"
     said = " ".join(cell(one, 300) for one in dict.fromkeys(conflict.said))
-    return f"{head} **Unresolved.** {said}".rstrip()
+    return " ".join(part for part in (head, "**Unresolved.**", conflict.in_result, said) if part)
 
 
 # ── pages ────────────────────────────────────────────────────────────────────────────────────────
@@ -200,7 +218,8 @@ def record_page(record: Record) -> str:
     route = record.route
     return _templates().get_template("record.html").render(
         title=f"Record: {one_line(record.request, 120)}", record=record, reports=record.reports,
-        quality=record.quality, figures=figures_of(record.reports), signs=SIGNS, reviews=REVIEWS,
+        quality=record.quality, quality_title=quality_title(record), replaced=REPLACED,
+        figures=figures_of(record.reports), signs=SIGNS, reviews=REVIEWS,
         score_line=score_line, quoted_feedback=quoted_feedback, names=names_of(record.reports),
         relevance={one.department: one.relevance for one in route.scores}, primary=route.primary,
         chosen=route.chosen, route=route, rehearsal=record.rehearsal, run_id=record.run_id,

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from podium.agents.ask import Run
 from podium.brain import Brain, Fact
 from podium.engine.events import Charge
-from podium.workflows.studio.canon import RECALLED, Canon, Denial, NewFact, Recalled
-from podium.workflows.studio.working import Crossing
+from podium.errors import StepFailedError
+from podium.workflows.studio import roles
+from podium.workflows.studio.canon import RECALLED, Canon, Denial, NewFact, NewFacts, Recalled
+from podium.workflows.studio.working import Crossing, Studio
 
 
 class BrainCanon:
@@ -79,11 +81,36 @@ async def recall_texts(crossing: Crossing) -> None:
     crossing.settled = list(dict.fromkeys([*studio.settled, *found.lines]))
 
 
-async def propose_facts(crossing: Crossing) -> None:
-    """Let what the departments have settled wait for a person. Where a budget has ended nothing is proposed:
-    the run is not at its end."""
+async def propose_facts(crossing: Crossing, text: str = "") -> None:
+    """Let what was settled wait for a person. Where a budget has ended nothing is proposed: the run is not at
+    its end. `text` is the deliverable, where it says something else than the departments' texts: then its own
+    facts count."""
     studio, canon = crossing.studio, crossing.studio.canon
     if canon is None or not crossing.at_its_end:
         return
     everything = [fact for facts in crossing.facts.values() for fact in facts]
+    if text:
+        everything = await _facts_of_result(studio, canon, text)
     await studio.run.step("propose", canon.propose, studio.run.id, everything, returns=int)
+
+
+async def _facts_of_result(studio: Studio, canon: Canon, text: str) -> list[NewFact]:
+    """Take the facts from the deliverable, and warn where it contradicts what is settled."""
+    async with studio.run.branch("delivery"), studio.run.closing():
+        facts = await extract_facts(studio, "deliverable", text)
+        if not facts:
+            return []
+        denials = await studio.run.step("contradictions", canon.contradictions, facts, returns=list[Denial])
+    for denial in denials:
+        studio.run.warn(f"The result contradicts a settled fact ({denial.severity}): {denial.description}")
+    return facts
+
+
+async def extract_facts(studio: Studio, name: str, text: str) -> list[NewFact] | None:
+    """Return the facts that a text states; `None` if the model cannot tell them."""
+    try:
+        found = await studio.run.ask(roles.MASTER, "extract_facts", returns=NewFacts, name=name, output=text)
+    except StepFailedError as error:
+        studio.run.warn(f"No facts were taken from the work of the {name}: {error}")
+        return None
+    return found.facts

@@ -14,6 +14,7 @@ from podium.report.presentation import Presentation, Section
 from podium.report.words import count
 from podium.workflows.studio.drawing import draw
 from podium.workflows.studio.folding import StudioState, as_data
+from podium.workflows.studio.policy import REPLACED
 from podium.workflows.studio.tellers import STATUSES, figure, is_noise, line_of
 
 PROPOSE = "propose"
@@ -107,18 +108,28 @@ class StudioPresentation(Presentation):
                 markdown=lambda: "\n".join(_lines(data)),
                 package="podium.workflows.studio",
                 template="studio.html",
-                context={"signs": SIGNS, "states": {key: sign for key, (sign, _) in STATUSES.items()}},
+                context={
+                    "signs": SIGNS,
+                    "replaced": REPLACED,
+                    "states": {key: sign for key, (sign, _) in STATUSES.items()},
+                },
                 style="studio.css",
             )
         ]
 
 
 def _lines(data: dict[str, Any]) -> Iterator[str]:
-    """Open conflicts, routing, each department with its specialists, then the settled conflicts."""
+    """Open conflicts, how the result was checked, routing, each department with its specialists, then the
+    settled conflicts."""
+    if data["replaced"]:
+        yield f"**{REPLACED}**\n"
     open_ones = [one for one in data["conflicts"] if not one["yielded"]]
     if open_ones:
         yield "Open conflicts:\n"
-        yield from (_conflict(one, "unresolved") for one in open_ones)
+        yield from (_conflict(one, f"unresolved. {one['in_result']}".strip()) for one in open_ones)
+        yield ""
+    if data["checks"]:
+        yield from (f"- {cell(line, 600)}" for line in data["checks"])
         yield ""
     chosen = {one["key"] for one in data["departments"]}
     yield f"{data['mode']}, {data['complexity']}, team {cell(data['team'], 60)}\n"

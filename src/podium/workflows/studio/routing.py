@@ -34,7 +34,7 @@ STRONG = 0.6
 """A keyword of this weight is enough for a supporting department."""
 SHORT_REQUEST = 15
 """Up to this many words, one word may speak for several departments."""
-LONG_REQUEST = 25
+LONG_REQUEST = 9
 """Above this many words, one keyword says little."""
 _NEGATIONS = frozenset(
     {"no", "not", "without", "except", "never", "skip", "exclude", "excluding", "neither", "nor", "none",
@@ -143,8 +143,6 @@ def doubt_of(
         return f"“{negated}” may be excluded by the request"
     if _is_foreign(words, {part for word in own for part in stems_of(word)}):
         return "the request seems to be in another language than the keywords"
-    if len(words) > LONG_REQUEST and len(own) == 1:
-        return f"only “{own[0]}” speaks for {primary} in a long request"
     for key in route.supporting:
         found = evidence[key]
         if len(found) != 1 or found[0][1] >= STRONG or _knows(known_names, found[0][0]):
@@ -152,6 +150,8 @@ def doubt_of(
         shared = found[0][0] in team.departments[primary].keywords
         if not shared or len(words) > SHORT_REQUEST:
             return f"only “{found[0][0]}” speaks for {key}"
+    if len(words) > LONG_REQUEST and len(own) == 1:
+        return f"only “{own[0]}” speaks for {primary}"
     return ""
 
 

@@ -17,8 +17,8 @@ DEPARTMENT_THRESHOLD = 80.0
 TIMEOUT_S = 300.0
 TEMPERATURE = 0.7
 
-RESERVED = frozenset({"canon"})
-"""Keys that mean something else where departments are named."""
+RESERVED = {"canon": "what is settled in a project", "floor": "the direct draft of a run"}
+"""Keys that mean something else where departments are named, and what."""
 
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
@@ -113,7 +113,7 @@ def problems_of(team: TeamSpec) -> Iterator[Problem]:
     for key, department in team.departments.items():
         at = ("departments", key)
         if key in RESERVED:
-            yield at, f"the key {key!r} stands for what is settled in a project; choose another"
+            yield at, f"the key {key!r} stands for {RESERVED[key]}; choose another"
         if not _KEY.fullmatch(key):
             yield at, f"the key {key!r} must be lower-case letters, digits, _ or -"
         for specialist in department.specialists:

@@ -8,6 +8,7 @@ from typing import Any
 
 from podium.agents.ask import Run
 from podium.errors import BudgetExhaustedError
+from podium.workflows.delivery.contracts import Draft
 from podium.workflows.studio import events
 from podium.workflows.studio.canon import Canon, Denial, NewFact
 from podium.workflows.studio.contracts import Assignment, DepartmentReport
@@ -43,6 +44,13 @@ class Studio:
     canon: Canon | None = None
     settled: tuple[str, ...] = ()
     """What the project knows that has to do with the request."""
+    draft: Draft | None = None
+    """One direct answer to the whole request: the checklist of the heads and the master."""
+
+    @property
+    def points(self) -> list[str]:
+        """What a complete result contains, by the direct draft."""
+        return [] if self.draft is None else list(self.draft.points)
 
     def threshold(self, key: str, specialist: str) -> float:
         """The one that counts: learnt, if that was wished for and there is evidence."""
@@ -133,12 +141,15 @@ class Conflict:
     """The settled fact that is denied, where a rule has found it."""
     settled: str = ""
     """That fact, as everybody is told it."""
+    in_result: str = ""
+    """What became of it in the text that is handed over, where it stayed open."""
 
     def shown(self) -> dict[str, Any]:
         return {
             "id": self.id, "kind": self.kind, "severity": self.severity, "departments": self.departments,
             "description": self.description, "status": self.status, "yielded": self.yielded or None,
             "reason": self.reason or None, "said": self.said, "rounds": self.rounds,
+            "in_result": self.in_result or None,
         }  # fmt: skip
 
 
@@ -217,3 +228,8 @@ def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
     return [
         f"{' and '.join(one.departments)}: {one.description}" for one in conflicts if one.status != "resolved"
     ]
+
+
+def ended(text: str) -> str:
+    """Return a text with a full stop, so that another sentence can follow it."""
+    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."

@@ -63,7 +63,7 @@ def whole_context(node: Node) -> dict[str, Any]:
     return {
         "request": node.root.title,
         "is_root": node.is_root,
-        "draft": node.draft,
+        "draft": node.root.draft,
         "objectives": [{"title": one.title, "reason": one.reason} for one in above if not one.is_root],
         "band_goal": "" if node.band is None else node.band.goal,
         "assumptions": [said for one in node.line if one.plan is not None for said in one.plan.assumptions],
@@ -209,7 +209,7 @@ def _parent_ask(node: Node) -> dict[str, Any] | None:
         return None
     return {
         "parentTitle": node.parent.title,
-        "parentSuccessCriteria": list(node.parent.criteria),
+        "parentSuccessCriteria": [] if node.parent.is_root else list(node.parent.criteria),
         "earlierResults": [f"{one.step_id}: {one.title}. {one.summary}" for one in node.earlier],
     }
 

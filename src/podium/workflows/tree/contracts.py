@@ -38,6 +38,8 @@ class Step(Shape):
     reason: str
     success_criteria: list[str]
     step_index: int
+    one_reply: bool = False
+    """The planner says that one writer can do it in one reply: no planner is asked for it."""
 
 
 class Band(Shape):

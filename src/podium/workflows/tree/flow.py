@@ -34,6 +34,7 @@ from podium.workflows.tree.policy import (
     MAX_REPLANS,
     MAX_STEPS,
     MAX_TOOL_CALLS,
+    ONE_REPLY,
     Deliverable,
     Limits,
     PlanCheck,
@@ -159,7 +160,10 @@ async def _deliver(grown: Tree, returned: Returned, desk: Desk, draft: Draft | N
             grown.run.warn(f"Missing: {gap}")
     grown.root_document = delivered.document
     if delivered.document != before:
-        await grown.run.artifact(RESULT_FILE, delivered.document, "text/markdown")
+        kept = await grown.run.artifact(RESULT_FILE, delivered.document, "text/markdown")
+        envelope = {**returned.envelope, "primaryArtifactId": kept.id}
+        envelope["artifactIds"] = [kept.id, *returned.envelope.get("artifactIds", [])]
+        returned = replace(returned, envelope=envelope)
     output = {**output_of(grown, returned), "comparison": delivered.shown()}
     return (
         Outcome(output=output) if grown.met else Partial(output=output, reason="not met", missing=grown.gaps)
@@ -170,6 +174,7 @@ async def run_node(grown: Tree, node: Node, notes: Notes) -> Returned:
     """One node, whatever it turns out to be: plan and execute; or plan, delegate, aggregate, and perhaps
     plan again."""
     if guard := must_execute(node, grown.limits):
+        guard = "" if guard == ONE_REPLY else guard
         return await run_leaf(grown, node, notes, roles.EXECUTOR, guard=guard)
     before: Attempt | None = None
     while True:

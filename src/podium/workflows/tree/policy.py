@@ -72,8 +72,14 @@ class Limits:
         }
 
 
+ONE_REPLY = "oneReply"
+"""Not a limit: the parent's planner has decided that a step is small enough."""
+
+
 def must_execute(node: Node, limits: Limits) -> str:
     """The guard that forbids a node to split, so that no planner is asked; empty: it may."""
+    if node.step is not None and node.step.one_reply:
+        return ONE_REPLY
     if node.depth >= limits.depth:
         return "maxDepth"
     return "maxNodes" if node.allowance < 2 else ""

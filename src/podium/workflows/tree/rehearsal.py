@@ -15,7 +15,12 @@ from podium.models.rehearsal import rehearses
 from podium.models.values import LABEL
 from podium.models.words import keywords, slug
 
-_TASK = re.compile(r"^# Task\s+(.+?)\s*(?=^Why: |^It is done|^No criteria)", re.DOTALL | re.MULTILINE)
+_TASK = re.compile(
+    r"^# Task\s+(.+?)\s*(?=^Why: |^It is done|^A complete answer|^No criteria)", re.DOTALL | re.MULTILINE
+)
+_REQUEST = re.compile(r"^<request>\n(.*?)\n</request>", re.DOTALL | re.MULTILINE)
+WHOLE = "The task is the whole request."
+"""What the prompt says of the root's task."""
 _DEPTH = re.compile(r"Depth in the tree: (\d+) of at most (\d+)")
 _CAPS = re.compile(r"at most (\d+) bands, (\d+) steps per band")
 _CHILD = re.compile(r"^## (\S+): (.+?) \((completed|failed|blocked)[^)]*\)$", re.MULTILINE)
@@ -319,6 +324,8 @@ def _note(text: str) -> dict[str, str]:
 
 def _task(call: Call) -> str:
     found = _TASK.search(call.prompt)
+    if found is not None and found[1].startswith(WHOLE):
+        found = _REQUEST.search(call.prompt)
     return " ".join(found[1].split()) if found else call.task
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import podium
 from tests.workflows.council.team import Team
+from tests.workflows.scripted import BARE
 
 
 async def main(url: str, at: int) -> None:
@@ -21,7 +22,8 @@ async def main(url: str, at: int) -> None:
         return await team(call)
 
     async with podium.open_store(url) as store:
-        await podium.run("council", "the topic", model=answer, store=store, options={"preset": "extended"})
+        options = {**BARE, "preset": "extended"}
+        await podium.run("council", "the topic", model=answer, store=store, options=options)
 
 
 asyncio.run(main(sys.argv[1], int(sys.argv[2])))

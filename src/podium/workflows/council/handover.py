@@ -1,0 +1,229 @@
+"""Both ends of a council: the direct draft as its first idea; the editor and the comparison last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from podium.errors import BudgetExhaustedError
+from podium.workflows.council.condensing import sentence
+from podium.workflows.council.context import BYTES_PER_TOKEN
+from podium.workflows.council.deliverable import document_of, own_points, own_steps, without_ids
+from podium.workflows.council.discussion import DRAFT, Delivery, Discussion, Idea
+from podium.workflows.council.policy import LONGEST_TITLE, ranked
+from podium.workflows.council.table import Table
+from podium.workflows.delivery.baseline import baseline
+from podium.workflows.delivery.contracts import Draft
+from podium.workflows.delivery.flow import Desk, deliver, direct_draft
+from podium.workflows.delivery.policy import within
+
+FORM = (
+    "A recommendation that the reader can act on. Its first heading names what is recommended, in a few "
+    "words; the first paragraph below it says in full what to do, for whom, with which means, what it costs "
+    "and what it brings. Then: why this and not the likely alternatives; the steps in order, with who and "
+    "when; costs and effects with the reckoning behind each figure; what may go wrong or is still open, and "
+    "what to do then. Where the request asks for several things, such as a list of names, all of them."
+)
+JUDGED_BY = (
+    "Of a recommendation it counts most whether the reader would do well to follow it: the choice itself, "
+    "the reasons for it and against the alternatives, and figures that are derived and not just stated."
+)
+DESCRIPTION = 1_200
+"""Characters of the draft's opening that describe its idea: about as much as other ideas have."""
+LEAST_DESCRIPTION = 200
+DRAFT_SHARE = 0.3
+"""Share of the leader's window that the draft may take."""
+_ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
+ALTERNATIVES = 5
+"""Other ideas that the editor sees."""
+
+
+def desk_of(table: Table, *, floor: bool, editor: bool) -> Desk:
+    """What drafter, editor and judge are told about the task."""
+    topic = table.discussion.topic
+    return Desk(table.run, topic, form=FORM, judged_by=JUDGED_BY, floor=floor, editor=editor)
+
+
+# ── before the discussion ──
+
+
+async def draft_first(table: Table, desk: Desk) -> None:
+    """Make the direct draft; what it recommends is the first idea."""
+    table.draft = draft = await direct_draft(desk)
+    if draft is not None:
+        table.add([draft_idea(draft, table.discussion.topic)])
+
+
+def draft_idea(draft: Draft, topic: str) -> Idea:
+    """The draft's recommendation as an idea: its first heading and its first paragraphs."""
+    title, body = _split(draft.document)
+    if not title or _bare(title) == _bare(topic):
+        title = "Direct draft"
+    description = _opening(body) or sentence("; ".join(draft.points))
+    return Idea(
+        id="I1", title=title[:LONGEST_TITLE], description=description, category="direct draft", round=0,
+        origin=DRAFT,
+    )  # fmt: skip
+
+
+def _split(document: str) -> tuple[str, str]:
+    """A document's first heading without its marks, and the text without that heading."""
+    lines = document.strip().splitlines()
+    first = next((nth for nth, line in enumerate(lines) if re.match(r"#{1,6}\s", line)), None)
+    if first is None:
+        return "", document
+    title = re.sub(r"[*_`]", "", lines[first].lstrip("#")).strip(" #:")
+    return " ".join(title.split()), "\n".join(lines[:first] + lines[first + 1 :])
+
+
+def _opening(body: str) -> str:
+    """As many paragraphs and lists as fit, without headings and tables; a long first one is cut at the end of
+    a sentence."""
+    taken: list[str] = []
+    for block in re.split(r"\n\s*\n", body):
+        lines = [line.strip() for line in block.splitlines() if not re.match(r"\s*(#{1,6}\s|\||---)", line)]
+        if lines and all(_ITEM.match(line) for line in lines):
+            lines = [sentence("; ".join(_ITEM.sub("", line).rstrip(" .;,") for line in lines))]
+        text = re.sub(r"\*\*?|`", "", " ".join(" ".join(lines).split()))
+        used = sum(map(len, taken))
+        if not text:
+            continue
+        if used and used + len(text) > DESCRIPTION:
+            break
+        if len(text) > DESCRIPTION:
+            return _cut(text)
+        taken.append(text)
+    return " ".join(taken)
+
+
+def _cut(text: str) -> str:
+    shown = text[:DESCRIPTION]
+    end = max(shown.rfind(mark) for mark in (". ", "! ", "? ", "。"))
+    return shown[: end + 1] if end >= LEAST_DESCRIPTION else f"{shown.rstrip()} …"
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\W+", " ", text).strip().casefold()
+
+
+def shown_draft(table: Table, role: str) -> str:
+    """The draft as a member reads it, cut where it would take too much of its window."""
+    if table.draft is None:
+        return ""
+    room = int(table.windows[role] * DRAFT_SHARE * BYTES_PER_TOKEN)
+    (part,) = within([("", table.draft.document)], room)
+    return f"{part['text']}\n{part['note']}".strip()
+
+
+# ── after it ──
+
+
+async def hand_over(table: Table, desk: Desk, gaps: Sequence[str] = ()) -> None:
+    """Let the editor finish the document, compare it with the draft, and set what is handed over."""
+    held, draft = table.discussion, table.draft
+    document = _own_document(held, draft)
+    if not document or (draft is None and not desk.editor):
+        return
+    try:
+        result = await deliver(desk, document, draft, material=material_of(held), gaps=gaps)
+    except BudgetExhaustedError as error:
+        table.warn(f"The result was neither edited nor compared: {error}")
+        await table.deliver(Delivery(document=document))
+        return
+    comparison = result.comparison
+    await table.deliver(
+        Delivery(
+            document=result.document, checked=result.checked, missing=list(result.missing),
+            preferred="" if comparison is None else comparison.preferred,
+            why=[] if comparison is None else comparison.why,
+        )
+    )  # fmt: skip
+
+
+async def compare_baseline(table: Table, desk: Desk) -> None:
+    """Compare the result with the best of several direct drafts."""
+    held = table.discussion
+    document = document_of(held) if held.delivered is None else held.delivered.document
+    try:
+        outcome = await baseline(desk, document or "")
+    except BudgetExhaustedError as error:
+        table.warn(f"No baseline was made: {error}")
+        return
+    held.baseline = None if outcome is None else outcome.shown()
+
+
+def _own_document(held: Discussion, draft: Draft | None) -> str:
+    """The council's document. Where the draft's idea wins as it was, and the leader wrote none, it is the
+    draft itself: it says more than its idea."""
+    final, verdict = held.final_idea, held.verdict
+    if final is None or verdict is None:
+        return ""
+    unwritten = verdict.recommendation is None or not verdict.recommendation.document.strip()
+    if draft is not None and unwritten and final.origin == DRAFT and final.version == 1:
+        return draft.document.strip() + "\n"
+    return (document_of(held) or "").strip() + "\n"
+
+
+# ── what the editor sees ──
+
+
+def material_of(held: Discussion) -> list[tuple[str, str]]:
+    """What the discussion has found, without ids and scores: the winner, its steps, open points, evidence,
+    the last summary, the alternatives."""
+    final = held.final_idea
+    if final is None:
+        return []
+    parts = [
+        ("The recommended idea, in its current version", _described(final)),
+        ("Next steps that were worked out for it", "\n".join(_steps(held))),
+        ("Risks and questions that are still open", "\n".join(_points(held))),
+        ("Evidence", "\n".join(_evidence(held))),
+        ("What the discussion has established", _summary(held)),
+        ("The alternatives", "\n\n".join(_alternatives(held, final))),
+    ]
+    return [(title, without_ids(text, held)) for title, text in parts if text.strip()]
+
+
+def _described(idea: Idea) -> str:
+    given_up = [one.given_up for one in idea.history if one.given_up]
+    lines = [f"{idea.title}: {idea.description}"]
+    lines += [f"For it: {'; '.join(idea.pros)}"] if idea.pros else []
+    lines += [f"Against it: {'; '.join(idea.cons)}"] if idea.cons else []
+    lines += [f"What would improve it most: {idea.feedback}"] if idea.feedback else []
+    lines += [f"Given up in the discussion: {'; '.join(given_up)}"] if given_up else []
+    return "\n\n".join(lines)
+
+
+def _steps(held: Discussion) -> list[str]:
+    return [f"- {one.step}{f' ({one.effort})' if one.effort else ''}" for one in own_steps(held)]
+
+
+def _points(held: Discussion) -> list[str]:
+    return [
+        f"- {sentence(one.text)}{f' What helps: {sentence(one.mitigation)}' if one.mitigation else ''}"
+        for one in own_points(held)
+    ]
+
+
+def _evidence(held: Discussion) -> list[str]:
+    cards = dict.fromkeys(card for one in held.spoken for card in one.details.evidence)
+    return [
+        f"- {card.claim} ({' '.join(filter(None, (card.source, card.link))) or 'no source'}"
+        f"{'' if card.checked else '; not checked'})"
+        for card in cards
+    ]
+
+
+def _summary(held: Discussion) -> str:
+    summaries = [one.message.content for one in held.spoken if one.message.kind == "synthesis"]
+    return summaries[-1] if summaries else ""
+
+
+def _alternatives(held: Discussion, final: Idea) -> list[str]:
+    others = [idea for idea in ranked(held.ideas) if idea.id != final.id][:ALTERNATIVES]
+    return [
+        f"{idea.title}: {idea.description}"
+        + (f"\nFor it: {'; '.join(idea.pros)}" if idea.pros else "")
+        + (f"\nAgainst it: {'; '.join(idea.cons)}" if idea.cons else "")
+        for idea in others
+    ]
