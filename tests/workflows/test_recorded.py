@@ -1,0 +1,50 @@
+"""Runs that a strong model has played, call by call: the flow must ask for the same and make the same of it.
+
+A file holds the replies by the path of their step. What they were answers to is not kept: prompts may be
+worded anew, but no reply may be lost, asked for twice, or end in another document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import podium
+from podium.engine.log import Store
+
+RECORDED = sorted((Path(__file__).parents[1] / "recorded").glob("*-*.json"))
+
+
+class Recorded:
+    """A model that gives the recorded replies of each step in their order."""
+
+    def __init__(self, replies: dict[str, list[Any]]) -> None:
+        self.left = {path: list(given) for path, given in replies.items()}
+
+    async def __call__(self, call: podium.Call) -> Any:
+        assert self.left.get(call.path), f"{call.path} was not asked in the recorded run"
+        return self.left[call.path].pop(0)
+
+
+def test_there_are_recorded_runs() -> None:
+    assert {path.name.partition("-")[0] for path in RECORDED} >= {"tree"}
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+async def test_a_recorded_run_comes_to_the_same_document(store: Store, path: Path) -> None:
+    recorded: dict[str, Any] = json.loads(await asyncio.to_thread(path.read_text, "utf-8"))
+    model = Recorded(recorded["replies"])
+    result = await podium.run(
+        recorded["workflow"], recorded["request"], model=model, store=store, options=recorded["options"],
+        concurrency=1,
+    )  # fmt: skip
+    assert result.status == recorded["status"], result.error
+    assert {path: left for path, left in model.left.items() if left} == {}
+    assert recorded["document"] in result.output.values()
+    assert result.usage.calls == recorded["calls"]
+    again = await podium.replay(result.run_id, store=store)
+    assert again.output == result.output
