@@ -150,6 +150,7 @@ async def test_what_a_passage_supports_is_taken_over_with_its_citation(store: St
         "verified", "The web report 1 counted 10 cases of it in one year.",
     )  # fmt: skip
     assert not [one for one in told.output["warnings"] if "not taken over" in one]
+    assert any(one.startswith("Final editor: 1 part of the request") for one in told.output["system_notes"])
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from podium.errors import StepFailedError
 from podium.workflows.delivery.contracts import Delivered
+from podium.workflows.delivery.events import summary_of
 from podium.workflows.delivery.flow import Desk, affordable, deliver
 from podium.workflows.research.article import content_of
 from podium.workflows.research.contracts import Claim, Edit
@@ -94,6 +95,8 @@ async def hand_over(study: Study) -> None:
     )  # fmt: skip
     study.final = _finished(study, study.final or version, delivered)
     study.edited, study.comparison = delivered.checked, delivered.shown()
+    if delivered.edited is not None:
+        study.notes.append(f"Final editor: {summary_of(delivered.edited)}.")
 
 
 def _finished(study: Study, version: Version, delivered: Delivered) -> Version:

@@ -145,7 +145,7 @@ def _notes(study: Study) -> list[str]:
     """How it came about, and what the optional checks found."""
     rounds = len(study.plan_history)
     told = [f"It took {rounds} iterations."] if rounds > 1 else []
-    told += study.plan.notes if study.plan else []
+    told += [*(study.plan.notes if study.plan else []), *study.notes]
     results = {worker: made.result for worker, made in study.made.items()}
     if (read := results.get("readability_checker")) and read["flesch"] is not None:
         told.append(f"Readability: Flesch {read['flesch']:.0f}, school grade {read['grade']:.0f}.")

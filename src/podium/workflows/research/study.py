@@ -141,6 +141,8 @@ class Study:
     edited: bool = False
     """The editor has checked it against the request."""
     comparison: dict[str, Any] | None = None
+    notes: list[str] = field(default_factory=list[str])
+    """What the record says of the final editor."""
     versions: list[Version] = field(default_factory=list[Version])
     phase_history: list[PhaseEntry] = field(default_factory=list[PhaseEntry])
     plan_history: list[PlanEntry] = field(default_factory=list[PlanEntry])
