@@ -18,6 +18,8 @@ from podium.workflows import SHIPPED
 from podium.workflows.prompt_sets import BUDGETS, SETS, overrides_for, prompt_set
 
 REQUEST = "Plan an open day of a small harbour museum for 200 guests, with a budget of 3,000 euros"
+BUILD = "Write a function that adds two numbers in calc.py with tests"
+"""One of the few that a rehearsal can build."""
 OPTIONS: dict[str, dict[str, object]] = {
     "build": {"max_iterations": 1},
     "council": {"preset": "extended"},
@@ -57,17 +59,20 @@ async def asked(store: Store, run_id: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("workflow", SHIPPED)
 async def test_calls_of_an_agent_share_a_prefix_that_holds_the_request(workflow: str, store: Store) -> None:
+    request = BUILD if workflow == "build" else REQUEST
+    few = podium.Budget(calls=6) if workflow == "build" else None  # enough to ask somebody twice
     result = await podium.run(
-        workflow, REQUEST, model="rehearsal", store=store, options=OPTIONS.get(workflow), settings=Settings()
-    )
+        workflow, request, model="rehearsal", store=store, options=OPTIONS.get(workflow), budget=few,
+        settings=Settings(),
+    )  # fmt: skip
     prompts = await asked(store, result.run_id)
     pairs = [pair for texts in prompts.values() for pair in pairwise(texts)]
     assert pairs, "nobody was asked twice"
     for first, second in pairs:
         same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
         shared = "".join(sign for sign, _ in same)
-        assert REQUEST in shared, f"{first[:300]}\n---\n{second[:300]}"
-        assert shared.index(REQUEST) < FIRST
+        assert request in shared, f"{first[:300]}\n---\n{second[:300]}"
+        assert shared.index(request) < FIRST
 
 
 def test_a_folder_that_is_not_there_and_a_misspelt_set_are_told(tmp_path: Path) -> None:
