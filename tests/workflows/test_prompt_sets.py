@@ -10,7 +10,11 @@ import pytest
 
 import podium
 from podium.agents.overrides import fixed_characters
+from podium.api.going_on import go_on
+from podium.api.queueing import enqueue
+from podium.engine.history import HISTORY, history_of
 from podium.engine.log import Store
+from podium.engine.state import RunState
 from podium.errors import UsageError
 from podium.models.events import ModelAsked
 from podium.settings import Settings
@@ -94,3 +98,38 @@ def test_a_mistake_in_another_workflows_prompt_stops_nothing(tmp_path: Path) -> 
     assert overrides_for("tree", settings).hashes == {}
     with pytest.raises(UsageError, match="line 1"):
         overrides_for("studio", settings)
+
+
+def with_own_plan(folder: Path) -> Settings:
+    """Settings of a project that overrides one prompt of `tree`."""
+    own = folder / ".podium" / "prompts" / "tree"
+    own.mkdir(parents=True)
+    shipped = prompt_set("tree", Settings())
+    (own / "plan.md").write_text(shipped.shipped_texts["plan.md"] + "\nBe brief.\n")
+    return Settings.load(folder, {})
+
+
+async def logged(store: Store, run_id: str) -> list[str]:
+    _, config, _ = history_of(await store.read(run_id, types=HISTORY))
+    return list(config.get("prompts", {}))
+
+
+async def test_a_queued_run_has_the_prompts_of_the_process_that_drives_it(
+    store: Store, tmp_path: Path
+) -> None:
+    row = await enqueue("tree", REQUEST, store=store, settings=Settings(), model="rehearsal")
+    assert await logged(store, row.run_id) == []
+    handle = await go_on(store, with_own_plan(tmp_path), row.run_id)
+    await handle.result()
+    assert await logged(store, row.run_id) == ["tree/plan"]
+    state = RunState.of([event.to_event(row.run_id) for event in await store.read(row.run_id)])
+    assert list(state.config["prompts"]) == ["tree/plan"]
+
+
+async def test_a_fork_has_the_prompts_of_now(store: Store, tmp_path: Path) -> None:
+    settings = with_own_plan(tmp_path)
+    run = await podium.run("tree", REQUEST, model="rehearsal", store=store, settings=settings)
+    assert await logged(store, run.run_id) == ["tree/plan"]
+    fork = await podium.fork(run.run_id, "plan", store=store, settings=Settings())
+    await fork.result()
+    assert await logged(store, fork.run_id) == []
