@@ -73,7 +73,7 @@ def test_signs_of_markdown_become_what_they_mean() -> None:
     assert "An important day with code and a link (https://example.org/a)." in shown
     assert " • first" in shown
     assert "    • nested" in shown
-    assert re.search(r"^ ?1 one$", shown, re.MULTILINE)
+    assert " 1. one\n 2. two\n" in shown
     assert re.search(r"9:30 +doors open", shown)
     assert "    if x_y:  # __not bold__\n        go()" in shown
     assert "Vec<String> and a_b stay.\nline two of it\n" in shown
@@ -105,11 +105,11 @@ def test_a_terminal_that_knows_only_ascii_is_given_nothing_else() -> None:
 
 @pytest.mark.parametrize("width", [20, 60, 240])
 def test_lines_fit_and_nested_lists_end(width: int) -> None:
-    deep = "\n".join(f"{'  ' * depth}- level {depth} with more" for depth in range(9))
+    deep = "\n".join(f"{'  ' * depth}- level {depth} with more" for depth in range(7))
     shown = printed(deep + "\n\n" + "word " * 200, width=width)
     assert max(map(len, shown.splitlines())) <= max(width, NARROWEST)
     assert shown.count("word") == 200
-    assert shown.count("level") == 9
+    assert shown.count("level") == 7
 
 
 @pytest.mark.parametrize("levels", [12, 80])

@@ -8,8 +8,9 @@ from typing import ClassVar
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.text import Text
 from rich.theme import Theme
 
@@ -22,7 +23,7 @@ NARROWEST = 40
 """On a narrower screen the terminal folds lines itself: nested lists need room."""
 MOST_INDENT = 30
 """Columns that nested lists and quotations may take; a text that needs more is shown as it is."""
-_INDENTS = {"list_item": 3, "blockquote": 4}
+_INDENTS = {"list_item": 4, "blockquote": 4}
 _MOST_NESTING = 100
 
 _THEME = Theme(
@@ -92,10 +93,28 @@ class _Code(CodeBlock):
         yield Padding(code, (0, 0, 0, 4))
 
 
+class _Item(ListItem):
+    """An item of a list; a number is followed by a full stop."""
+
+    def render_number(
+        self, console: Console, options: ConsoleOptions, number: int, last_number: int
+    ) -> RenderResult:
+        width = len(str(last_number)) + 3
+        lines = console.render_lines(
+            self.elements, options.update(width=options.max_width - width), style=self.style
+        )
+        style = console.get_style("markdown.item.number", default="none")
+        for place, line in enumerate(lines):
+            yield Segment((f"{number}. " if place == 0 else "").rjust(width), style)
+            yield from line
+            yield Segment("\n")
+
+
 class _Document(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _Heading,
+        "list_item_open": _Item,
         "fence": _Code,
         "code_block": _Code,
     }
