@@ -50,6 +50,7 @@ LAZY = {
     ("stores/migrating.py", "podium.stores.postgres.database"): "an extra, and slow to import",
     ("models/window.py", "podium.models.prices"): "the tables are read only for models that are in them",
     ("cli/failure.py", "podium.workflows"): "only who forgets the workflow's name is told which there are",
+    ("cli/card.py", "podium.cli.markdown"): "the Markdown parser is slow to import, and most print none",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
     ("cli/recent.py", "podium.cli.opening"): "only shell completion opens a store here",

@@ -3,6 +3,7 @@
 PodiumError                      one sentence for a person, `hint` says what to do
 ├── UsageError                   wrong input: nothing was started              (exit 2)
 │   ├── SettingsError            a settings file or variable is wrong
+│   ├── OptionError              an option of a workflow is wrong: `option`
 │   ├── UnknownRunError          no run of that id in this store
 │   ├── WorkflowLoadError        a workflow could not be found or imported
 │   ├── ModelUnavailableError    a model name is unknown or lacks a key or an extra
@@ -61,9 +62,34 @@ class PodiumError(Exception):
 class UsageError(PodiumError):
     """The input is wrong and nothing was started."""
 
+    def on_command_line(self) -> str:
+        """Return the sentence with options as they are typed in a shell."""
+        return self.message
+
 
 class SettingsError(UsageError):
     """A settings file or a `PODIUM_*` variable holds something that Podium cannot use."""
+
+
+class OptionError(UsageError):
+    """An option of a workflow is unknown, missing or has a wrong value.
+
+    `{option}` in `template` stands for the name: `min_score` in Python and over HTTP, `--min-score` on the
+    command line.
+    """
+
+    def __init__(self, template: str, option: str, *, hint: str = "") -> None:
+        super().__init__(template.replace("{option}", option), hint=hint)
+        self.option = option
+        self._template = template
+
+    def on_command_line(self) -> str:
+        return self._template.replace("{option}", as_flag(self.option))
+
+
+def as_flag(option: str) -> str:
+    """Return an option's name as it is typed in a shell."""
+    return f"--{option.replace('_', '-')}"
 
 
 class UnknownRunError(UsageError):

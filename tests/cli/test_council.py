@@ -65,7 +65,7 @@ def test_every_flag_of_a_council_is_taken(podium: Shell) -> None:
         (["--preset", "huge"], "huge"),
         (["--approve", "plan"], "no gate plan"),
         (["--web"], "researcher"),
-        (["--context-window", "10"], "context_window"),
+        (["--context-window", "10"], "--context-window"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence_before_anything_starts(

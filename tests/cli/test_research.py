@@ -41,9 +41,9 @@ def test_every_problem_of_a_brief_is_told_at_once_and_nothing_starts(podium: She
         "--preferred-sources", "corpus", "--min-quality", "good", code=2,
     )  # fmt: skip
     for problem in (
-        "The brief has 4 problems", "length must be 500 to 10,000 words, not 5", "tone must have 1 to 60",
+        "The brief has 4 problems", "--length must be 500 to 10,000 words, not 5", "--tone must have 1 to 60",
         "corpus sources are preferred, but not enabled",
-        "min_quality must be a number, not 'good'",
+        "--min-quality must be a number, not 'good'",
     ):  # fmt: skip
         assert problem in said.err
     assert "Traceback" not in said.err

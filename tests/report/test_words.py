@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.report.markdown import cell
 from podium.report.words import (
     ago,
     amount,
@@ -23,7 +22,6 @@ from podium.report.words import (
     safe,
     sentence,
     size,
-    unescaped,
 )
 
 FORBIDDEN = set(map(chr, [*range(9), *range(11, 32), *range(127, 160)])) | set("\u202a\u202e\u2066\u2069")
@@ -100,26 +98,3 @@ def test_data_in_passing_reads_like_words() -> None:
 def test_a_model_of_ones_own_is_named_without_its_folders() -> None:
     assert model_name("python:/srv/ann/team/mine.py:answer") == "python:mine.py:answer"
     assert model_name("openai/gpt:x") == "openai/gpt:x"
-
-
-@pytest.mark.parametrize(
-    ("markdown", "shown"),
-    [
-        (r"- ✓ Write reverse\_words in \<text\>", "- ✓ Write reverse_words in <text>"),
-        (r"two \\ backslashes, \[a\] bracket, a \| bar", r"two \ backslashes, [a] bracket, a | bar"),
-        (r"`a\_b` is code, a\_b is not", r"`a\_b` is code, a_b is not"),
-        (r"\`a\_b\` is none", "`a_b` is none"),
-        ("```\na\\_b\n```\na\\_b", "```\na\\_b\n```\na_b"),
-        ("~~~\nnever\\_closed", "~~~\nnever\\_closed"),
-        (r"a path C:\new stays", r"a path C:\new stays"),
-    ],
-)
-def test_a_terminal_shows_markdown_without_its_backslashes_but_code_as_it_is(
-    markdown: str, shown: str
-) -> None:
-    assert unescaped(markdown) == shown
-
-
-@given(st.text(max_size=60))
-def test_what_was_escaped_for_markdown_is_read_back_as_it_was(text: str) -> None:
-    assert unescaped(cell(text, 200)) == one_line(text, 200)

@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar, overload
 
+from msgspec.structs import replace
+
 from podium.agents.agent import Agent
 from podium.agents.calling import Calling
 from podium.agents.exchange import AGAIN, Check, Exchange
 from podium.agents.models import Models
+from podium.agents.overrides import Overrides
 from podium.agents.prompts import Template
 from podium.agents.question import Question
 from podium.agents.taking import Taking
@@ -47,9 +50,11 @@ class Run(EngineRun):
         core: Core,
         *,
         models: Models | None = None,
+        overrides: Overrides | None = None,
     ) -> None:
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
+        self._overrides = overrides or Overrides()
         self._taking = Taking(self.models.settings.cache_size) if config.get("cache") else None
         self._systems: dict[int, tuple[Agent, str]] = {}
         self._names: dict[int, tuple[Agent, list[str]]] = {}
@@ -97,6 +102,8 @@ class Run(EngineRun):
         included; when it has passed, the step has failed with `StepTimeoutError`.
         """
         question = Question.of(agent, task, prompt, variables, returns)
+        if isinstance(question.prompt, Template):
+            question = replace(question, prompt=self.prompt_for(question.prompt))
         self._asked |= {agent.name, agent.role}
         self._roles.add(agent.role or agent.name)
         return await self.perform(
@@ -110,6 +117,10 @@ class Run(EngineRun):
             by_fingerprint=True,
             timeout=timeout,
         )
+
+    def prompt_for(self, template: Template) -> Template:
+        """Return the prompt in force for a shipped one: a project or a user may override it."""
+        return self._overrides.template(template)
 
     def marked(self, text: str) -> str:
         """Return the text of the last ask without surrounding space; if it was cut off, with a mark at its

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,12 @@ from podium.settings import nearest
 class Template:
     """One prompt, compiled, with a hash over everything that its text is made of."""
 
-    def __init__(self, name: str, compiled: jinja2.Template, digest: str) -> None:
+    def __init__(self, name: str, compiled: jinja2.Template, digest: str, file: str = "") -> None:
         self.name = name
         self.hash = digest
         """Changes when the file, or one that it includes, changes: part of a step's fingerprint."""
+        self.file = file
+        """Path that it is shipped under; empty for a template that is written in a program."""
         self._compiled = compiled
 
     def render(self, variables: Mapping[str, Any]) -> str:
@@ -63,13 +65,7 @@ class Prompts:
         root = Path(folder)
         if not root.is_dir():
             raise UsageError(f"There is no folder of prompts {root}.")
-        texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(root.glob("*.md"))}
-        sources = {name: _with_parts(text, texts) for name, text in texts.items()}
-        environment = _environment(_Quick, jinja2.DictLoader(sources))
-        tasks = [name for name in sources if not name.startswith("_")]
-        return cls(
-            {name.removesuffix(".md"): _compile(name, sources, environment) for name in tasks}, str(root)
-        )
+        return cls(compile_all(read_texts(root), root), str(root))
 
     def __getitem__(self, task: str) -> Template:
         found = self._templates.get(task)
@@ -89,12 +85,34 @@ class Prompts:
         return iter(self._templates)
 
 
+def read_texts(folder: Path) -> dict[str, str]:
+    """Return the text of every `*.md` file of a folder by its name, tasks and parts."""
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))}
+
+
+def compile_all(
+    texts: Mapping[str, str], folder: Path, *, only: Collection[str] | None = None, trusted: bool = True
+) -> dict[str, Template]:
+    """Compile the tasks among these texts, or `only` some of them (file names). Texts that are not `trusted`
+    cannot reach into Python."""
+    sources = {name: _with_parts(text, texts) for name, text in texts.items()}
+    environment = environment_of(sources, trusted=trusted)
+    tasks = [name for name in sources if is_task(name) and (only is None or name in only)]
+    return {
+        name.removesuffix(".md"): _compile(name, sources, environment, str(folder / name)) for name in tasks
+    }
+
+
+def is_task(name: str) -> bool:
+    """Return whether a file of this name is a prompt; others are parts that prompts include."""
+    return not name.startswith("_")
+
+
 @lru_cache(maxsize=256)
 def template_of(text: str, name: str) -> Template:
     """A template that is written in the program itself."""
-    return _compile(
-        name, {name: text}, _environment(ImmutableSandboxedEnvironment, jinja2.DictLoader({name: text}))
-    )
+    sources = {name: text}
+    return _compile(name, sources, _environment(ImmutableSandboxedEnvironment, jinja2.DictLoader(sources)))
 
 
 def listed(variables: Mapping[str, Any]) -> str:
@@ -123,6 +141,20 @@ class _Quick(jinja2.Environment):
         if type(obj) is dict and attribute in obj:
             return obj[attribute]  # pyright: ignore[reportUnknownVariableType] - a template's value
         return super().getattr(obj, attribute)
+
+
+class _QuickSandboxed(ImmutableSandboxedEnvironment):
+    """The same for prompts of a user, which may not reach into Python."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj:
+            return obj[attribute]  # pyright: ignore[reportUnknownVariableType] - a template's value
+        return super().getattr(obj, attribute)
+
+
+def environment_of(sources: Mapping[str, str], *, trusted: bool) -> jinja2.Environment:
+    """Return the environment in which files of prompts are compiled."""
+    return _environment(_Quick if trusted else _QuickSandboxed, jinja2.DictLoader(sources))
 
 
 def _environment(kind: type[jinja2.Environment], loader: jinja2.BaseLoader) -> jinja2.Environment:
@@ -156,12 +188,14 @@ def _with_parts(text: str, texts: Mapping[str, str]) -> str:
     return _INCLUDE.sub(lambda found: texts.get(found["part"], found[0]), text)
 
 
-def _compile(name: str, sources: Mapping[str, str], environment: jinja2.Environment) -> Template:
+def _compile(
+    name: str, sources: Mapping[str, str], environment: jinja2.Environment, file: str = ""
+) -> Template:
     try:
         digest = _digest(name, sources, environment)
         compiled = environment.get_template(name)
         compiled.globals = dict(compiled.globals)  # a chain of mappings takes longer than the prompt itself
-        return Template(name, compiled, digest)
+        return Template(name, compiled, digest, file)
     except jinja2.TemplateSyntaxError as error:
         raise UsageError(
             f"The prompt {error.name or name} has a mistake in line {error.lineno}: {error.message}."

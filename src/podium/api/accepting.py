@@ -120,6 +120,9 @@ async def accept_fork(
     created, config, old_budget = history_of(rows)
     config |= marks or {}
     found = workflow or find_workflow(created.workflow)
+    config.pop("prompts", None)
+    if prompts := ctx.read_prompts(found):
+        config["prompts"] = prompts
     opened = choose_model(ctx, config, model)
     if prompt is not None:
         config["overrides"] = {**config.get("overrides", {}), at: {"prompt": prompt}}

@@ -10,11 +10,13 @@ from typing import Any, cast
 
 from podium.agents.ask import Run
 from podium.agents.models import Models
+from podium.agents.overrides import Overrides
 from podium.engine.budget import Budget
 from podium.engine.core import Core
 from podium.engine.log import Store
 from podium.engine.redact import Redact, redactor
 from podium.engine.runner import MakeRun
+from podium.engine.workflow import Workflow
 from podium.errors import UsageError
 from podium.models.function import FunctionModel, ModelFunction
 from podium.models.model import Model
@@ -23,6 +25,7 @@ from podium.settings import Settings
 from podium.settings.places import current_folder, settings_files
 from podium.stores.shared import SharedStore, join
 from podium.tracing.destination import Destination, destination_of
+from podium.workflows.prompt_sets import overrides_for
 
 ModelChoice = str | Model | ModelFunction
 """A model by name, an open one, or an async function `(call) -> str | dict`."""
@@ -37,6 +40,8 @@ class Context:
         self.shared = shared
         """Where the store is to be given back; `None`: it belongs to the caller."""
         self.redact = _redactor(settings)
+        self.overrides = Overrides()
+        """Prompts of the project or user for the run at hand; `read_prompts` reads them."""
         self.traces: Destination | None = None
         """Where the trace of a run goes while it is driven; `None`: nowhere."""
 
@@ -78,6 +83,12 @@ class Context:
             )
         return models
 
+    def read_prompts(self, workflow: Workflow) -> dict[str, str]:
+        """Read the prompts that replace those of a workflow; return their hashes, by SET/TASK. A mistake in
+        one starts nothing."""
+        self.overrides = overrides_for(workflow.ref, self.settings)
+        return self.overrides.hashes
+
     def make_run(self, models: Models) -> MakeRun:
         def make(
             run_id: str,
@@ -87,7 +98,9 @@ class Context:
             config: Mapping[str, Any],
             core: Core,
         ) -> Run:
-            return Run(run_id, workflow, request, options, config, core, models=models)
+            return Run(
+                run_id, workflow, request, options, config, core, models=models, overrides=self.overrides
+            )
 
         return make
 

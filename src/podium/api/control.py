@@ -6,7 +6,7 @@ import asyncio
 import time
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from podium.api.context import context
 from podium.engine.budget import Budget
@@ -19,7 +19,7 @@ from podium.engine.replay import replay as replay_run
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
 from podium.engine.workflow import Workflow
-from podium.errors import NotResumableError, RunLockedError, UsageError
+from podium.errors import NotResumableError, ReplayDivergedError, RunLockedError, UsageError
 from podium.settings import Settings
 from podium.workflows import find_workflow
 
@@ -171,9 +171,16 @@ async def replay(
                 if ended
                 else f"Resume it with `podium resume {row.run_id}`.",
             )
-        created, _, _ = history_of(await ctx.store.read(row.run_id, types=HISTORY))
+        created, config, _ = history_of(await ctx.store.read(row.run_id, types=HISTORY))
         found = workflow or find_workflow(created.workflow)
         redact: Redact = ctx.redact
-        return await replay_run(
-            ctx.store, row.run_id, found, make_run=ctx.make_run(ctx.models({})), redact=redact
-        )
+        now, then = ctx.read_prompts(found), cast("dict[str, str]", config.get("prompts", {}))
+        try:
+            return await replay_run(
+                ctx.store, row.run_id, found, make_run=ctx.make_run(ctx.models({})), redact=redact
+            )
+        except ReplayDivergedError as error:
+            changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+            if changed:
+                error.hint = f"Prompts overridden in another way than in the run: {', '.join(changed)}."
+            raise

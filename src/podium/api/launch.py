@@ -51,9 +51,11 @@ async def start(
     limits = reply_config(reply_timeout, reply_tokens)
     ctx = await open_context(store, settings)
     try:
+        prompts = ctx.read_prompts(found.workflow)
+        marks = {**limits, "prompts": prompts} if prompts else limits
         new = await accept(
             ctx, found, model=model, model_for=model_for, budget=budget,
-            concurrency=concurrency, cache=cache, marks=limits,
+            concurrency=concurrency, cache=cache, marks=marks,
         )  # fmt: skip
         lease = await ctx.store.create_driven(*first_driven(ctx, new))
         driver = Driver(
@@ -207,6 +209,9 @@ async def _resumed(
     changes: dict[str, Any] = {}
     opened = choose_model(ctx, changes, model)
     told = {key: value for key, value in marks.items() if config.get(key) != value}
+    prompts = ctx.read_prompts(found)
+    if prompts != config.get("prompts", {}):
+        told["prompts"] = prompts
     if model_for:
         changes["model_for"] = {**config.get("model_for", {}), **named(ctx, model_for)}
     now = {**config, **changes}

@@ -38,6 +38,7 @@ async def enqueue(
     gives to it."""
     found = check_start(workflow, request, budget, concurrency, approve, options)
     ctx = Context(settings, store)
+    ctx.read_prompts(found.workflow)  # to find mistakes; the process that drives the run logs its own
     new = await accept(
         ctx, found, model=model, model_for=model_for, budget=budget, concurrency=concurrency, cache=cache,
         marks=marks,

@@ -80,6 +80,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
         "[show|check|init|stats] [TEAM]",
         "Who works in a studio: look, check a file, copy one, see how they did.",
     ),
+    ("Set up", "prompts", "", "COMMAND", "What the shipped workflows ask models; copy one to change it."),
     ("Set up", "workspaces", "", "COMMAND", "Where builds work: what is kept, and how to remove it."),
     ("Set up", "users", "", "COMMAND", "Who may use a server that others can reach."),
     ("Set up", "copy", "copy:copy", "RUN --to URL", "Copy a run into another store."),
@@ -102,6 +103,15 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
             ("export", "brain.files:export", "[FILE]", "Write facts as lines of JSON."),
             ("import", "brain.files:import_", "FILE", "Read facts from lines of JSON."),
             ("embed", "brain.embed:embed", "", "Prepare facts for search by meaning."),
+        ),
+    ),
+    "prompts": (
+        "The prompts of the shipped workflows.\n\n"
+        "A copy of one in `.podium/prompts/WORKFLOW/TASK.md` is used instead of it from the next run on.",
+        (
+            ("list", "prompts:list_", "[WORKFLOW]", "Where each comes from, its hash and its size."),
+            ("show", "prompts:show", "WORKFLOW/TASK", "The prompt in force, or how yours differs."),
+            ("copy", "prompts:copy", "WORKFLOW/TASK", "Copy one to where yours are read from."),
         ),
     ),
     "workspaces": (

@@ -31,13 +31,12 @@ from podium.report.words import (
     pretty,
     safe,
     size,
-    unescaped,
     unknown_calls,
 )
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
-SHOWN_LINES = 24
-"""How much of an output the card shows."""
+SHOWN_LINES = 200
+"""Lines that are shown of an output that is data; a text is shown whole."""
 SHOWN_WARNINGS = 10
 SHOWN_ARTIFACTS = 24
 """How many are listed one by one."""
@@ -96,7 +95,7 @@ def _reason(result: RunResult) -> str:
 def print_quietly(result: RunResult, state: RunState, shown: Presentation, commands: Commands) -> None:
     """The output alone; what is wrong with it goes to stderr."""
     if result.output is not None:
-        print_output(result.output, shown)
+        print_output(result.output, shown, raw=True)
     if incomplete := cut_note(cut_steps(state)):
         say_line(err(), ("Not complete: ", "bold yellow"), incomplete)
     if result.status == "completed":
@@ -164,38 +163,48 @@ def print_pairs(console: Console, made: list[tuple[str, str]], steps: list[tuple
 
 
 def print_result(console: Console, output: Any, shown_by: Presentation, whole: str) -> None:
-    """What there is to read when it is short, its beginning otherwise; then what it came to in figures."""
-    text = "" if output is None else _readable(output, shown_by, plain=True)
+    """Print the deliverable, all of it, or the data of a run that has none; then the figures of the run.
+    `whole` is the command that prints all of the data."""
+    text = None if output is None else shown_by.deliverable(output)
     if text:
-        _print_text(console, text, whole)
+        say_line(console)
+        _print_text(console, text, rendered=console.is_terminal)
+    elif text is None and output is not None:
+        _print_data(console, pretty(output), whole)
     if summary := shown_by.summary():
         say_line(console)
         say_prose(console, (one_line(summary), "dim"))
 
 
-def _print_text(console: Console, text: str, whole: str) -> None:
+def _print_text(console: Console, text: str, *, rendered: bool) -> None:
+    """Print a whole text: as Markdown for people at a terminal (`rendered`), else line by line as it is."""
+    from podium.cli.markdown import is_markdown, print_markdown  # noqa: PLC0415 - most commands print none
+
+    if rendered and is_markdown(text):
+        print_markdown(console, text)
+        return
+    for line in safe(text).strip("\n").splitlines():
+        say_prose(console, line)
+
+
+def _print_data(console: Console, text: str, whole: str) -> None:
     lines = safe(text).strip("\n").splitlines()
-    shown = lines[:SHOWN_LINES]
     say_line(console)
-    for line in shown:
-        say_prose(console, line[:2000])
-    if len(lines) > len(shown):
-        say_line(console, (f"… {count(len(lines) - len(shown), 'more line')}: {whole}", "dim"))
+    for line in lines[:SHOWN_LINES]:
+        say_prose(console, line)
+    if len(lines) > SHOWN_LINES:
+        rest = count(len(lines) - SHOWN_LINES, "more line")
+        say_line(console, (f"… {rest} of data; all of it: {whole}", "dim"))
 
 
-def _readable(output: Any, shown: Presentation, *, plain: bool) -> str:
-    """The part of an output that a person reads: what the workflow delivers, else all of it. What a workflow
-    of ours has made of it is Markdown; a terminal shows it `plain`."""
-    text = shown.deliverable(output)
-    if text is None:
-        return pretty(output)
-    return unescaped(text) if plain and text is not output else text
-
-
-def print_output(output: Any, shown: Presentation) -> None:
-    """The output and nothing else; bytes as they are unless a terminal would read them."""
+def print_output(output: Any, shown: Presentation, *, raw: bool = False) -> None:
+    """Print the output and nothing else: rendered on a terminal, else, or if `raw`, byte by byte."""
     watched = results().isatty()
-    text = _readable(output, shown, plain=watched)
+    text = shown.deliverable(output)
+    if text and watched and not raw:
+        _print_text(out(), text, rendered=True)
+        return
+    text = pretty(output) if text is None else text
     print_raw((safe(text) if watched else text).encode("utf-8", "replace"))
 
 

@@ -67,7 +67,8 @@ def tell(message: str, hint: str = "", *, as_json: bool = False) -> None:
 
 def tell_error(error: PodiumError, *, as_json: bool) -> int:
     """An error that Podium raised on purpose."""
-    tell(sentence(str(error)), error.hint, as_json=as_json)
+    said = error.on_command_line() if isinstance(error, UsageError) else str(error)
+    tell(sentence(said), error.hint, as_json=as_json)
     return exit_code_of(error)
 
 

@@ -31,7 +31,7 @@ STYLES: dict[Weight, str] = {
     "attention": "bold",
 }
 
-_ASCII = str.maketrans("✓✗↻▸■·…●○█░─→├└│", "+x~>#-.*o#.->|`|")
+_ASCII = str.maketrans("✓✗↻▸■·…●○█░─→├└│•═▌", "+x~>#-.*o#.->|`|*=|")
 
 
 def fit(text: str, console: Console) -> str:

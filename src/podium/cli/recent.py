@@ -1,4 +1,4 @@
-"""What the shell can complete: runs and files. It says nothing when there is nothing to say."""
+"""What the shell can complete: runs, files and prompts. It says nothing when there is nothing to say."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from podium.errors import PodiumError
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
+_WORKFLOWS = Path(__file__).parents[1] / "workflows"
+
 
 def python_files(context: CompletionContext) -> list[str]:
     """Python files, and the folders on the way to them."""
@@ -18,6 +20,19 @@ def python_files(context: CompletionContext) -> list[str]:
     found = sorted(Path(folder + slash or ".").glob(f"{begun}*")) if "*" not in begun else []
     names = [f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in found]
     return [name for name in names if name.endswith((".py", "/")) and not name.endswith("__/")]
+
+
+def prompt_names(context: CompletionContext) -> list[str]:
+    """Names of the shipped prompts, as WORKFLOW/TASK."""
+    found = sorted(_WORKFLOWS.glob("*/prompts/[!_]*.md"))
+    names = [f"{file.parent.parent.name}/{file.stem}" for file in found]
+    return [name for name in names if name.startswith(context.incomplete)]
+
+
+def prompt_workflows(context: CompletionContext) -> list[str]:
+    """Names of the sets of shipped prompts."""
+    found = sorted(folder.parent.name for folder in _WORKFLOWS.glob("*/prompts"))
+    return [name for name in found if name.startswith(context.incomplete)]
 
 
 def recent_runs(context: CompletionContext) -> list[tuple[str, str]]:

@@ -121,6 +121,7 @@ class RunCreated(EventData, frozen=True, omit_defaults=True, kw_only=True):
 class RunStarted(EventData, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "run.started"
     holder: str = ""
+    config: dict[str, Any] = {}
 
 
 class RunResumed(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -136,8 +137,7 @@ class RunResumed(EventData, frozen=True, omit_defaults=True, kw_only=True):
     config: dict[str, Any] = {}
     """Settings of the run that were changed, for example the model."""
     forfeited: dict[str, Charge] = {}
-    """Logs of earlier versions: leases of a driver that died, by scope. They count as spent, because its
-    calls may have been paid."""
+    """Logs of earlier versions: leases of a dead driver, by scope. They count as spent: they may be paid."""
 
 
 class RunWaiting(EventData, frozen=True, omit_defaults=True, kw_only=True):

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from podium.engine.budget import Budget
-from podium.engine.events import BudgetRaised, RunCreated, RunResumed
+from podium.engine.events import BudgetRaised, RunCreated, RunResumed, RunStarted
 from podium.engine.log import DAMAGED, UNREADABLE, Row, RunRow, damaged_event
 from podium.engine.result import RunResult
 from podium.errors import NotResumableError, StoreError
 
-HISTORY = ("run.created", "run.resumed", "budget.raised")
+HISTORY = ("run.created", "run.started", "run.resumed", "budget.raised")
 """The events that `history_of` reads."""
 
 
@@ -32,6 +32,8 @@ def history_of(rows: Sequence[Row]) -> tuple[RunCreated, dict[str, Any], Budget]
             if row.type == "run.created":
                 created = _CREATED.decode(row.data)
                 config, budget = dict(created.config), msgspec.convert(created.budget, Budget)
+            elif row.type == "run.started":
+                config |= _STARTED.decode(row.data).config
             elif row.type == "run.resumed":
                 resumed = _RESUMED.decode(row.data)
                 config |= resumed.config
@@ -44,6 +46,7 @@ def history_of(rows: Sequence[Row]) -> tuple[RunCreated, dict[str, Any], Budget]
 
 
 _CREATED = msgspec.json.Decoder(RunCreated)
+_STARTED = msgspec.json.Decoder(RunStarted)
 _RESUMED = msgspec.json.Decoder(RunResumed)
 _RAISED = msgspec.json.Decoder(BudgetRaised)
 

@@ -187,7 +187,7 @@ class Driver:
 
     def _begin(self, core: Core, memo: Memo) -> None:
         if memo.left == "queued":
-            core.emit("", RunStarted(holder=this_process()))
+            core.emit("", RunStarted(holder=this_process(), config=self._new_config))
             if self._new_budget != Budget():
                 core.emit("", BudgetRaised(budget=self._new_budget.to_dict()))
         else:

@@ -225,9 +225,9 @@ class RunState(Fold):
         for step in self.in_flight:
             step.status = "interrupted"
         self._running.clear()
+        self.config |= data.config
         if isinstance(data, RunResumed):
             self.resumes += 1
-            self.config |= data.config
             self.budget = self.budget.merged(msgspec.convert(data.budget, Budget))
             self.forfeited += data.forfeited.get("", NOTHING)
 

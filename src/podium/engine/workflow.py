@@ -16,7 +16,7 @@ import msgspec
 from podium.engine.budget import Budget
 from podium.engine.codec import convert
 from podium.engine.loading import load_module
-from podium.errors import UsageError, WorkflowLoadError
+from podium.errors import OptionError, UsageError, WorkflowLoadError
 from podium.settings.places import named
 from podium.settings.validation import plain
 
@@ -135,10 +135,10 @@ class Workflow:
             if name not in known:
                 close = get_close_matches(name, known, 1)
                 hint = f"Did you mean {close[0]}?" if close else f"It knows: {', '.join(known) or 'none'}."
-                raise UsageError(f"The workflow {self.name} has no option {name}.", hint=hint)
+                raise OptionError(f"The workflow {self.name} has no option {{option}}.", name, hint=hint)
         for option in self.options:
             if option.required and option.name not in given:
-                raise UsageError(f"The workflow {self.name} needs the option {option.name}.")
+                raise OptionError(f"The workflow {self.name} needs the option {{option}}.", option.name)
         return {name: _converted(known[name], value) for name, value in given.items()}
 
     def prepare(self, request: Any, given: Mapping[str, Any]) -> Prepared:
@@ -171,7 +171,8 @@ def _converted(option: Option, value: Any) -> Any:
     try:
         return convert(value, option.type)
     except msgspec.ValidationError as error:
-        raise UsageError(f"The option {option.name} cannot be {value!r}: {_wanted(error)}.") from error
+        message = f"The option {{option}} cannot be {value!r}: {_wanted(error)}."
+        raise OptionError(message, option.name) from error
 
 
 def _wanted(error: msgspec.ValidationError) -> str:

@@ -27,6 +27,10 @@ MOST_ROWS = 200
 """Rows of a table; nobody reads more in Markdown, and the JSON report holds all."""
 
 REHEARSAL = "Rehearsal: the answers were made up offline; this is not a model's work."
+RECORD = "How it came about"
+"""Title of what follows the deliverable. It is of the first level: parts of the deliverable are not."""
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_HEADING = re.compile(r"#{1,6} ")
 
 
 def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
@@ -40,9 +44,10 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
     if facts.incomplete and cell(facts.incomplete, 800) not in (facts.deliverable or ""):
         parts.append(f"> **Not complete.** {cell(facts.incomplete, 800)}")
     if facts.deliverable:
-        parts.append(without_title(safe(facts.deliverable), facts.request).strip())
+        parts.append(below_title(without_title(safe(facts.deliverable), facts.request)).strip())
     elif facts.deliverable is None and facts.output is not None:
         parts.append(f"```json\n{safe(pretty(facts.output))}\n```")
+    parts += [f"---\n\n# {RECORD}"]
     parts += _bullets("Warnings", facts.warnings)
     parts += _bullets("Missing", facts.missing)
     parts += [f"## {section.title}\n\n{safe(section.markdown())}" for section in sections]
@@ -54,6 +59,22 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
         parts.append("## What it cost\n\n" + _costs(facts.costs))
     parts.append("---\n\n" + footer(facts))
     return "\n\n".join(parts) + "\n"
+
+
+def below_title(text: str) -> str:
+    """Return a document whose headings are all below that of the report: a title in it becomes a part."""
+    lines, fence, titled = text.splitlines(), "", False
+    marks: list[int] = []
+    for number, line in enumerate(lines):
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence and _HEADING.match(line):
+            marks.append(number)
+            titled = titled or line.startswith("# ")
+    for number in marks if titled else ():
+        lines[number] = f"#{lines[number]}" if not lines[number].startswith("######") else lines[number]
+    return "\n".join(lines)
 
 
 def footer(facts: Facts) -> str:

@@ -23,10 +23,6 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2
 _SPACES = re.compile(r"\s+")
 MARKUP = r"[\\`*_\[\]<>|]"
 """Signs that mean something in Markdown, unless a backslash stands before them."""
-_CODE_OR_ESCAPED = re.compile(
-    rf"^ {{0,3}}(```+|~~~+).*?(?:^ {{0,3}}\1|\Z)|(?<!`)(`+)(?!`)[^\n]{{0,1000}}?(?<!`)\2(?!`)|\\({MARKUP})",
-    re.DOTALL | re.MULTILINE,
-)
 
 
 def safe(text: str) -> str:
@@ -34,11 +30,6 @@ def safe(text: str) -> str:
     text = text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     return _CONTROLS.sub("", _ESCAPES.sub("", text))
-
-
-def unescaped(text: str) -> str:
-    """Markdown for a terminal, which shows it as it is: without backslashes before signs. Code stays."""
-    return _CODE_OR_ESCAPED.sub(lambda found: found[3] or found[0], text)
 
 
 def unknown_calls(usage: Charge) -> str:

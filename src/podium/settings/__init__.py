@@ -29,9 +29,11 @@ from podium.settings.places import (
     FILE_NAME,
     current_folder,
     default_store,
+    project_prompts,
     settings_files,
     store_url,
     user_file,
+    user_prompts,
 )
 from podium.settings.sandbox import SandboxOptions
 from podium.settings.secrets import (
@@ -99,6 +101,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
     pause_grace: float = 10.0
     """Seconds that calls in flight get to be recorded when a run is paused; written like `time_limit`."""
+    prompts: str = ""
+    """Folder with prompts that replace shipped ones, as WORKFLOW/TASK.md; by default `.podium/prompts`."""
     otel: bool | OtelOptions | None = None
     """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
     brain: BrainOptions = BrainOptions()
@@ -111,6 +115,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings files that were read, the strongest first. Not a key."""
     sources: dict[str, str] = {}
     """Where each given key came from: a file, a variable or `flag`. Not a key."""
+    prompt_folders: tuple[str, ...] = ()
+    """Folders with prompts that replace shipped ones, the strongest first: the project's, then the user's.
+    They need not exist. Not a key."""
 
     @classmethod
     def load(
@@ -129,7 +136,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 values[key] = {**weaker, **value} if key in TABLES else value
                 sources[key] = f"PODIUM_{key.upper()}" if source == "environment" else source
         values.setdefault("store", default_store())
-        return cls(**values, files=tuple(str(file) for file in files), sources=sources)
+        own = values.get("prompts") or project_prompts(here)
+        folders = (str(own), str(user_prompts(environ)))
+        named = tuple(str(file) for file in files)
+        return cls(**values, files=named, sources=sources, prompt_folders=folders)
 
     def given(self, key: str) -> Any:
         """The value of a key that somebody has set; `None` if it is just the default."""
@@ -151,6 +161,6 @@ _DEFAULTS = Settings()
 KEYS: dict[str, Any] = {
     field.name: field.type
     for field in msgspec.structs.fields(Settings)
-    if field.name not in ("files", "sources")
+    if field.name not in ("files", "sources", "prompt_folders")
 }
 """Every key that a file, a variable or a flag may set, with its type."""

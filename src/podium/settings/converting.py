@@ -13,7 +13,7 @@ from podium.errors import SettingsError
 from podium.settings.entries import ENTRIES, read_entries
 from podium.settings.limits import TIMEOUT_EXPECTED, TOKENS_EXPECTED, parse_timeout
 from podium.settings.options import BrainOptions
-from podium.settings.places import store_url
+from podium.settings.places import at_home, store_url
 from podium.settings.sandbox import EXAMPLE as SANDBOX_EXAMPLE
 from podium.settings.sandbox import EXPECTED as SANDBOX_EXPECTED
 from podium.settings.sandbox import read_sandbox
@@ -45,6 +45,7 @@ _EXPECTED = {
     "mcp": "a table of servers, each with a `command` or a `url`",
     "retry_wait": "a duration such as 500ms or 2s",
     "pause_grace": "a duration such as 500ms or 30s",
+    "prompts": "a folder",
     "otel": "true, false, or a table with `endpoint` and `content`",
     "brain": "a table with `embedding`",
     "news": "a table with `feeds`, a list of http(s) addresses, and `search`, one with {query} in it",
@@ -87,6 +88,8 @@ def _anchored(key: str, value: Any, base: Path) -> Any:
     """Paths inside values count from the folder of the file that holds them, not from where one stands."""
     if key == "store":
         return store_url(value, base)
+    if key == "prompts":
+        return str((base / at_home(value)).absolute()) if value else ""
     if key == "profiles":
         return {name: _anchored("model", model, base) for name, model in value.items()}
     if isinstance(value, BrainOptions):

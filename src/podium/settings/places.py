@@ -11,6 +11,8 @@ import platformdirs
 from podium.errors import SettingsError, UsageError
 
 FILE_NAME = "podium.toml"
+PROMPTS = Path(".podium", "prompts")
+"""Where a project keeps prompts of its own, inside its folder."""
 _SHOWN = 80
 """Characters of a path that is told, from both its ends: what is too long to be one would fill the screen."""
 
@@ -69,6 +71,21 @@ def _is_there(file: Path) -> bool:
 def user_file() -> Path:
     """The user's own settings file; it need not exist."""
     return Path(platformdirs.user_config_dir("podium", appauthor=False)) / FILE_NAME
+
+
+def project_prompts(cwd: Path) -> Path:
+    """The folder for a project's own prompts: the nearest `.podium/prompts` up to the git root; else the one
+    beside the project's settings file, or here, which need not exist."""
+    project = next((file for file in _upward(cwd) if _is_there(file)), None)
+    above = (file.parent / PROMPTS for file in _upward(cwd))
+    beside = (project.parent if project else cwd.absolute()) / PROMPTS
+    return next((folder for folder in above if os.path.isdir(folder)), beside)
+
+
+def user_prompts(env: Mapping[str, str]) -> Path:
+    """The folder for a user's own prompts, beside the user's settings file; it need not exist."""
+    named = env.get("PODIUM_CONFIG")
+    return (Path(named).absolute() if named else user_file()).parent / "prompts"
 
 
 def default_store() -> str:

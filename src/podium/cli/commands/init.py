@@ -35,6 +35,9 @@ model = "rehearsal"
 # How long calls in flight get to be recorded when a run is paused, or the server stops.
 # pause_grace = "10s"
 
+# Prompts of your own in place of shipped ones, see `podium prompts`; relative to this file.
+# prompts = ".podium/prompts"
+
 # Serve identical calls from a cache across runs.
 # cache = false
 # cache_size = "500MB"

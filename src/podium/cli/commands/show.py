@@ -104,6 +104,9 @@ def _print(
     if options:
         told = "  ".join(f"{key}={brief(value, 40)}" for key, value in options.items())
         say_line(console, (told, "dim"))
+    if prompts := state.config.get("prompts"):
+        told = ", ".join(f"{name} ({digest[:8]})" for name, digest in prompts.items())
+        say_line(console, (f"overridden prompts: {told}", "dim"))
     print_problems(console, result, cut_note(cut_steps(state)))
     print_questions(console, result.questions)
     every = commands("show", row.run_id, "--all")

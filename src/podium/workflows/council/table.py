@@ -74,9 +74,8 @@ class Table:
     ) -> Any:  # fmt: skip
         """Ask a member, who reads the whole discussion so far."""
         agent = self._agent(role, longest)
-        context = self._context(
-            agent, returns, len(PROMPTS[task].render({**variables, "context": ""}).encode())
-        )
+        words = self.run.prompt_for(PROMPTS[task]).render({**variables, "context": ""})
+        context = self._context(agent, returns, len(words.encode()))
         if returns is str:
             return await self.run.ask(agent, task, context=context, **variables)
         return await self.run.ask(agent, task, returns=returns, check=check, context=context, **variables)

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 import msgspec
 import yaml
 
-from podium.errors import UsageError
+from podium.errors import UsageError, as_flag
 from podium.settings import nearest, parse_duration
 from podium.settings.places import at_home, named
 from podium.workflows.research.contracts import Brief, ContentType, Depth, SourceKind, Style
@@ -37,16 +37,28 @@ Reader = Callable[[Any], Any]
 
 
 class BriefError(UsageError):
-    """A brief cannot be used; `problems` says everything that is wrong."""
+    """A brief cannot be used; `problems` says everything that is wrong. `options` are the names of the fields
+    that were given as options, not in a file."""
 
-    def __init__(self, problems: Problems) -> None:
-        told = "; ".join(problems)
-        many = f"{len(problems)} problems" if len(problems) > 1 else "a problem"
+    def __init__(self, problems: Problems, options: Iterable[str] = ()) -> None:
         super().__init__(
-            f"The brief has {many}: {told}.",
-            hint="Nothing was started. `podium run research --help` lists the limits.",
+            _sentence(problems), hint="Nothing was started. `podium run research --help` lists the limits."
         )
         self.problems = problems
+        self._options = set(options)
+
+    def on_command_line(self) -> str:
+        return _sentence([self._typed(problem) for problem in self.problems])
+
+    def _typed(self, problem: str) -> str:
+        """Return a problem with the field that it begins with as it was typed."""
+        name = problem.partition(" ")[0].rstrip(":")
+        return as_flag(name) + problem[len(name) :] if name in self._options else problem
+
+
+def _sentence(problems: Problems) -> str:
+    many = f"{len(problems)} problems" if len(problems) > 1 else "a problem"
+    return f"The brief has {many}: {'; '.join(problems)}."
 
 
 def read_brief(request: Any, options: Mapping[str, Any]) -> tuple[Brief, dict[str, Any]]:
@@ -69,7 +81,7 @@ def read_brief(request: Any, options: Mapping[str, Any]) -> tuple[Brief, dict[st
         problems.append("it has no topic")
     _find_contradictions(checked, problems)
     if problems:
-        raise BriefError(problems)
+        raise BriefError(problems, (name for name, value in options.items() if value not in (None, "")))
     return Brief.model_validate(checked), places
 
 

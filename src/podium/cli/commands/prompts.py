@@ -1,0 +1,202 @@
+"""`podium prompts`: list the prompts of the shipped workflows, show one, copy one to change it."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from podium.agents.overrides import PromptSet, estimated_tokens, fixed_characters
+from podium.cli.card import say_line
+from podium.cli.flags import AsJson
+from podium.cli.recent import prompt_names, prompt_workflows
+from podium.cli.table import print_table
+from podium.cli.terminal import out, print_json, print_raw
+from podium.errors import UsageError
+from podium.report.words import count, safe
+from podium.settings import Settings
+from podium.settings.places import current_folder, named
+from podium.workflows.prompt_sets import BUDGETS, SETS, check_folders, prompt_set
+
+Prompt = Annotated[
+    str, Parameter(metavar="WORKFLOW/TASK", completer=prompt_names, help="A prompt, such as tree/plan.")
+]
+
+
+def list_(
+    workflow: Annotated[
+        str,
+        Parameter(
+            metavar="WORKFLOW", show_default=False, completer=prompt_workflows,
+            help="Only its prompts; `delivery` are those that workflows share.",
+        ),
+    ] = "",
+    /,
+    *,
+    sizes: Annotated[
+        bool, Parameter(negative="", show_default=False, help="Compare the sizes with the budgets.")
+    ] = False,
+    json: AsJson = False,
+) -> int:  # fmt: skip
+    """The prompts of the shipped workflows: where each comes from, its hash and its size.
+
+    The size is that of the fixed text, all branches counted; tokens are estimated. Prompts of your own are
+    checked on the way.
+    """
+    settings = Settings.load()
+    check_folders(settings)
+    found = [prompt_set(name, settings) for name in ([workflow] if workflow else SETS)]
+    rows = [_facts(prompts, task) for prompts in found for task in prompts.tasks]
+    if json:
+        print_json({"prompts": rows, "folders": list(settings.prompt_folders)})
+        return 0
+    more = ("budget", "used") if sizes else ("hash", "source")
+    cells = [(*_size(row), *(_budget(row) if sizes else (row["hash"], _source(row)))) for row in rows]
+    figures = ("characters", "tokens", "budget", "used")
+    print_table(out(), ("prompt", "characters", "tokens", *more), cells, figures=figures, spare=("hash",))
+    return 0
+
+
+def show(
+    prompt: Prompt,
+    /,
+    *,
+    shipped: Annotated[
+        bool, Parameter(negative="", show_default=False, help="The shipped one, also where yours is used.")
+    ] = False,
+    diff: Annotated[
+        bool, Parameter(negative="", show_default=False, help="How yours differs from the shipped one.")
+    ] = False,
+    json: AsJson = False,
+) -> int:
+    """Print the prompt in force, with the parts that it includes in their places.
+
+    It is a template: `{{ name }}` stands for what a run fills in, `{% if … %}` for parts that are not always
+    there.
+    """
+    if shipped and diff:
+        raise UsageError("--shipped and --diff exclude each other.", hint="--diff shows both.")
+    prompts, task = _find(prompt)
+    if shipped:
+        text, digest = prompts.shipped_text(task), prompts.shipped[task].hash
+    else:
+        digest, text = prompts.current[task].hash, prompts.text(task)
+    if diff:
+        text = _diff(prompts, task)
+    if json:
+        facts = {"text": text, "hash": digest} if shipped else {**_facts(prompts, task), "text": text}
+        print_json({"workflow": prompts.name, "task": task, **facts})
+    elif diff and not text:
+        say_line(out(), f"{prompts.name}/{task} is the shipped prompt.")
+    else:
+        print_raw(safe(text).rstrip("\n").encode())
+    return 0
+
+
+def copy(
+    prompt: Prompt,
+    /,
+    *,
+    to: Annotated[
+        Path | None,
+        Parameter(metavar="DIR", help="The folder of your prompts; by default that of the settings."),
+    ] = None,
+    force: Annotated[
+        bool, Parameter(negative="", show_default=False, help="Overwrite files that exist.")
+    ] = False,
+    json: AsJson = False,
+) -> int:
+    """Copy a shipped prompt, and the parts that it includes, to where yours are read from.
+
+    Change the copy, and the next run uses it. A changed part counts for every prompt that includes it.
+    """
+    settings = Settings.load()
+    prompts, task = _find(prompt)
+    folder = named(to).absolute() if to else Path(settings.prompt_folders[0])
+    names = prompts.shipped_files(task)
+    target = folder / prompts.name
+    if (target / names[0]).exists() and not force:
+        raise UsageError(f"{target / names[0]} exists already.", hint="--force overwrites it.")
+    kept = [name for name in names if (target / name).exists() and not force]
+    written = [target / name for name in names if name not in kept]
+    _write(prompts, written)
+    used = str(folder) in settings.prompt_folders
+    if json:
+        kept_files = [str(target / name) for name in kept]
+        print_json({"written": [str(file) for file in written], "kept": kept_files, "used": used})
+        return 0
+    for file in written:
+        say_line(out(), ("✓ ", "green"), _shown(file))
+    for name in kept:
+        say_line(out(), (f"  {_shown(target / name)} is there already, and stays", "dim"))
+    if not used:
+        say_line(out(), ("To use it  ", "dim"), f'prompts = "{folder}" in podium.toml')
+    return 0
+
+
+def _find(prompt: str) -> tuple[PromptSet, str]:
+    name, slash, task = prompt.partition("/")
+    if not slash:
+        raise UsageError(f"{prompt} is not of the form WORKFLOW/TASK.", hint="See `podium prompts list`.")
+    settings = Settings.load()
+    found = prompt_set(name, settings)
+    found.check_task(task)
+    return found, task
+
+
+def _facts(prompts: PromptSet, task: str) -> dict[str, Any]:
+    current = prompts.current[task]
+    characters = fixed_characters(prompts.text(task))
+    return {
+        "workflow": prompts.name,
+        "task": task,
+        "overridden": current is not prompts.shipped[task],
+        "files": [str(file) for file in prompts.own_files(task)],
+        "hash": current.hash,
+        "shipped_hash": prompts.shipped[task].hash,
+        "characters": characters,
+        "tokens": estimated_tokens(characters),
+        "budget": BUDGETS[prompts.name],
+    }
+
+
+def _size(row: dict[str, Any]) -> tuple[str, ...]:
+    return f"{row['workflow']}/{row['task']}", f"{row['characters']:,}", f"{row['tokens']:,}"
+
+
+def _budget(row: dict[str, Any]) -> tuple[str, ...]:
+    return f"{row['budget']:,}", f"{row['characters'] / row['budget']:.0%}"
+
+
+def _source(row: dict[str, Any]) -> str:
+    files = [_shown(Path(file)) for file in row["files"]]
+    if not files:
+        return "shipped"
+    same = "" if row["overridden"] else " (same as shipped)"
+    more = f" and {count(len(files) - 1, 'part')}" if len(files) > 1 else ""
+    return f"{files[0]}{more}{same}"
+
+
+def _diff(prompts: PromptSet, task: str) -> str:
+    before, after = prompts.shipped_text(task).splitlines(), prompts.text(task).splitlines()
+    name = f"{prompts.name}/{task}"
+    return "\n".join(difflib.unified_diff(before, after, f"{name} (shipped)", f"{name} (yours)", lineterm=""))
+
+
+def _write(prompts: PromptSet, files: list[Path]) -> None:
+    try:
+        for file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(prompts.shipped_texts[file.name], encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{files[0].parent} cannot be written: {error.strerror}.", hint="Choose another with --to."
+        ) from error
+
+
+def _shown(file: Path) -> str:
+    """Return a path as a person here would write it."""
+    here = current_folder()
+    return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
