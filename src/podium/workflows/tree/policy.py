@@ -244,10 +244,22 @@ def with_includes(text: str, children: Iterable[Returned]) -> str:
         whole, label = found[0], found[1]
         if label not in texts:
             return whole
-        above = [len(heading[1]) for heading in _HEADING.finditer(text, 0, found.start())]
-        return demoted(texts[label], above[-1] if above else 0)
+        return demoted(texts[label], _level_above(text, found.start(), texts[label]))
 
     return INCLUDE.sub(included, text)
+
+
+def _level_above(text: str, place: int, included: str) -> int:
+    """The level of the heading that an included document belongs below. One that brings its own heading and
+    does not follow one directly is a section like the others, not a part of the section before it."""
+    before = list(_HEADING.finditer(text, 0, place))
+    if not before:
+        return 0
+    directly = not text[before[-1].end() : place].partition("\n")[2].strip()
+    if directly or not _HEADING.match(included.strip()):
+        return len(before[-1][1])
+    sections = [len(heading[1]) for heading in _HEADING.finditer(text)][1:]
+    return min(sections, default=len(before[0][1]) + 1) - 1
 
 
 def demoted(text: str, below: int) -> str:
