@@ -82,7 +82,7 @@ bench-postgres: $(STAMP) $(TEMPORAL) ## The same on PostgreSQL, beside LangGraph
 lock: $(STAMP) ## Pin all dependencies anew; UPGRADE=1 takes the newest releases
 	$(BIN)/pip install -qq $(UV)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra server --extra postgres --extra cluster --extra temporal \
+	$(BIN)/uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra providers --extra otel --extra mcp --extra web --extra research --extra semantic --extra server --extra postgres --extra cluster --extra temporal \
 		--constraint requirements.lock \
 		--output-file requirements-dev.lock
 

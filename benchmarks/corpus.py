@@ -64,7 +64,7 @@ def write_documents(folder: Path, count: int) -> None:
     """Notes of some 300 words, every tenth of them a page of HTML; the same every time. Words are as
     frequent as in a language: the second half as often as the first, the third a third as often."""
     chance = random.Random(11)
-    words = _vocabulary(chance)
+    words = vocabulary(chance)
     weights = list(accumulate(1 / rank for rank in range(3, len(words) + 3)))
     for number in range(count):
         said = chance.choices(words, cum_weights=weights, k=300)
@@ -79,7 +79,7 @@ def write_documents(folder: Path, count: int) -> None:
             (place / f"{number}.html").write_text(page)
 
 
-def _vocabulary(chance: random.Random) -> list[str]:
+def vocabulary(chance: random.Random) -> list[str]:
     """Three thousand words of no language, with those of the questions strewn among the frequent ones."""
     parts = ["".join(chance.choice(part) for part in ("bdfgklmnprstv", "aeiou", "lmnrst")) for _ in range(60)]
     words = list(dict.fromkeys(first + second for first in parts for second in parts))[:3_000]

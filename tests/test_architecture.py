@@ -44,6 +44,7 @@ LAZY = {
     ("tools/toolbox.py", "podium.tools.mcp.connection"): "an extra, and slow to import",
     ("tools/documents/child.py", "podium.tools.documents.pdf"): "an extra, and slow to import",
     ("tools/documents/child.py", "podium.tools.documents.html"): "an extra, and slow to import",
+    ("tools/page.py", "trafilatura"): "slow to import, and few pages need it",
     ("tools/sources/choosing.py", "podium.tools.sources.online"): "an extra, and slow to import",
     ("tools/sources/retrieving.py", "podium.tools.sources.reading"): "an extra, and slow to import",
     ("stores/__init__.py", "podium.stores.postgres.store"): "an extra, and slow to import",

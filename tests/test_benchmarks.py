@@ -12,6 +12,9 @@ from benchmarks.brain import measure as measure_brain
 from benchmarks.common import FULL, QUICK, WORKLOADS
 from benchmarks.corpus import Costs, goals
 from benchmarks.corpus import measure as measure_corpus
+from benchmarks.corpus_html import measure as measure_html
+from benchmarks.corpus_html import render as render_html
+from benchmarks.corpus_html import write_pages
 from benchmarks.machine import file_system
 from benchmarks.orchestration import ideal
 from benchmarks.orchestration import measure as measure_tree
@@ -25,11 +28,14 @@ from benchmarks.reach import measure as measure_reach
 from benchmarks.reach import render as render_reach
 from benchmarks.report import SHORT, render
 from benchmarks.results import Results, against, ratio
+from benchmarks.retrieval import line as retrieval_line
+from benchmarks.retrieval import measure as measure_retrieval
 from benchmarks.server import measure as measure_server
 from benchmarks.short import measure as measure_short
 from benchmarks.studio_brain import ASKED, EMBEDDING, fill, once, run_of
 from benchmarks.worker import Measured, measure
 
+from podium.tools.documents.meaning import is_installed
 from tests.stores.postgres import Server
 
 TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, repetitions=1)
@@ -189,6 +195,29 @@ async def test_a_corpus_is_measured_beside_a_plain_scan(tmp_path: Path) -> None:
     assert found.documents == 40
     assert found.worst_ms >= found.search_ms > 0
     assert min(found.per_second, found.again_ms, found.cpu_ms, found.scan_ms) > 0
+
+
+async def test_indexing_html_is_measured_beside_a_plain_loop(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    write_pages(docs, 12)
+    sizes = [file.stat().st_size for file in docs.iterdir()]
+    assert min(sizes) > 3_000
+    assert max(sizes) < 25_000
+    found = await measure_html(docs, tmp_path)
+    assert found.documents == 12
+    told = render_html(found).splitlines()
+    assert [line.split()[0] for line in told[1:3]] == ["plain", "podium"]
+    assert min(found.plain.clock, found.podium.clock, found.podium.busy) > 0
+
+
+@pytest.mark.skipif(not is_installed(), reason="needs podium[semantic]")
+async def test_ways_of_finding_are_compared(tmp_path: Path) -> None:
+    given = [("who mends automobiles", "The garage repairs cars."), ("moon", "The moon moves the sea.")]
+    asked = await measure_retrieval(given, 2, tmp_path)
+    assert sorted(one.is_paraphrase for one in asked) == [False, True]
+    assert all(one.places["both"] == 1 for one in asked)
+    assert "1.000" in retrieval_line("All", asked)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from podium.tools.documents import meaning
 from tests.cli.shell import Shell
 from tests.tools.corpus.shelves import TIDES, WINDS, folder_with
 
@@ -122,3 +125,52 @@ def test_ctrl_c_ends_an_indexing_and_the_next_one_goes_on(podium: Shell, tmp_pat
     added = podium("corpus", "add", "docs", "--json").json
     assert added["documents"] == 5_000
     assert added["added"] < 5_000
+
+
+def test_ctrl_c_while_pages_are_read_leaves_none_of_them_as_unreadable(podium: Shell, tmp_path: Path) -> None:
+    page = "<html><head><title>Note</title></head><body><p>Low water comes twice a day.</p></body></html>"
+    folder_with(tmp_path / "docs", **{f"n{n}_dot_html": page for n in range(1_500)})
+    terminal = podium.terminal("corpus", "add", "docs")
+    terminal.until("Reading: 256 of 1,500 files")
+    terminal.interrupt()
+    assert terminal.wait() == 130, terminal.seen
+    added = podium("corpus", "add", "docs", "--json").json
+    assert (added["documents"], added["unreadable"], added["troubles"]) == (1_500, 0, [])
+    assert added["added"] < 1_500
+
+
+@pytest.mark.skipif(not meaning.is_installed(), reason="needs podium[semantic]")
+def test_a_corpus_can_be_searched_by_meaning(podium: Shell, tmp_path: Path) -> None:
+    folder_with(tmp_path / "docs", a_dot_md="The car needs new tyres.", b_dot_md="Flour and yeast.")
+    podium("corpus", "add", "docs", "--semantic")
+    assert podium("corpus", "list", "--json").json["corpora"][0]["semantic"] is True
+    assert "a.md" in podium("corpus", "search", "automobile").out
+    podium("corpus", "add", "docs", "--no-semantic")
+    assert podium("corpus", "search", "automobile").out == "Nothing was found.\n"
+
+
+def test_without_the_extra_meaning_is_refused_in_one_sentence(podium: Shell, tmp_path: Path) -> None:
+    folder_with(tmp_path / "docs", a_dot_md=TIDES)
+    hidden = "import sys; sys.modules.update(wordllama=None, tokenizers=None)\n"
+    folder_with(tmp_path / "blocked", sitecustomize_dot_py=hidden)
+    blocked = f"{tmp_path / 'blocked'}:{podium.env['PYTHONPATH']}"
+    said = podium("corpus", "add", "docs", "--semantic", code=2, PYTHONPATH=blocked)
+    assert "pip install 'podium[semantic]'" in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.skipif(not meaning.is_installed(), reason="needs podium[semantic]")
+def test_an_index_with_vectors_works_on_where_the_extra_is_missing(podium: Shell, tmp_path: Path) -> None:
+    folder_with(tmp_path / "docs", a_dot_md=TIDES)
+    podium("corpus", "add", "docs", "--semantic")
+    hidden = "import sys; sys.modules.update(wordllama=None, tokenizers=None)\n"
+    folder_with(tmp_path / "blocked", sitecustomize_dot_py=hidden)
+    blocked = f"{tmp_path / 'blocked'}:{podium.env['PYTHONPATH']}"
+    assert podium("corpus", "add", "docs", "--json", PYTHONPATH=blocked).json["troubles"] == []
+    folder_with(tmp_path / "docs", b_dot_md=WINDS)
+    added = podium("corpus", "add", "docs", "--json", PYTHONPATH=blocked).json
+    assert (added["documents"], added["semantic"]) == (2, True)
+    assert "found by their words only" in added["troubles"][0]
+    assert "b.md" in podium("corpus", "search", "wind", PYTHONPATH=blocked).out
+    assert podium("corpus", "add", "docs", "--json").json["troubles"] == []
+    assert "b.md" in podium("corpus", "search", "storms and weather").out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+LONGEST = 20_000
+"""Characters of a question that are looked at."""
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
 _COMMON = frozenset(
     (
@@ -19,7 +21,7 @@ _COMMON = frozenset(
 def telling(query: str, most: int) -> list[str]:
     """The words that are not in every text, at most so many; all of them if no other is there. What is left
     holds letters, digits, hyphens and apostrophes only: nothing in it steers a search engine."""
-    words = list(dict.fromkeys(_WORD.findall(query[:2_000])))
+    words = list(dict.fromkeys(_WORD.findall(query[:LONGEST])))
     return ([word for word in words if word.lower() not in _COMMON] or words)[:most]
 
 

@@ -7,17 +7,19 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from podium.settings import Settings
+from podium.tools.aside import aside
 from podium.tools.corpus.corpus import open_corpus, path_of, url_of
-from podium.tools.corpus.indexing import Changes
+from podium.tools.corpus.indexing import Changes, update
 from podium.tools.corpus.shelf import find_corpus, index_of, list_corpora, remove_corpus, shelf_of
 from podium.tools.tool import ToolError
 from tests.tools.corpus.shelves import TIDES, WINDS, folder_with, settings_in
-from tests.tools.documents.pdfs import pdf
+from tests.tools.documents.pdfs import endless_pdf, pdf
 
 PAGE = b"<html><head><title>Boats</title></head><body><p>A boat waits for high water.</p></body></html>"
 
@@ -219,6 +221,23 @@ async def test_a_cancel_ends_the_indexing_and_leaves_a_state_to_go_on_from(tmp_p
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (await open_corpus(docs, settings)).documents == 300
+
+
+async def test_a_document_that_its_reader_does_not_survive_is_told_and_the_others_are_read(
+    tmp_path: Path,
+) -> None:
+    pages = {f"n{number:03}_dot_html": PAGE for number in range(40)}
+    docs = folder_with(tmp_path / "docs", a_dot_pdf=endless_pdf(), m_dot_pdf=endless_pdf(), **pages)
+    changes = await aside(_update, tmp_path / "index.sqlite", docs)
+    assert (changes.documents, changes.added) == (40, 40)
+    assert changes.troubles == [
+        "a.pdf: reading it took longer than 3 s.",
+        "m.pdf: reading it took longer than 3 s.",
+    ]
+
+
+def _update(file: Path, docs: Path) -> Changes:
+    return update(file, docs, "", "", threading.Event(), seconds=3)
 
 
 @pytest.mark.parametrize("path", ["a.md", "deep/ly/a b.md", "ü/Ω (1)#?.md", "100%.txt", "a[b]<c>.md"])

@@ -63,6 +63,38 @@ async def test_a_passage_stands_where_it_says_and_is_the_telling_part(tmp_path: 
     assert passage.snippet.endswith(".")
 
 
+LONG = (
+    "We are a small club with some members, and before the season begins we would like to know, as far as "
+    "the papers of the archive allow, which rules of the harbour, the town, the province and the country "
+    "visitors, owners, guests, crews, pilots and neighbours must observe when they want to bring, repair, "
+    "paint, store, sell, borrow or scrap a vessel, a trailer, an engine or a sail, and above all what they "
+    "say about every kind of "
+)
+
+
+async def test_the_last_word_of_a_long_question_counts(tmp_path: Path) -> None:
+    notes = {
+        f"n{number}_dot_md": f"Rules of the harbour for visitors, owners and crews, part {number}. Vessels, "
+        "engines and sails may be stored, repaired and painted."
+        for number in range(30)
+    }
+    filler = "The archive keeps many letters. " * 60
+    docs = folder_with(tmp_path / "docs", **notes, zz_dot_md=f"{filler}Antifouling is forbidden. {filler}")
+    corpus = await open_corpus(docs, settings_in(tmp_path))
+    assert len((LONG + "antifouling").split()) > 70
+    first = (await corpus.search(LONG + "antifouling?", 3))[0]
+    assert first.path == "zz.md"
+    assert "Antifouling is forbidden." in first.snippet
+
+
+async def test_a_question_of_thousands_of_words_is_answered(tmp_path: Path) -> None:
+    docs = folder_with(tmp_path / "docs", a_dot_md="Low water.", b_dot_md="High wind.")
+    query = " ".join(f"word{number}" for number in range(300)) + " water"
+    assert [found.path for found in await (await open_corpus(docs, settings_in(tmp_path))).search(query)] == [
+        "a.md"
+    ]
+
+
 @pytest.mark.parametrize("query", ["抽出温度", "温度", "น้ำ"])
 async def test_writings_without_spaces_are_found_and_located(tmp_path: Path, query: str) -> None:
     text = "コーヒーの話。" * 40 + "抽出温度は九十二度です。น้ำร้อน。" + "水は大切です。" * 40

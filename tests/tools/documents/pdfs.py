@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 
 def pdf(*pages: str, title: str = "", author: str = "", created: str = "") -> bytes:
     """A PDF with one line of text on each page."""
@@ -21,6 +23,21 @@ def pdf(*pages: str, title: str = "", author: str = "", created: str = "") -> by
             f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
         ]
     return _file(objects)
+
+
+def endless_pdf() -> bytes:
+    """A small PDF that keeps a reader busy for minutes: millions of letters, each drawn on its own."""
+    stream = zlib.compress(b"BT /F1 12 Tf " + b"(a) Tj " * 3_000_000 + b"ET").decode("latin-1")
+    return _file(
+        [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+            "<< >>",
+            "<< /Type /Page /Parent 2 0 R /Contents 5 0 R /MediaBox [0 0 600 800] /Resources "
+            "<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+            f"<< /Length {len(stream)} /Filter /FlateDecode >>\nstream\n{stream}\nendstream",
+        ]
+    )
 
 
 def _file(objects: list[str]) -> bytes:

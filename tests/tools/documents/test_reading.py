@@ -12,7 +12,7 @@ from podium.tools.documents.document import MAX_CHARACTERS, Document, iso_date
 from podium.tools.documents.reader import Reader, media_type_of
 from podium.tools.documents.readers import Readers
 from podium.tools.tool import ToolError
-from tests.tools.documents.pdfs import pdf
+from tests.tools.documents.pdfs import endless_pdf, pdf
 
 
 @pytest.fixture(scope="module")
@@ -167,9 +167,15 @@ def test_a_reader_that_died_is_started_again(reader: Reader) -> None:
         assert own.read(pdf("Low water."), "application/pdf").text == "Low water."
 
 
-def test_a_page_that_keeps_its_reader_busy_for_ever_is_given_up() -> None:
+def test_a_document_that_keeps_its_reader_busy_for_ever_is_given_up() -> None:
     with Reader(seconds=2) as hasty, pytest.raises(ToolError, match="took longer than 2 s"):
-        hasty.read(b"<html><body>" + b"<!--" * 500_000, "text/html")
+        hasty.read(endless_pdf(), "application/pdf")
+
+
+@pytest.mark.parametrize("start", [b"<!--", b"<div>", b"<a href=", b"<table><tr><td>", b"&amp", b"<b><i>"])
+def test_a_page_of_nothing_but_openings_costs_little(reader: Reader, start: bytes) -> None:
+    read = reader.read(b"<html><title>Tides</title><body>" + start * 100_000, "text/html")
+    assert read.title == "Tides"
 
 
 def test_readers_are_shared_and_their_processes_end_when_nobody_reads() -> None:

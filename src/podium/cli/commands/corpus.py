@@ -14,7 +14,7 @@ from podium.errors import UsageError
 from podium.report.words import amount, count, one_line
 from podium.settings import Settings
 from podium.tools.aside import aside
-from podium.tools.corpus.corpus import Corpus, open_corpus, url_of
+from podium.tools.corpus.corpus import open_corpus, search_all, url_of
 from podium.tools.corpus.indexing import Changes
 from podium.tools.corpus.searching import Passage
 from podium.tools.corpus.shelf import Shelved, check_name, find_corpus, list_corpora, remove_corpus
@@ -35,6 +35,14 @@ async def add(
     /,
     *,
     name: Annotated[str, Parameter(show_default=False, help="How to call it; else as the folder.")] = "",
+    semantic: Annotated[
+        bool | None,
+        Parameter(
+            negative="--no-semantic",
+            show_default=False,
+            help="Find documents by meaning too: pip install 'podium[semantic]'. Kept with the index.",
+        ),
+    ] = None,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
@@ -46,7 +54,7 @@ async def add(
     settings = Settings.load(store=store)
     try:
         await aside(check_name, name, folder, settings)
-        corpus = await open_corpus(folder, settings, name=name, progress=_progress)
+        corpus = await open_corpus(folder, settings, name=name, progress=_progress, semantic=semantic)
         shelved = await aside(find_corpus, str(corpus.folder), settings)
     except ToolError as error:
         raise UsageError(str(error), hint="See `podium corpus add --help`.") from error
@@ -101,18 +109,14 @@ async def search(
     if limit < 1:
         raise UsageError("--limit must be at least 1.")
     chosen = await _chosen(corpus, Settings.load(store=store))
-    found: list[tuple[Shelved, Passage]] = []
     try:
-        for one in chosen:
-            opened = Corpus(one.folder, one.file, Changes(one.documents))
-            found += [(one, passage) for passage in await opened.search(query, limit)]
+        found = await search_all(chosen, query, limit)
     except ToolError as error:
         raise UsageError(str(error), hint="`podium corpus add` makes it anew.") from error
-    found.sort(key=lambda pair: -pair[1].score)
     if json:
-        print_json({"query": query, "results": [_passage_data(*pair) for pair in found[:limit]]})
+        print_json({"query": query, "results": [_passage_data(*pair) for pair in found]})
     elif found:
-        _tell_found(found[:limit], several=len(chosen) > 1)
+        _tell_found(found, several=len(chosen) > 1)
     else:
         say("Nothing was found.")
     return 0
@@ -182,7 +186,7 @@ def _dim(text: str) -> tuple[str, str]:
 def _shelved_data(one: Shelved) -> dict[str, Any]:
     return {
         "name": one.name, "folder": str(one.folder), "documents": one.documents, "unreadable": one.troubles,
-        "characters": one.characters, "indexed_at": one.indexed_at,
+        "characters": one.characters, "indexed_at": one.indexed_at, "semantic": one.semantic,
     }  # fmt: skip
 
 

@@ -21,9 +21,7 @@ from podium.server.hall import By, Hall, InHall
 from podium.server.permissions import check_operator
 from podium.server.problems import RefusedError
 from podium.tools.aside import aside
-from podium.tools.corpus.corpus import Corpus as Opened
-from podium.tools.corpus.corpus import open_corpus, url_of
-from podium.tools.corpus.indexing import Changes
+from podium.tools.corpus.corpus import open_corpus, search_all, url_of
 from podium.tools.corpus.shelf import Shelved, check_name, find_corpus, list_corpora, remove_corpus
 from podium.tools.tool import ToolError
 
@@ -66,22 +64,19 @@ async def search_corpora(
     check_operator(by, WHAT)
     known = await aside(list_corpora, hall.settings)
     chosen = [await _found(hall, corpus)] if corpus else known
-    found: list[Passage] = []
     try:
-        for one in chosen:
-            opened = Opened(one.folder, one.file, Changes(one.documents))
-            found += [
-                Passage(
-                    corpus=one.name, url=url_of(told.path), path=told.path, title=told.title,
-                    published=told.published, authors=list(told.authors), media_type=told.media_type,
-                    snippet=told.snippet, start=told.start, end=told.end, score=round(told.score, 4),
-                )
-                for told in await opened.search(text, limit)
-            ]  # fmt: skip
+        found = await search_all(chosen, text, limit)
     except ToolError as error:
         raise UsageError(str(error), hint="Index the folder anew.") from error
-    found.sort(key=lambda passage: -passage.score)
-    return PassageList(query=text, results=found[:limit])
+    results = [
+        Passage(
+            corpus=one.name, url=url_of(passage.path), path=passage.path, title=passage.title,
+            published=passage.published, authors=list(passage.authors), media_type=passage.media_type,
+            snippet=passage.snippet, start=passage.start, end=passage.end, score=round(passage.score, 4),
+        )
+        for one, passage in found
+    ]  # fmt: skip
+    return PassageList(query=text, results=results)
 
 
 @router.delete("/{name:name}", operation_id="removeCorpus", summary="Forget an index; the documents stay")

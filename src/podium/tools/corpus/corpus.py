@@ -17,7 +17,7 @@ from podium.tools.aside import aside
 from podium.tools.corpus import index
 from podium.tools.corpus.indexing import Changes, Progress, update
 from podium.tools.corpus.searching import Passage, search
-from podium.tools.corpus.shelf import index_of
+from podium.tools.corpus.shelf import Shelved, index_of
 from podium.tools.documents.document import Document
 from podium.tools.tool import ToolError
 
@@ -55,7 +55,7 @@ class Corpus:
 
     async def search(self, query: str, limit: int = 8) -> list[Passage]:
         """Documents that say most about it, each with its most telling passage; any text is a query."""
-        return await aside(_search, self._file, query, limit)
+        return await aside(_search, self._file, query, limit, True)
 
     async def read(self, path: str) -> Kept:
         """A document by its path below the folder, or a `ToolError`."""
@@ -69,17 +69,36 @@ async def open_corpus(
     name: str = "",
     at: str = "",
     progress: Progress | None = None,
+    semantic: bool | None = None,
 ) -> Corpus:
     """The corpus of a folder, its index made or brought up to date; a `ToolError` if it is no folder.
 
-    `at` is the time to note, as ISO. A cancel stops the indexing; what it has done so far stays.
+    `at` is the time to note, as ISO. `semantic` says whether documents get vectors, so that they are found by
+    meaning too; None leaves that as it is. A cancel stops the indexing; what it has done so far stays.
     """
-    stop = threading.Event()
+    stop, loop = threading.Event(), asyncio.get_running_loop()
+
+    def tell(read: int, all_: int) -> None:
+        """Hand progress to the loop: a thread that prints while the process ends would abort it."""
+        if progress is not None and not stop.is_set() and not loop.is_closed():
+            loop.call_soon_threadsafe(progress, read, all_)
+
     try:
-        return await aside(_open, Path(folder), settings, name, at, stop, progress)
+        return await aside(_open, Path(folder), settings, name, at, stop, tell, semantic)
     except asyncio.CancelledError:
         stop.set()
         raise
+
+
+async def search_all(corpora: list[Shelved], query: str, limit: int) -> list[tuple[Shelved, Passage]]:
+    """Search several corpora, the best of all first. Meaning counts where all of them have vectors: scores
+    with and without them cannot be compared."""
+    semantic = all(one.semantic for one in corpora)
+    found: list[tuple[Shelved, Passage]] = []
+    for one in corpora:
+        passages = await aside(_search, one.file, query, limit, semantic)
+        found += [(one, passage) for passage in passages]
+    return sorted(found, key=lambda pair: -pair[1].score)[:limit]
 
 
 def url_of(path: str) -> str:
@@ -94,7 +113,13 @@ def path_of(url: str) -> str:
 
 
 def _open(
-    folder: Path, settings: Settings, name: str, at: str, stop: threading.Event, progress: Progress | None
+    folder: Path,
+    settings: Settings,
+    name: str,
+    at: str,
+    stop: threading.Event,
+    progress: Progress,
+    semantic: bool | None,
 ) -> Corpus:
     root = named(folder).resolve()
     file = index_of(root, settings)
@@ -102,12 +127,12 @@ def _open(
         make_private_folder(file.parent)
     except OSError as error:
         raise ToolError(f"{file.parent} cannot be made: {error.strerror}.") from error
-    return Corpus(root, file, update(file, root, name, at, stop, progress))
+    return Corpus(root, file, update(file, root, name, at, stop, progress, semantic=semantic))
 
 
-def _search(file: Path, query: str, limit: int) -> list[Passage]:
+def _search(file: Path, query: str, limit: int, semantic: bool) -> list[Passage]:
     with index.connected(file) as db:
-        return search(db, query, limit)
+        return search(db, query, limit, semantic=semantic)
 
 
 def _read(file: Path, path: str) -> Kept:

@@ -16,10 +16,11 @@ import msgspec
 from podium.settings.private import make_private_file
 from podium.stores.sqlite.words import spaced
 from podium.tools.documents.document import Document
+from podium.tools.documents.meaning import MODEL, Meaning
 from podium.tools.folder import Entry
 from podium.tools.tool import ToolError
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the tables, or what is kept of a document, change: older indexes are made anew."""
 _PATIENCE_S = 30.0
 
@@ -32,6 +33,8 @@ class Known(msgspec.Struct, frozen=True):
     mtime_ns: int
     sha256: str
     trouble: str
+    model: str = ""
+    """Of its vectors; empty: it has none."""
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -42,6 +45,7 @@ class Read(msgspec.Struct, frozen=True):
     media_type: str
     document: Document
     trouble: str = ""
+    meaning: Meaning | None = None
     unchanged: bool = False
     """Its bytes are those that the index knows; it was not read again."""
 
@@ -99,7 +103,10 @@ def is_usable(file: Path) -> bool:
 
 def known_files(db: sqlite3.Connection) -> dict[str, Known]:
     """What is in the index, by path."""
-    rows = db.execute("SELECT path, number, size, mtime_ns, sha256, trouble FROM document")
+    rows = db.execute(
+        "SELECT path, number, size, mtime_ns, sha256, trouble, coalesce(model, '') "
+        "FROM document LEFT JOIN meaning USING (number)"
+    )
     return {path: Known(*rest) for path, *rest in rows}
 
 
@@ -126,13 +133,24 @@ def touch(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
         )
 
 
-def describe(db: sqlite3.Connection, folder: Path, name: str, at: str) -> None:
+def is_semantic(db: sqlite3.Connection) -> bool:
+    """Tell whether documents of this index get vectors."""
+    row = db.execute("SELECT semantic FROM about").fetchone()
+    return bool(row and row[0])
+
+
+def drop_vectors(db: sqlite3.Connection) -> None:
+    with _transaction(db):
+        db.execute("DELETE FROM meaning")
+
+
+def describe(db: sqlite3.Connection, folder: Path, name: str, at: str, *, semantic: bool) -> None:
     """Without a name it keeps the one that it has; the first is that of the folder."""
     with _transaction(db):
         before = db.execute("SELECT name FROM about").fetchone()
         known = name or (before[0] if before else folder.name or str(folder))
         db.execute("DELETE FROM about")
-        db.execute("INSERT INTO about VALUES (?, ?, ?)", (str(folder), known, at))
+        db.execute("INSERT INTO about VALUES (?, ?, ?, ?)", (str(folder), known, at, semantic))
 
 
 @contextmanager
@@ -155,6 +173,7 @@ def _drop(db: sqlite3.Connection, paths: Sequence[str]) -> None:
         "WHERE path = ? AND trouble = ''",
         chosen,
     )
+    db.executemany("DELETE FROM meaning WHERE number = (SELECT number FROM document WHERE path = ?)", chosen)
     db.executemany("DELETE FROM document WHERE path = ?", chosen)
 
 
@@ -173,3 +192,6 @@ def _insert(db: sqlite3.Connection, read: Read) -> None:
     ).lastrowid  # fmt: skip
     if not read.trouble:
         db.execute("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (number, title, apart))
+    if read.meaning is not None and read.meaning.places:
+        places = msgspec.msgpack.encode(read.meaning.places)
+        db.execute("INSERT INTO meaning VALUES (?, ?, ?, ?)", (number, MODEL, places, read.meaning.vectors))

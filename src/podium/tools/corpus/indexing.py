@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from queue import LifoQueue
 
 import msgspec
 
 from podium.tools.corpus import index
 from podium.tools.corpus.index import Known, Read
+from podium.tools.documents import meaning
 from podium.tools.documents.child import INSTALL
 from podium.tools.documents.document import Document
-from podium.tools.documents.reader import Reader, media_type_of
+from podium.tools.documents.reader import SECONDS, Reader, media_type_of
 from podium.tools.folder import Entry, Folder
 from podium.tools.tool import ToolError
 
 MAX_ENTRIES = 200_000
 """Files and folders that are looked at; what lies behind is told as left out."""
 BATCH = 256
-READERS = 2
-"""Processes that read HTML and PDF side by side."""
+MOST_READERS = 8
+"""Processes that read HTML and PDF side by side, on a machine with as many cores."""
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -42,13 +45,24 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many files were read, in the thread that reads."""
+"""Called with how many of how many files were read."""
 
 
 def update(
-    file: Path, folder: Path, name: str, at: str, stop: threading.Event, progress: Progress | None = None
+    file: Path,
+    folder: Path,
+    name: str,
+    at: str,
+    stop: threading.Event,
+    progress: Progress | None = None,
+    *,
+    semantic: bool | None = None,
+    seconds: float = SECONDS,
 ) -> Changes:
-    """Blocking. A second process that does the same waits, and then finds nothing left to do."""
+    """Blocking. A second process that does the same waits, and then finds nothing left to do.
+
+    `semantic`: whether documents get vectors; None leaves that as it is. `seconds`: for one document.
+    """
     if not folder.is_dir():
         raise ToolError(f"{folder} is not a folder.")
     with index.locked(file):
@@ -58,10 +72,18 @@ def update(
             troubles, entries = _listed(Folder(folder))
             gone = sorted(known.keys() - {entry.path for entry in entries})
             index.remove(db, gone)
-            fresh = [entry for entry in entries if _is_new(entry, known.get(entry.path))]
-            reading = _Reading(Folder(folder), known, stop, progress)
+            wanted = index.is_semantic(db) if semantic is None else semantic
+            model = meaning.MODEL if wanted else ""
+            fresh = [entry for entry in entries if _is_new(entry, known.get(entry.path), model)]
+            if model and (fresh or semantic) and not _can_embed(troubles, strict=semantic is True):
+                model = ""
+                fresh = [entry for entry in fresh if _is_new(entry, known.get(entry.path), model)]
+            reading = _Reading(Folder(folder), known, stop, progress, model, seconds)
             added, changed = reading.all_of(fresh, db)
-            index.describe(db, folder, name, at or datetime.now(UTC).isoformat(timespec="seconds"))
+            if semantic is False:
+                index.drop_vectors(db)
+            moment = at or datetime.now(UTC).isoformat(timespec="seconds")
+            index.describe(db, folder, name, moment, semantic=wanted)
             troubles += _told(db)
             count: int = db.execute("SELECT count(*) FROM document WHERE trouble = ''").fetchone()[0]
     return Changes(count, added, changed, len(gone), troubles)
@@ -86,10 +108,27 @@ def _listed(folder: Folder) -> tuple[list[str], list[Entry]]:
     return troubles, entries
 
 
-def _is_new(entry: Entry, known: Known | None) -> bool:
-    """Also when what its reading needed was missing, which may have changed."""
-    same = known is not None and (known.size, known.mtime_ns) == (entry.size, entry.mtime_ns)
-    return not same or (known is not None and INSTALL in known.trouble)
+def _can_embed(troubles: list[str], *, strict: bool) -> bool:
+    """Tell whether vectors can be made. If not it is a trouble, or an error where they were asked for."""
+    try:
+        meaning.check()
+    except ToolError as error:
+        if strict:
+            raise
+        troubles.append(f"New documents are found by their words only. {error}")
+        return False
+    return True
+
+
+def _is_new(entry: Entry, known: Known | None, model: str) -> bool:
+    """Also when what its reading needed was missing, which may have changed, or its vectors are."""
+    if known is None or (known.size, known.mtime_ns) != (entry.size, entry.mtime_ns):
+        return True
+    return _is_incomplete(known, model)
+
+
+def _is_incomplete(known: Known, model: str) -> bool:
+    return INSTALL in known.trouble or (bool(model) and not known.trouble and known.model != model)
 
 
 def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
@@ -103,52 +142,93 @@ class _Reading:
     has done."""
 
     def __init__(
-        self, folder: Folder, known: dict[str, Known], stop: threading.Event, progress: Progress | None
+        self,
+        folder: Folder,
+        known: dict[str, Known],
+        stop: threading.Event,
+        progress: Progress | None,
+        model: str,
+        seconds: float,
     ) -> None:
         self._folder, self._known, self._stop, self._progress = folder, known, stop, progress
+        self._model, self._seconds = model, seconds
 
     def all_of(self, entries: list[Entry], db: sqlite3.Connection) -> tuple[int, int]:
-        """How many documents are new, and how many have changed."""
+        """Return how many documents are new, and how many have changed.
+
+        While one batch is written, the next is read: a document that keeps its reader busy holds up no other.
+        """
         added = changed = done = 0
-        with ExitStack() as stack:
-            readers = [stack.enter_context(Reader()) for _ in range(READERS)]
-            threads = stack.enter_context(ThreadPoolExecutor(READERS, thread_name_prefix="podium-corpus"))
-            for batch in _batches(entries):
-                shares = [batch[place::READERS] for place in range(READERS)]
-                read = [item for share in threads.map(self._share, shares, readers) for item in share]
+        with closing(self._ahead(entries)) as batches:
+            for reading in batches:
+                read = [future.result() for future in reading]
                 if self._stop.is_set():
                     raise ToolError("The indexing was stopped.")
-                good = self._write(read, db)
-                before = sum(path in self._known and not self._known[path].trouble for path in good)
-                added, changed, done = added + len(good) - before, changed + before, done + len(batch)
+                new, other = self._write(read, db)
+                added, changed, done = added + new, changed + other, done + len(read)
                 if self._progress is not None:
                     self._progress(done, len(entries))
         return added, changed
 
-    def _share(self, entries: list[Entry], reader: Reader) -> list[Read]:
-        return [self._one(entry, reader) for entry in entries if not self._stop.is_set()]
+    def _ahead(self, entries: list[Entry]) -> Generator[list[Future[Read]]]:
+        """Yield the results to come of each batch; the batch behind it is being read by then."""
+        count = max(2, min(os.cpu_count() or 2, MOST_READERS))
+        with ExitStack() as stack:
+            idle = LifoQueue[Reader]()
+            for _ in range(count):
+                idle.put(stack.enter_context(Reader(self._seconds)))
+            threads = ThreadPoolExecutor(count, thread_name_prefix="podium-corpus")
+            stack.callback(threads.shutdown, cancel_futures=True)
+            before: list[Future[Read]] = []
+            for batch in _batches(entries):
+                started = [threads.submit(self._with, idle, entry) for entry in batch]
+                if before:
+                    yield before
+                before = started
+            if before:
+                yield before
+
+    def _with(self, idle: LifoQueue[Reader], entry: Entry) -> Read:
+        reader = idle.get()
+        try:
+            return self._one(entry, reader)
+        finally:
+            idle.put(reader)
 
     def _one(self, entry: Entry, reader: Reader) -> Read:
         kind, digest = media_type_of(entry.path), ""
+        if self._stop.is_set():
+            return Read(entry, digest, kind, Document(""), unchanged=True)
         known = self._known.get(entry.path)
         try:
             data = self._folder.read(entry.path)
             digest = hashlib.sha256(data).hexdigest()
-            if known is not None and known.sha256 == digest and INSTALL not in known.trouble:
+            if known is not None and known.sha256 == digest and not _is_incomplete(known, self._model):
                 return Read(entry, digest, kind, Document(""), unchanged=True)
-            document = reader.read(data, kind)
+            document, vectors = (
+                reader.read_and_embed(data, kind) if self._model else (reader.read(data, kind), None)
+            )
             if not document.text:
                 raise ToolError("it is empty")
         except ToolError as error:
             return Read(entry, digest, kind, Document(""), _sentence(entry.path, str(error)))
-        return Read(entry, digest, kind, document)
+        return Read(entry, digest, kind, document, meaning=vectors)
 
-    def _write(self, read: list[Read], db: sqlite3.Connection) -> list[str]:
-        """The paths of those that can be found from now on."""
+    def _write(self, read: list[Read], db: sqlite3.Connection) -> tuple[int, int]:
+        """Return how many of those that can be found now are new, and how many have changed."""
         index.touch(db, (item.entry for item in read if item.unchanged))
         fresh = [item for item in read if not item.unchanged]
         index.write(db, fresh)
-        return [item.entry.path for item in fresh if not item.trouble]
+        added = changed = 0
+        for item in fresh:
+            before = self._known.get(item.entry.path)
+            if item.trouble:
+                continue
+            if before is None or before.trouble:
+                added += 1
+            elif before.sha256 != item.sha256:
+                changed += 1
+        return added, changed
 
 
 def _sentence(path: str, reason: str) -> str:

@@ -3,7 +3,8 @@
 CREATE TABLE about (
     folder     TEXT NOT NULL,   -- where the documents lie
     name       TEXT NOT NULL,   -- how people call it
-    indexed_at TEXT NOT NULL    -- when it was last brought up to date
+    indexed_at TEXT NOT NULL,   -- when it was last brought up to date
+    semantic   INTEGER NOT NULL -- whether documents get vectors
 ) STRICT;
 
 CREATE TABLE document (
@@ -21,6 +22,14 @@ CREATE TABLE document (
     -- Last, so that looking at the others reads no long texts.
     text       TEXT NOT NULL,            -- as it is kept: what positions count in
     spaced     TEXT                      -- the same for writings without spaces between words
+) STRICT;
+
+-- Vectors of a document's passages, where they are wanted.
+CREATE TABLE meaning (
+    number  INTEGER PRIMARY KEY,
+    model   TEXT NOT NULL,
+    places  BLOB NOT NULL,   -- MessagePack: start and end of each passage in `document.text`
+    vectors BLOB NOT NULL    -- signed bytes, one vector behind the other
 ) STRICT;
 
 CREATE VIEW searchable AS SELECT number, title, coalesce(spaced, text) AS body FROM document;

@@ -1,4 +1,4 @@
-"""Finding passages: documents by BM25, and in each the passage that says most about the question."""
+"""Finding passages: documents by BM25 and by meaning, and in each the passage that says most."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from math import log
 import msgspec
 
 from podium.stores.sqlite.words import query_of
-from podium.tools.question import telling
+from podium.tools.corpus import fusion
+from podium.tools.question import LONGEST, telling
 
-MAX_TERMS = 24
-MAX_QUERY = 2_000
+MOST_TERMS = 500
+"""Words of a question that are counted in the index."""
+MOST_RANKED = 64
+"""Of them, those that documents are ranked by: the rarest, which say most."""
+MOST_SHOWN = 12
+"""Of these, those that a passage is chosen by."""
 MOST_MATCHES = 6_000
 """Of all terms together, as long as two stay; ranking each takes some two millionths of a second."""
 TOKENS = 48
@@ -41,31 +46,47 @@ class Passage(msgspec.Struct, frozen=True):
     start: int
     end: int
     score: float
-    """BM25; higher is better. Comparable within one search only."""
+    """BM25, or the sum of a rank fusion; higher is better. Comparable within one search only."""
 
 
 def terms_of(query: str) -> list[str]:
     """What SQLite is asked for: any of the words, phrases in quotes as such. Nothing in it is an operator."""
-    text = query[:MAX_QUERY].replace("\0", " ")
+    text = query[:LONGEST].replace("\0", " ")
     phrases = [" ".join(_WORD.findall(found)) for found in _PHRASE.findall(text)]
-    terms = [*(phrase for phrase in phrases if phrase), *telling(_PHRASE.sub(" ", text), MAX_TERMS)]
-    return list(dict.fromkeys(terms))[:MAX_TERMS]
+    terms = [*(phrase for phrase in phrases if phrase), *telling(_PHRASE.sub(" ", text), MOST_TERMS)]
+    return list(dict.fromkeys(terms))[:MOST_TERMS]
 
 
-def search(db: sqlite3.Connection, query: str, limit: int) -> list[Passage]:
-    """The documents that say most, the best first; blocking."""
+def search(db: sqlite3.Connection, query: str, limit: int, *, semantic: bool = True) -> list[Passage]:
+    """The documents that say most, the best first; blocking.
+
+    Where the documents have vectors, those near the question count as well, also without a word of it. A
+    query with a phrase in quotes is about words only.
+    """
+    if limit < 1:
+        return []
     weighed = _weighed(db, terms_of(query))
-    if not weighed or limit < 1:
+    by_meaning = fusion.nearest(db, query, fusion.DEPTH) if semantic and not _PHRASE.search(query) else []
+    ranked = _ranked(db, weighed, max(limit, fusion.DEPTH) if by_meaning else limit)
+    if by_meaning:
+        ranked = fusion.fuse([number for number, _ in ranked], [near.number for near in by_meaning])[:limit]
+    places = {near.number: (near.start, near.end) for near in by_meaning}
+    matches = [match for _, match in weighed]
+    return [_passage(db, matches, number, score, places.get(number)) for number, score in ranked]
+
+
+def _ranked(db: sqlite3.Connection, weighed: list[tuple[float, str]], limit: int) -> list[tuple[int, float]]:
+    """Return the numbers of documents with their BM25, the best first."""
+    if not weighed:
         return []
     arms = " UNION ALL ".join(
         ["SELECT rowid AS number, rank * ? AS part FROM words WHERE words MATCH ?"] * len(weighed)
     )
-    ranked = db.execute(
+    rows = db.execute(
         f"SELECT number, sum(part) AS whole FROM ({arms}) GROUP BY number ORDER BY whole, number LIMIT ?",
         [*(value for pair in weighed for value in pair), limit],
-    ).fetchall()
-    match = " OR ".join(match for _, match in weighed)
-    return [_passage(db, match, number, -whole) for number, whole in ranked]
+    )
+    return [(number, -whole) for number, whole in rows]
 
 
 def _weighed(db: sqlite3.Connection, terms: list[str]) -> list[tuple[float, str]]:
@@ -73,8 +94,8 @@ def _weighed(db: sqlite3.Connection, terms: list[str]) -> list[tuple[float, str]
 
     Its BM25 gives a term that half of the documents hold no weight at all; in a folder about one subject
     that would silence the very words of the subject. Here such a term weighs little, as in Lucene, but not
-    nothing. In a large folder the frequent terms tell least and cost most: the rarest go first, and no more
-    follow than can be ranked in time.
+    nothing. In a large folder the frequent terms tell least and cost most: the rarest go first, wherever they
+    stand in the question, and no more follow than can be ranked in time.
     """
     (all_,) = db.execute("SELECT count(*) FROM words_docsize").fetchone()
     counted: list[tuple[int, str]] = []
@@ -87,7 +108,7 @@ def _weighed(db: sqlite3.Connection, terms: list[str]) -> list[tuple[float, str]
     chosen = [
         pair
         for place, (pair, sum_) in enumerate(zip(counted, sums, strict=True))
-        if place < 2 or sum_ <= MOST_MATCHES
+        if place < 2 or (place < MOST_RANKED and sum_ <= MOST_MATCHES)
     ]
     return [(_weight(all_, many), match) for many, match in chosen]
 
@@ -98,19 +119,32 @@ def _weight(all_: int, many: int) -> float:
     return log(1 + odds) / (given if given > 0 else 1e-6)
 
 
-def _passage(db: sqlite3.Connection, match: str, number: int, score: float) -> Passage:
+def _passage(
+    db: sqlite3.Connection, matches: list[str], number: int, score: float, near: tuple[int, int] | None
+) -> Passage:
     path, title, kind, published, authors, text, apart = db.execute(
         "SELECT path, title, media_type, published, authors, text, spaced FROM document WHERE number = ?",
         (number,),
     ).fetchone()
+    marked = _marked(db, matches[:MOST_SHOWN], number) or _marked(db, matches[MOST_SHOWN:], number)
+    if marked or near is None:
+        start, end = _located(marked, text, apart)
+    else:
+        start, end = _rounded(text, *near)
+    names = tuple(msgspec.json.decode(authors, type=list[str]))
+    return Passage(path, title, kind, published, names, text[start:end], start, end, score)
+
+
+def _marked(db: sqlite3.Connection, matches: list[str], number: int) -> str:
+    """Return the words of a document around those that match; empty when none does."""
+    if not matches:
+        return ""
     found = db.execute(
         f"SELECT snippet(words, 1, '{_OPEN}', '{_CLOSE}', '', {TOKENS}) FROM words "
         "WHERE words MATCH ? AND rowid = ?",
-        (match, number),
+        (" OR ".join(matches), number),
     ).fetchone()
-    start, end = _located(found[0] if found else "", text, apart)
-    names = tuple(msgspec.json.decode(authors, type=list[str]))
-    return Passage(path, title, kind, published, names, text[start:end], start, end, score)
+    return found[0] if found else ""
 
 
 def _located(marked: str, text: str, apart: str | None) -> tuple[int, int]:

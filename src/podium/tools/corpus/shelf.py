@@ -28,6 +28,8 @@ class Shelved(msgspec.Struct, frozen=True):
     """Files that could not be read."""
     characters: int
     indexed_at: str
+    semantic: bool = False
+    """Its documents have vectors."""
 
 
 def shelf_of(settings: Settings) -> Path:
@@ -94,11 +96,11 @@ def _look(file: Path) -> Shelved | None:
     if not index.is_usable(file):
         return None
     with index.connected(file) as db:
-        about = db.execute("SELECT folder, name, indexed_at FROM about").fetchone()
+        about = db.execute("SELECT folder, name, indexed_at, semantic FROM about").fetchone()
         good, bad, size = db.execute(
             "SELECT count(*) FILTER (WHERE trouble = ''), count(*) FILTER (WHERE trouble != ''), "
             "coalesce(sum(length(text)), 0) FROM document"
         ).fetchone()
     if about is None:  # its first indexing has not come to an end
         return None
-    return Shelved(about[1], Path(about[0]), file, good, bad, size, about[2])
+    return Shelved(about[1], Path(about[0]), file, good, bad, size, about[2], bool(about[3]))

@@ -13,6 +13,8 @@ import msgspec
 
 from podium.tools.documents.document import Document
 from podium.tools.documents.encoding import decoded
+from podium.tools.documents.meaning import Meaning, meaning_of
+from podium.tools.documents.plain import PLAIN, read_plain
 from podium.tools.tool import ToolError
 
 CPU_SECONDS = 20
@@ -27,6 +29,8 @@ class Asked(msgspec.Struct, frozen=True):
 
     media_type: str
     data: bytes
+    embed: bool = False
+    """Also make its vectors."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -34,6 +38,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     document: Document | None = None
     trouble: str = ""
+    meaning: Meaning | None = None
 
 
 def main() -> None:
@@ -61,7 +66,8 @@ def _next(source: BinaryIO) -> Asked | None:
 
 def _answered(asked: Asked) -> Answer:
     try:
-        return Answer(_read(asked))
+        document = _read(asked)
+        return Answer(document, meaning=meaning_of(document.text, document.title) if asked.embed else None)
     except ToolError as error:
         return Answer(trouble=str(error))
     except ModuleNotFoundError as error:
@@ -75,6 +81,8 @@ def _read(asked: Asked) -> Document:
         from podium.tools.documents.pdf import read_pdf  # noqa: PLC0415 - an extra, slow to import
 
         return read_pdf(asked.data)
+    if asked.media_type in PLAIN:
+        return read_plain(asked.data, asked.media_type)
     from podium.tools.documents.html import read_html  # noqa: PLC0415 - an extra, slow to import
 
     return read_html(decoded(asked.data))

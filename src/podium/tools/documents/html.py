@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 from typing import Any, cast
 
 from podium.tools.documents.document import Document, kept
-from podium.tools.page import read_page
+from podium.tools.page import Element, content, parse, title_of
 
 _TITLES = ("og:title", "citation_title", "dc.title", "dcterms.title")
 _DATES = (
@@ -17,56 +16,50 @@ _DATES = (
 )  # fmt: skip
 _AUTHORS = ("citation_author", "author", "article:author", "dc.creator", "dcterms.creator", "byl")
 _MAX_META = 500
+_MAX_LINKED = 100_000
 _PERMALINK = re.compile(r"[ \t]*[¶\uf0c1][ \t]*$", re.MULTILINE)
 """The sign behind a heading that links to it, as Sphinx and MkDocs write it."""
 
 
 def read_html(source: str) -> Document:
-    """The article of a page. Its own words about date and authors are taken as they are: claims."""
-    page = read_page(source, "text/html")
-    about = _About()
-    about.feed(source[:500_000])
-    title = about.first(_TITLES) or page.title or about.heading
+    """Return the content of a page. Its own words about date and authors are taken as they are: claims."""
+    tree = parse(source)
+    if tree is None:
+        return kept("")
+    about = _About(tree)
+    title = about.first(_TITLES) or title_of(tree) or about.heading
     return kept(
-        _PERMALINK.sub("", page.text),
-        _PERMALINK.sub("", title),
+        _without_permalinks(content(tree, source)),
+        _without_permalinks(title),
         about.first(_DATES) or about.time,
         about.authors(),
     )
 
 
-class _About(HTMLParser):
+def _without_permalinks(text: str) -> str:
+    return _PERMALINK.sub("", text) if "¶" in text or "\uf0c1" in text else text
+
+
+class _About:
     """The fields of `meta`, the first heading and time, and the date and authors of embedded JSON-LD."""
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+    def __init__(self, tree: Element) -> None:
         self.fields: dict[str, list[str]] = {}
         self.time = self.heading = ""
-        self._inside = self._data = ""
+        for element in tree.iter("meta", "time", "h1", "script"):
+            self._take(element)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+    def _take(self, element: Element) -> None:
+        tag, given = element.tag, element.attrib
         if tag == "meta" and len(self.fields) < _MAX_META:
             name = given.get("name") or given.get("property") or given.get("itemprop") or ""
             self._add(name.lower(), given.get("content", ""))
         elif tag == "time" and not self.time:
             self.time = given.get("datetime", "")
         elif tag == "h1" and not self.heading:
-            self._inside, self._data = "h1", ""
+            self.heading = " ".join("".join(element.itertext()).split())
         elif tag == "script" and given.get("type", "").lower() == "application/ld+json":
-            self._inside, self._data = "script", ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside and len(self._data) < 100_000:
-            self._data += data
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self._inside == "h1":
-            self.heading = " ".join(self._data.split())
-        elif tag == self._inside == "script":
-            self._linked()
-        if tag == self._inside:
-            self._inside = ""
+            self._linked((element.text or "")[:_MAX_LINKED])
 
     def first(self, names: tuple[str, ...]) -> str:
         return next((value[0] for name in names if (value := self.fields.get(name))), "")
@@ -82,9 +75,9 @@ class _About(HTMLParser):
         if name and value.strip():
             self.fields.setdefault(name, []).append(value.strip()[:1_000])
 
-    def _linked(self) -> None:
+    def _linked(self, source: str) -> None:
         try:
-            data: Any = json.loads(self._data)
+            data: Any = json.loads(source)
         except (ValueError, RecursionError):  # not for us
             return
         for entry in cast("list[Any]", data if isinstance(data, list) else [data])[:20]:

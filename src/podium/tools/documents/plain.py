@@ -9,6 +9,11 @@ from typing import Any, cast
 import yaml
 
 from podium.tools.documents.document import MAX_AUTHORS, Document, kept
+from podium.tools.documents.encoding import decoded
+from podium.tools.tool import ToolError
+
+PLAIN = ("text/markdown", "text/plain")
+"""Kinds that need no process of their own."""
 
 MAX_FRONT_MATTER = 4_000
 MAX_BRACKETS = 100
@@ -19,6 +24,13 @@ _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,300}?)[ \t#]*$|^(.{1,200})\n=+[ \t]*$"
 _FIELD = re.compile(r"(title|date|published|authors?|by|source|publisher):[ \t]*(.{0,500})", re.IGNORECASE)
 _ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _AND = re.compile(r"\s*;\s*|\s+and\s+|\s*&\s*")
+
+
+def read_plain(data: bytes, media_type: str) -> Document:
+    """Return a file of one of these kinds, or raise a `ToolError`."""
+    if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ToolError("it is not text")
+    return (read_markdown if media_type == "text/markdown" else read_text)(decoded(data))
 
 
 def read_markdown(source: str) -> Document:

@@ -14,8 +14,8 @@ import msgspec
 from podium.settings import variable
 from podium.tools.documents.child import LENGTH, Answer, Asked
 from podium.tools.documents.document import Document
-from podium.tools.documents.encoding import decoded
-from podium.tools.documents.plain import read_markdown, read_text
+from podium.tools.documents.meaning import Meaning
+from podium.tools.documents.plain import PLAIN, read_plain
 from podium.tools.tool import ToolError
 
 SECONDS = 20.0
@@ -50,14 +50,19 @@ class Reader:
 
     def read(self, data: bytes, media_type: str) -> Document:
         """A document, or a `ToolError` that says in half a sentence what is wrong with it."""
-        if media_type in ("text/markdown", "text/plain"):
-            if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-                raise ToolError("it is not text")
-            return (read_markdown if media_type == "text/markdown" else read_text)(decoded(data))
-        answer = self._ask(Asked(media_type, data))
+        if media_type in PLAIN:
+            return read_plain(data, media_type)
+        return self._answered(Asked(media_type, data))[0]
+
+    def read_and_embed(self, data: bytes, media_type: str) -> tuple[Document, Meaning | None]:
+        """As `read`, with the vectors of its passages; all kinds are read in the process."""
+        return self._answered(Asked(media_type, data, embed=True))
+
+    def _answered(self, asked: Asked) -> tuple[Document, Meaning | None]:
+        answer = self._ask(asked)
         if answer.document is None:
             raise ToolError(answer.trouble)
-        return answer.document
+        return answer.document, answer.meaning
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
@@ -83,11 +88,13 @@ class Reader:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Without the user's keys, and without the folder it happens to stand in on its path."""
+    """Without the user's keys, and without the folder it happens to stand in on its path. In a process group
+    of its own: Ctrl-C on a terminal must not look like a document that its reader did not survive."""
     kept = {name: value for name in ("PATH", "PYTHONPATH", "LANG") if (value := variable(name))}
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "podium.tools.documents.child"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=kept, bufsize=0,
+        process_group=0,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from xml.parsers import expat
 import msgspec
 
 from podium.tools.documents.document import iso_date, line
-from podium.tools.page import VisibleText
+from podium.tools.page import visible_text
 from podium.tools.tool import ToolError
 
 MAX_ENTRIES = 500
@@ -82,10 +82,7 @@ def plain(markup: str) -> str:
     """The words of a piece of HTML, as it stands in summaries."""
     if "<" not in markup and "&" not in markup:
         return " ".join(markup.split())
-    visible = VisibleText()
-    visible.feed(markup)
-    visible.close()
-    return " ".join(visible.text().split())
+    return " ".join(visible_text(markup).split())
 
 
 def _entry(node: Element) -> Entry:
