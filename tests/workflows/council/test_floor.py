@@ -70,7 +70,7 @@ async def test_the_draft_is_an_idea_that_is_scored_like_the_others(store: Store)
     assert (first["id"], first["title"], first["origin"], first["round"], first["score"]) == (
         "I1", "Plant ferns", "draft", 0, 7.0
     )  # fmt: skip
-    assert first["description"] == "Ferns under the oak, 18 at 5 euros: 90 euros. Dig holes."
+    assert first["description"] == "Ferns under the oak, 18 at 5 euros: 90 euros. Steps: Dig holes."
     assert [one["origin"] for one in found.output["ideas"][1:]] == ["", "", ""]
     assert "Current Ideas:\n1. [I1] Plant ferns - Ferns under the oak" in model.asked_to("validate")[0].prompt
 
@@ -137,11 +137,15 @@ async def test_a_team_without_ideas_hands_over_the_draft_as_partial(store: Store
     ("document", "title", "description"),
     [
         ("# Plant ferns\n\nEighteen of them.", "Plant ferns", "Eighteen of them."),
-        ("## **Plant** ferns:\n\n### Why\n\nThey like it.", "Plant ferns", "They like it."),
+        ("## **Plant** ferns:\n\n### Why\n\nThey like it.", "Plant ferns", "Why: They like it."),
         ("Just plant ferns.\n\nThey like it.", "Direct draft", "Just plant ferns. They like it."),
         ("# A garden in the shade\n\nPlant ferns.", "Direct draft", "Plant ferns."),
         ("# Plant ferns", "Plant ferns", "what to plant; what it costs."),
-        ("# Ferns\n\nPlant:\n\n- *one* fern.\n- two\n\n| a |\n|---|", "Ferns", "Plant: one fern; two."),
+        (
+            "# Ferns\n\nPlant:\n\n- *one* fern.\n- two\n\n| a | 5 |\n|---|---|",
+            "Ferns",
+            "Plant: one fern. two. a; 5.",
+        ),
     ],
 )
 def test_title_and_description_of_the_drafts_idea(document: str, title: str, description: str) -> None:
@@ -149,8 +153,8 @@ def test_title_and_description_of_the_drafts_idea(document: str, title: str, des
     assert (idea.title, idea.description) == (title, description)
 
 
-def test_a_long_opening_is_cut_at_the_end_of_a_sentence() -> None:
-    text = "Plant ferns and water them. " * 100
+def test_a_very_long_draft_is_cut_at_the_end_of_a_sentence() -> None:
+    text = "Plant ferns and water them. " * 600
     idea = draft_idea(Draft(points=["x"], document=f"# Ferns\n\n{text}\n\nMore."), "x")
     assert idea.description.endswith("water them.")
     assert DESCRIPTION - 40 < len(idea.description) <= DESCRIPTION

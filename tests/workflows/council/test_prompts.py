@@ -130,7 +130,7 @@ def test_prompts_stay_within_their_size() -> None:
         "context": "", "round": 2, "rounds": 3, "tools": [], "results": [], "calls_left": 0, "first": False,
         "known": True, "missing": 0, "needed": 0, "reply": False, "open": True, "critic": True,
         "focused": ["Critic"], "ids": ["I1"], "leading": [{"id": "I1", "title": "x"}], "final": None,
-        "draft": "", "points": [],
+        "draft": "", "points": [], "last": False,
     }  # fmt: skip
     sizes = {task: len(PROMPTS[task].render(variables)) for task in TASKS}
     assert max(sizes.values()) < 4_500, sizes

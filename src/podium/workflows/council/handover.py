@@ -28,8 +28,8 @@ JUDGED_BY = (
     "Of a recommendation it counts most whether the reader would do well to follow it: the choice itself, "
     "the reasons for it and against the alternatives, and figures that are derived and not just stated."
 )
-DESCRIPTION = 1_200
-"""Characters of the draft's opening that describe its idea: about as much as other ideas have."""
+DESCRIPTION = 12_000
+"""Characters of the draft that describe its idea; nearly always all of it."""
 LEAST_DESCRIPTION = 200
 DRAFT_SHARE = 0.3
 """Share of the leader's window that the draft may take."""
@@ -55,11 +55,11 @@ async def draft_first(table: Table, desk: Desk) -> None:
 
 
 def draft_idea(draft: Draft, topic: str) -> Idea:
-    """The draft's recommendation as an idea: its first heading and its first paragraphs."""
+    """The draft's recommendation as an idea: its first heading and its text."""
     title, body = _split(draft.document)
     if not title or _bare(title) == _bare(topic):
         title = "Direct draft"
-    description = _opening(body) or sentence("; ".join(draft.points))
+    description = _flattened(body) or sentence("; ".join(draft.points))
     return Idea(
         id="I1", title=title[:LONGEST_TITLE], description=description, category="direct draft", round=0,
         origin=DRAFT,
@@ -76,24 +76,23 @@ def _split(document: str) -> tuple[str, str]:
     return " ".join(title.split()), "\n".join(lines[:first] + lines[first + 1 :])
 
 
-def _opening(body: str) -> str:
-    """As many paragraphs and lists as fit, without headings and tables; a long first one is cut at the end of
-    a sentence."""
-    taken: list[str] = []
-    for block in re.split(r"\n\s*\n", body):
-        lines = [line.strip() for line in block.splitlines() if not re.match(r"\s*(#{1,6}\s|\||---)", line)]
-        if lines and all(_ITEM.match(line) for line in lines):
-            lines = [sentence("; ".join(_ITEM.sub("", line).rstrip(" .;,") for line in lines))]
-        text = re.sub(r"\*\*?|`", "", " ".join(" ".join(lines).split()))
-        used = sum(map(len, taken))
-        if not text:
+def _flattened(body: str) -> str:
+    """The whole text on one line: headings, lists and tables become words, so that members judge what the
+    user would get. A very long one is cut at the end of a sentence."""
+    parts: list[str] = []
+    for line in body.splitlines():
+        text = re.sub(r"\*\*?|`", "", line).strip()
+        if not text or re.fullmatch(r"[-|:\s*_]+", text):
             continue
-        if used and used + len(text) > DESCRIPTION:
-            break
-        if len(text) > DESCRIPTION:
-            return _cut(text)
-        taken.append(text)
-    return " ".join(taken)
+        if heading := re.match(r"#{1,6}\s+(.*?)[\s#:]*$", text):
+            parts.append(f"{heading[1]}:")
+        elif text.startswith("|"):
+            cells = (cell.strip() for cell in text.strip("|").split("|"))
+            parts.append("; ".join(cell for cell in cells if cell) + ".")
+        else:
+            parts.append(text if text.endswith(":") else sentence(_ITEM.sub("", text)))
+    flat = " ".join(" ".join(parts).split())
+    return flat if len(flat) <= DESCRIPTION else _cut(flat)
 
 
 def _cut(text: str) -> str:

@@ -204,7 +204,10 @@ async def implement(table: Table) -> bool:
 @optional(IDEATION)
 async def rebut(table: Table) -> bool:
     """The deep dive: ideation answers idea by idea, and changes the ideas that need it."""
-    answer = await table.ask(IDEATION, "rebut", returns=Rebuttal, critic=CRITIC in table.terms)
+    answer = await table.ask(
+        IDEATION, "rebut", returns=Rebuttal, critic=CRITIC in table.terms,
+        last=table.discussion.rounds_held + 1 >= table.terms.rounds,
+    )  # fmt: skip
     text, revised = answer.text, _revisions(table, answer.revisions)
     if not text and not revised:
         return False

@@ -197,7 +197,7 @@ class Table:
             "leader_choice": None if verdict is None else verdict.leader_choice,
             "chosen": verdict is not None and verdict.chosen,
             "reasoning": held.reason,
-            "recommendation": None if verdict is None else plain(verdict.recommendation),
+            "recommendation": self._recommendation(),
             "deliverable": answer_of(held) or "",
             "open_points": plain([point for point in points if not point.settled]),
             "settled_points": plain([point for point in points if point.settled]),
@@ -206,6 +206,14 @@ class Table:
             "baseline": held.baseline,
             "warnings": self.warnings,
         }
+
+    def _recommendation(self) -> dict[str, Any] | None:
+        """The leader's recommendation, with the document that is handed over."""
+        verdict, delivered = self.discussion.verdict, self.discussion.delivered
+        if verdict is None or verdict.recommendation is None:
+            return None
+        shown: dict[str, Any] = plain(verdict.recommendation)
+        return shown if delivered is None else {**shown, "document": delivered.document}
 
     @property
     def warnings(self) -> list[str]:
