@@ -291,7 +291,7 @@ async def test_section_7_synthesis_reads_everything_accepted_with_its_note_and_n
     found = await make(store, crew, "Create a detailed character", **ALONE)
     prompt = crew.asked("character/synthesize")[0].prompt
     assert "FACE" in prompt
-    assert "Note: Score 70 is accepted, but close to the threshold 65" in prompt
+    assert "Note: Score 70 is accepted, within 10 points of the threshold 65" in prompt
     assert "TEMPER" in prompt
     assert "ARC" not in prompt
     assert department(found, "character")["output"] == "synthesize by Character Head", "a new text"

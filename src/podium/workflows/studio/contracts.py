@@ -128,6 +128,8 @@ class SpecialistResult(Report):
     counted_attempt: int = 0
     """The attempt whose output and score count; 0: none."""
     counted_feedback: str = ""
+    counted_suggestions: list[str] = []
+    """What would make it better still, as the grade says."""
     """The head's feedback on that attempt."""
     graded: bool = True
     """False: no grade could be had for the attempt that counts."""

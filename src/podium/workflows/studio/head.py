@@ -151,7 +151,7 @@ async def _draft(studio: Studio, department: Department, made: Made, retries: in
     outputs = [
         {"name": one.agent_name, "task": one.assignment, "output": one.output,
          "note": one.review_notes if one.review_status == "revision-needed" else "",
-         "feedback": one.counted_feedback if one.review_status == "revision-needed" else ""}
+         "feedback": one.counted_feedback, "suggestions": one.counted_suggestions}
         for one in made.accepted
     ]  # fmt: skip
     lost = [f"{one.agent_name}: {one.assignment}" for one in made.results if one not in made.accepted]

@@ -127,7 +127,7 @@ def review_of(score: float | None, threshold: float, retries: int = 0) -> tuple[
     if value < threshold + CLOSE_WITHIN:
         return (
             "revision-needed",
-            f"{said} is accepted{after}, but close to the threshold {threshold:g}",
+            f"{said} is accepted{after}, within {CLOSE_WITHIN:g} points of the threshold {threshold:g}",
         )
     if score is None:
         return "approved", f"Accepted without a grade; it counts {value:g}"

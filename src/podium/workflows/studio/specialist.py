@@ -165,7 +165,9 @@ class Trying:
             attempts=len(self.attempts), feedback=self.feedback_lines(), error=self.error,
             assignment=self.department.assignments[self.key].task,
             counted_attempt=best.number if best else 0,
-            counted_feedback=best.feedback if best else "", graded=best is None or best.score is not None,
+            counted_feedback=best.feedback if best else "",
+            counted_suggestions=list(best.suggestions) if best else [],
+            graded=best is None or best.score is not None,
         )  # fmt: skip
         if self.exhausted is not None:  # a budget ended it: that says nothing about the specialist
             return result
