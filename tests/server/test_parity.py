@@ -35,7 +35,7 @@ SAME: dict[str, set[str]] = {
     "corpus remove": {"removeCorpus"},
 }
 OF_THE_MACHINE = {
-    "serve", "worker", "schedule", "users", "workspaces", "copy", "migrate", "init", "completion",
+    "serve", "worker", "schedule", "users", "workspaces", "copy", "migrate", "init", "completion", "prompts",
 }  # fmt: skip
 """They are about machines, their stores and disks, and the shell: not about runs."""
 OF_THE_SERVER = {"signIn", "signOut", "whoAmI", "readHealth", "readReadiness", "readMetrics"}

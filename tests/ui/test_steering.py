@@ -44,7 +44,7 @@ async def test_the_list_shows_cost_against_budget_and_keeps_its_filters_in_the_a
     await expect(rows).to_have_count(2)
     await expect(rows.nth(0)).to_contain_text("needs you")  # whoever needs a person comes first
     await expect(rows.nth(1)).to_contain_text("$0.00 / $2.00")
-    await expect(rows.nth(1).get_by_role("meter")).to_have_attribute("aria-label", "14 of 100 calls")
+    await expect(rows.nth(1).get_by_role("meter")).to_have_attribute("aria-label", "18 of 100 calls")
     await page.get_by_role("button", name="Needs you").click()
     await page.wait_for_url("**/?needs=you")
     await expect(rows).to_have_count(1)

@@ -88,14 +88,13 @@ async def tree(
         grown = Tree(run, limits, deliverable, toolbox)
         await _equip(grown)
         run.emit(events.RunStarted(node_id="root", objective=request))
+        root = Node("root", request, allowance=max_nodes - 1)
+        telling.created(grown, root)
         desk = Desk(run, request, floor=floor, editor=editor)
         draft = await direct_draft(desk)
-        points = () if draft is None else tuple(draft.points)
-        root = Node(
-            "root", request, criteria=points, allowance=max_nodes - 1,
-            draft="" if draft is None else draft.document,
-        )  # fmt: skip
-        telling.created(grown, root)
+        if draft is not None:
+            root = replace(root, criteria=tuple(draft.points), draft=draft.document)
+            grown.nodes[root.id].node = root
         return await _grow(grown, root, desk, draft)
 
 

@@ -67,7 +67,9 @@ def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> 
             return "" if ids_of(match[0]) else match[0]
         if style == "numeric":
             numbers = ", ".join(sorted(marks, key=int))
-            plain = match.string[match.end() : match.end() + 1] not in ("(", "[", ":")
+            after = match.string[match.end() : match.end() + 1]
+            starts = not match.string[: match.start()].rpartition("\n")[2].strip()
+            plain = after not in ("(", "[") and not (after == ":" and starts)
             return f"{match[1]}[{numbers}]" if plain else f"{match[1]}\\[{numbers}\\]"
         return f"{match[1]}({'; '.join(marks)})"
 
