@@ -12,8 +12,8 @@ from podium.errors import StepFailedError
 from podium.workflows.delivery.contracts import Delivered
 from podium.workflows.delivery.events import summary_of
 from podium.workflows.delivery.flow import Desk, affordable, deliver
-from podium.workflows.research.article import content_of
-from podium.workflows.research.contracts import Claim, Edit
+from podium.workflows.research.article import content_of, with_supplement
+from podium.workflows.research.contracts import Claim, Edit, Supplement
 from podium.workflows.research.excerpts import stems_of
 from podium.workflows.research.library import Answer
 from podium.workflows.research.measures.citations import cited_ids, only_known
@@ -22,7 +22,7 @@ from podium.workflows.research.measures.markup import prose_of
 from podium.workflows.research.measures.words import count_words, sentences_in
 from podium.workflows.research.merger import best_version
 from podium.workflows.research.policy import SEARCHES, Decision, decide
-from podium.workflows.research.roles import agent_of
+from podium.workflows.research.roles import SUPPLEMENT, agent_of
 from podium.workflows.research.shelving import shelve, take_texts
 from podium.workflows.research.study import Checked, Made, Study, Version
 from podium.workflows.research.supervisor import measure, score
@@ -68,7 +68,7 @@ def desk_of(study: Study, *, floor: bool, editor: bool) -> Desk | None:
     return Desk(
         study.run, brief.topic, form=f"{article} {kind} of about {brief.length} words. Tone: {brief.tone}.",
         rule=RULE, judged_by=JUDGED_BY, floor=floor, editor=editor, rewrites=False, shows_draft=False,
-        seal=study.sealed, rendered=lambda text: content_of(text, study.sources, brief.citation_style),
+        seal=study.sealed, rendered=lambda text: _rendered(study, text),
         noted=study.note,
     )  # fmt: skip
 
@@ -89,14 +89,41 @@ async def hand_over(study: Study) -> None:
     def accept(before: str, after: str) -> str:
         return objection(study, study.final or version, after)
 
+    async def finish(edited: Delivered) -> None:
+        open_points = [*_unsupported(study.final or version), *edited.missing]
+        await supplement(study, edited.document, list(dict.fromkeys(open_points)))
+
     delivered = await deliver(
         study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise, accept=accept,
-        replace=False,
+        finish=finish, replace=False,
     )  # fmt: skip
     study.final = _finished(study, study.final or version, delivered)
     study.edited, study.comparison = delivered.checked, delivered.shown()
     if delivered.edited is not None:
         study.notes.append(f"Final editor: {summary_of(delivered.edited)}.")
+
+
+def _rendered(study: Study, text: str) -> str:
+    """The article as the reader sees it."""
+    return content_of(with_supplement(text, study.supplement), study.sources, study.brief.citation_style)
+
+
+async def supplement(study: Study, article: str, open_points: list[str]) -> None:
+    """Write down what is generally known of the points that no source covers: apart from the article, and
+    marked as unchecked."""
+    if study.draft is None or not study.beyond or not open_points:
+        return
+    if not await affordable(study.run, SUPPLEMENT, article, study.draft.document):
+        return
+    try:
+        made = await study.run.ask(
+            SUPPLEMENT, "supplement", returns=Supplement, request=study.brief.topic,
+            article=study.sealed(article, "the article"), open=open_points, draft=study.draft.document,
+        )  # fmt: skip
+    except StepFailedError as error:
+        study.warn(f"What the sources do not cover could not be added: {error.reason}")
+        return
+    study.supplement = made if made.items else None
 
 
 def _finished(study: Study, version: Version, delivered: Delivered) -> Version:

@@ -57,6 +57,9 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         time_limit: float | None = None,
         floor: UseFloor = True,
         editor: UseEditor = True,
+        beyond: Annotated[
+            bool, Meta(description="Add what the sources do not cover, apart and marked as unchecked.")
+        ] = True,
     ) -> Outcome | Partial:
         """Write a cited article from sources that were really read.
 
@@ -77,7 +80,7 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         library = open_library(run.settings, corpus, bool(online))
         seal = await run.step("seal", _draw_seal)
         study = Study(run, wanted, library, clock or WallClock(), seal)
-        study.desk = desk_of(study, floor=floor, editor=editor)
+        study.desk, study.beyond = desk_of(study, floor=floor, editor=editor), beyond
         return await _pursue(study)
 
     return Workflow(

@@ -29,6 +29,7 @@ from podium.workflows.research.contracts import (
     PlanEntry,
     QualityScore,
     Source,
+    Supplement,
 )
 from podium.workflows.research.excerpts import best_passages, without_doubles
 from podium.workflows.research.library import Library
@@ -140,6 +141,10 @@ class Study:
     """The version that is handed over, after the editor's pass."""
     edited: bool = False
     """The editor has checked it against the request."""
+    beyond: bool = True
+    """Whether a supplement is wanted."""
+    supplement: Supplement | None = None
+    """What the sources do not cover, from general knowledge."""
     comparison: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list[str])
     """What the record says of the final editor."""
