@@ -24,6 +24,21 @@ def test_passages_of_every_aspect_are_chosen_over_all_sources() -> None:
     assert sum(map(len, shown.values())) <= 6_000
 
 
+def test_the_same_page_in_another_format_is_shown_once() -> None:
+    filler = "\n\n".join(f"Paragraph {nth} speaks of weather and of gardens at length." for nth in range(400))
+    page = "The maintainer signs every upload with an OpenPGP key that stands in the keyring of the archive."
+    texts = {"s1": f"{page}\n\n{filler}", "s2": f"{page} \n\n{filler}"}
+    shown = best_passages(texts, ["which key signs an upload"], 3_000)
+    assert sum(text.count("signs every upload") for text in shown.values()) == 1
+
+
+def test_what_stands_between_good_passages_of_the_best_source_is_shown() -> None:
+    stray = "\n\n".join(f"Keys {nth} open doors of houses and of cars in town." for nth in range(300))
+    best = "Uploads are signed with a key.\n\nIt must be renewed each year.\n\nA key signs one upload."
+    shown = best_passages({"s1": stray, "s2": best}, ["which key signs an upload"], 2_000)
+    assert "It must be renewed each year." in shown["s2"]
+
+
 async def test_missing_aspects_and_the_last_version_reach_the_next_iteration(store: Store) -> None:
     thin = {"coverage": 0.4, "tone": 0.93, "missing": ["who may sponsor"], "issues": ["Name the keyring."]}
     crew, shelves = Crew({"judge": [thin, {"coverage": 0.9, "tone": 0.9}]}), Shelves()

@@ -46,6 +46,18 @@ async def test_a_conflict_is_resolved_by_the_head_that_yields_and_the_result_sho
     assert "THE RED DOOR CREAKS" in crew.asked("validate#2")[0].prompt, "the second look sees the change"
 
 
+async def test_a_head_that_yields_settles_all_conflicts_between_the_same_departments(store: Store) -> None:
+    second = {**DOOR["conflicts"][0], "description": "The lamp burns here and is broken there."}
+    both = {"conflicts": [DOOR["conflicts"][0], second]}
+    crew = Crew({"validate": both, "validate#2": NONE, "*/resolve": gives_way("A RED DOOR, A LAMP")})
+    found = await make(store, crew, "x", **TWO)
+    (asked,) = crew.asked_to("resolve")
+    assert "The lamp burns here and is broken there." in asked.prompt
+    assert [one["status"] for one in found.output["conflicts"]] == ["resolved", "resolved"]
+    told = await Told.of(store, found.run_id)
+    assert [one["id"] for one in told.of_type("conflict_resolved")] == ["c1", "c2"]
+
+
 async def test_the_less_relevant_department_is_asked_first_and_the_other_hears_its_reason(
     store: Store,
 ) -> None:

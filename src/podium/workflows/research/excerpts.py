@@ -22,6 +22,14 @@ _STEM = 6
 """Words that begin with the same letters count as one: `trend` and `trends`."""
 LONGEST_PASSAGE = 1_200
 GAP = "\n[…]\n"
+BESIDE = 0.3
+"""How much of a passage's score its neighbours in the same text get."""
+SAME = 0.85
+"""Share of common words from which on two passages say the same."""
+LEAST_STEMS = 8
+"""Shorter passages are not compared."""
+PROBES = 4
+"""Words by which earlier passages are looked up: if two passages are alike, one of them is in both."""
 DOUBLE = 0.75
 """Share of the words of the shorter of two points from which on they are the same point."""
 
@@ -70,16 +78,22 @@ def best_passages(texts: Mapping[str, str], aspects: Sequence[str], room: int) -
     """Return the passages of all texts that say most about the aspects, by text, within `room` characters.
 
     Every aspect fills an equal share of the room with its best passages, from whichever text; what is left
-    over goes to the best of the rest. A text of which nothing is chosen is not in the result.
+    over goes to the best of the rest. A passage between good ones, and one of a text that is about the aspect
+    as a whole, counts more than a stray one; what two texts say alike is taken once. A text of which nothing
+    is chosen is not in the result.
     """
     if sum(map(len, texts.values())) <= room:
         return dict(texts)
     pieces = [(key, nth, piece) for key, text in texts.items() for nth, piece in enumerate(_passages(text))]
     held = [stems_of(piece) for _, _, piece in pieces]
     often = Counter(stem for stems in held for stem in stems)
+    keys = [key for key, _, _ in pieces]
+    doubles = _doubles(held)
     chosen = set[int]()
     left = float(room)
-    ranked = [_ranking(aspect, held, often) for aspect in aspects]
+    ranked = [
+        [nth for nth in _ranking(aspect, held, often, keys) if nth not in doubles] for aspect in aspects
+    ]
     for turn, order in enumerate(ranked):
         share = left / (len(ranked) - turn)
         left -= _fill(order, pieces, chosen, share)
@@ -106,11 +120,47 @@ def _alike(stems: set[str], other: set[str]) -> bool:
     return stems == other or (fewer > 1 and len(stems & other) / fewer >= DOUBLE)
 
 
-def _ranking(aspect: str, held: Sequence[set[str]], often: Mapping[str, int]) -> list[int]:
-    """Passages with a word of the aspect, the best first; rare words count more."""
+def _ranking(
+    aspect: str, held: Sequence[set[str]], often: Mapping[str, int], keys: Sequence[str]
+) -> list[int]:
+    """Passages with a word of the aspect, or beside such ones, the best first; rare words count more."""
     wanted = stems_of(aspect)
-    scores = [sum(log(1 + len(held) / often[stem]) for stem in wanted & stems) for stems in held]
+    weights = {stem: log(1 + len(held) / often[stem]) for stem in wanted if often[stem]}
+    most = sum(weights.values())
+    if not most:
+        return []
+    own = [sum(weights[stem] for stem in wanted & stems) / most for stems in held]
+    whole: dict[str, set[str]] = {}
+    for key, stems in zip(keys, held, strict=True):
+        whole.setdefault(key, set()).update(wanted & stems)
+    about = {key: sum(weights[stem] for stem in stems) / most for key, stems in whole.items()}
+
+    def beside(nth: int, other: int) -> float:
+        return own[other] if 0 <= other < len(keys) and keys[other] == keys[nth] else 0.0
+
+    scores = [
+        (score + BESIDE * (beside(nth, nth - 1) + beside(nth, nth + 1))) * (1 + about[keys[nth]]) ** 2
+        for nth, score in enumerate(own)
+    ]
     return sorted((nth for nth, score in enumerate(scores) if score), key=lambda nth: (-scores[nth], nth))
+
+
+def _doubles(held: Sequence[set[str]]) -> set[int]:
+    """Passages whose words nearly all stand in an earlier passage of about the same length: the same page in
+    another format."""
+    by_stem: dict[str, list[int]] = {}
+    found = set[int]()
+    for nth, stems in enumerate(held):
+        if len(stems) < LEAST_STEMS:
+            continue
+        rarest = sorted(stems, key=lambda stem: len(by_stem.get(stem, ())))[:PROBES]
+        others = {one for stem in rarest for one in by_stem.get(stem, ())}
+        if any(len(stems & held[one]) >= SAME * len(stems | held[one]) for one in others):
+            found.add(nth)
+            continue
+        for stem in stems:
+            by_stem.setdefault(stem, []).append(nth)
+    return found
 
 
 def _fill(order: Iterable[int], pieces: Sequence[tuple[str, int, str]], chosen: set[int], room: float) -> int:

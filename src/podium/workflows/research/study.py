@@ -35,7 +35,7 @@ from podium.workflows.research.excerpts import best_passages, without_doubles
 from podium.workflows.research.library import Library
 from podium.workflows.research.machine import Phase, check_transition
 
-PROMPT_ROOM = 60_000
+PROMPT_ROOM = 90_000
 """Characters of sources in one prompt."""
 CLAIM_ROOM = 20_000
 """Characters of passages that are added for the claims that are checked."""

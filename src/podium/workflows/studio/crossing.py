@@ -32,7 +32,8 @@ async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -
                 return crossing
             before = crossing.texts
             for conflict in crossing.open_conflicts:
-                await _settle(crossing, conflict, number)
+                if conflict.status != "resolved":  # a rewrite for another one may have settled it
+                    await _settle(crossing, conflict, number)
             changed = crossing.texts != before
         if changed:
             await _look(crossing, MAX_CONFLICT_ROUNDS + 1)
@@ -102,14 +103,16 @@ def _noted(crossing: Crossing, found: FoundConflict) -> Conflict | None:
 
 async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
     """Ask the heads concerned one after the other, the less relevant department first, until one yields.
-    What is settled never does."""
+    What is settled never does. A head that yields settles all conflicts between the same departments in one
+    text; the next look shows whether it has."""
     studio = crossing.studio
     conflict.rounds = number
+    more = _between_the_same(crossing, conflict)
     heads = [key for key in conflict.departments if key != CANON]
     for key in sorted(heads, key=lambda key: studio.route.relevance(key)):
         report = crossing.reports[key]
         try:
-            answer = await _ask(crossing, conflict, key)
+            answer = await _ask(crossing, conflict, key, more)
         except StepFailedError as error:
             conflict.said.append(f"{report.department_name} could not answer: {ended(error.reason)}")
             continue
@@ -117,11 +120,23 @@ async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
             conflict.said.append(f"{report.department_name} does not yield: {ended(answer.reason)}")
             continue
         crossing.reports[key] = report.model_copy(update={"output": answer.output.strip()})
-        crossing.resolve(conflict, key, answer.reason)
+        for one in (conflict, *more):
+            one.rounds = number
+            crossing.resolve(one, key, answer.reason)
         return
 
 
-async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
+def _between_the_same(crossing: Crossing, conflict: Conflict) -> list[Conflict]:
+    """The other open conflicts between the departments of one, unless canon is part of it."""
+    if CANON in conflict.departments:
+        return []
+    departments = set(conflict.departments)
+    return [
+        one for one in crossing.open_conflicts if one is not conflict and set(one.departments) == departments
+    ]
+
+
+async def _ask(crossing: Crossing, conflict: Conflict, key: str, more: Sequence[Conflict]) -> Resolution:
     studio = crossing.studio
     others = [crossing.reports[other] for other in conflict.departments if other not in (key, CANON)]
 
@@ -138,6 +153,7 @@ async def _ask(crossing: Crossing, conflict: Conflict, key: str) -> Resolution:
             request=studio.request, own=crossing.reports[key].output,
             conflict={"description": conflict.description, "kind": conflict.kind,
                       "severity": conflict.severity},
+            more=[one.description for one in more],
             others=[{"name": one.department_name, "output": one.output} for one in others],
             said=list(conflict.said), settled=_settled(crossing, conflict),
             department=crossing.reports[key].department_name,

@@ -152,6 +152,8 @@ def doubt_of(
             return f"only “{found[0][0]}” speaks for {key}"
     if len(words) > LONG_REQUEST and len(own) == 1:
         return f"only “{own[0]}” speaks for {primary}"
+    if len(words) > SHORT_REQUEST and not route.supporting:
+        return f"in a longer request, only {primary} is named"
     return ""
 
 
