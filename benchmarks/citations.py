@@ -21,12 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from podium.workflows.research.measures.support import (
-    find_support,
-    missing_support,
-    names_of,
-    supporting_span,
-)
+from podium.workflows.research.measures.differences import names_of
+from podium.workflows.research.measures.support import find_support, missing_support, supporting_span
 from podium.workflows.research.measures.words import sentences_in
 
 ALTERED = ("number", "unit", "date", "name", "negation")

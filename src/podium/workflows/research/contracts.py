@@ -78,6 +78,15 @@ class Source(Shape):
 Verdict = Literal["verified", "unverified", "contradicted"]
 
 
+class Passage(Shape):
+    """Some words of a source."""
+
+    source_id: str
+    quote: str
+    start: int = -1
+    end: int = -1
+
+
 class Claim(Shape):
     """A sentence of the article that can be right or wrong, and the passage that it is tied to."""
 
@@ -95,15 +104,8 @@ class Claim(Shape):
     end: int = -1
     """Where the quote stands in the source's kept text; -1: nowhere."""
     reason: str = ""
-
-
-class Passage(Shape):
-    """Some words of a source."""
-
-    source_id: str
-    quote: str
-    start: int = -1
-    end: int = -1
+    also: list[Passage] = []
+    """Further passages that it rests on, each with a part of it."""
 
 
 class Contradiction(Shape):
@@ -206,6 +208,11 @@ class Insights(Shape):
     insights: Annotated[list[Point], Field(min_length=1)]
 
 
+class FoundPassage(Shape):
+    source_id: str
+    quote: str
+
+
 class Check(Shape):
     """What the fact checker says of one claim."""
 
@@ -214,11 +221,8 @@ class Check(Shape):
     source_id: str = ""
     quote: str = ""
     reason: str = ""
-
-
-class FoundPassage(Shape):
-    source_id: str
-    quote: str
+    also: list[FoundPassage] = []
+    """Further passages that the claim rests on, each with a part of it."""
 
 
 class FoundContradiction(Shape):

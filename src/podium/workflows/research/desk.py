@@ -17,7 +17,7 @@ from podium.workflows.research.contracts import Claim, Edit, Supplement
 from podium.workflows.research.excerpts import stems_of
 from podium.workflows.research.library import Answer
 from podium.workflows.research.measures.citations import cited_ids, only_known
-from podium.workflows.research.measures.claims import split_claims
+from podium.workflows.research.measures.claims import illustrations_in, split_claims
 from podium.workflows.research.measures.markup import prose_of
 from podium.workflows.research.measures.words import count_words, sentences_in
 from podium.workflows.research.merger import best_version
@@ -147,7 +147,7 @@ def checked_again(study: Study, checked: Checked | None, article: str) -> Checke
     if checked is None:
         return None
     carried = carried_over(checked, article)
-    titles = {one.id: one.title for one in study.sources}
+    titles = study.contexts
     claims = [looked_up(one, study.texts, titles) if one.reason == CHANGED else one for one in carried.claims]
     return replace(carried, claims=claims)
 
@@ -195,7 +195,7 @@ def objection(study: Study, version: Version, after: str) -> str:
 def _unfounded(study: Study, version: Version, after: str) -> str:
     """A claim that is new, and that no passage of the sources that it cites supports."""
     old = {one.text: set(one.source_ids) for one in split_claims(version.article)}
-    titles = {one.id: one.title for one in study.sources}
+    titles = study.contexts
     carried = carried_over(version.checked or Checked(claims_in(version.article), []), after)
     for one in carried.claims:
         if set(one.source_ids) >= old.get(one.text, {""}) or (one.reason != CHANGED and one.source_ids):
@@ -217,9 +217,13 @@ def _uncited(version: Version, after: str) -> str:
     untold = [*version.quality.missing, *_unsupported(version), UNTOLD]
     held = stems_of("\n".join([version.article, *untold]))
     claims = {one.text for one in split_claims(after)}
-    for sentence in (one for text in prose_of(after) for one in sentences_in(text)):
+    paragraphs = [sentences_in(text) for text in prose_of(after)]
+    made_up = {one for sentences in paragraphs for one in illustrations_in(sentences)}
+    for sentence in (one for sentences in paragraphs for one in sentences):
         stems = stems_of(sentence)
         if sentence in old or sentence in claims or len(sentence.split()) < LONG or not stems:
+            continue
+        if sentence in made_up:
             continue
         if len(stems & held) / len(stems) < REPEATED:
             return f"It has no citation: “{sentence[:160]}”"

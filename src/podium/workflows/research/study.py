@@ -206,6 +206,11 @@ class Study:
         return without_doubles(self.draft.points, [self.brief.topic, *self.aspects], MOST_POINTS)
 
     @property
+    def contexts(self) -> dict[str, str]:
+        """For each source the names that its passages need not repeat: its title, and those of the topic."""
+        return {one.id: f"{one.title}\n{self.brief.topic}" for one in self.sources}
+
+    @property
     def task(self) -> dict[str, Any]:
         """The part of every prompt that says what is wanted."""
         brief = self.brief

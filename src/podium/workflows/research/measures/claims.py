@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -23,6 +24,19 @@ _TOLD = re.compile(
 )
 _NO_FIGURE = re.compile(
     r"\b(?:section|chapter|figure|table|step|part|version|python|web|type)\s+\d[\d.]*", re.IGNORECASE
+)
+_ATTRIBUTED = re.compile(
+    r"\b(?:according to|stud(?:y|ies)|research(?:ers?)?|surveys?|experts?|evidence|trials?|laut|selon|según"
+    r"|secondo)\b",
+    re.IGNORECASE,
+)
+_ILLUSTRATES = re.compile(
+    r"(?:suppose|supposing|assume|assuming|imagine|consider|say|let us say|let's say|picture|take"
+    r"|for example|for instance|as an example|as an illustration|to illustrate"
+    r"|angenommen|nehmen wir|stellen sie sich|stell dir|zum beispiel|beispielsweise|etwa wenn"
+    r"|supposons|imaginons|par exemple|prenons|supongamos|imagine|imaginemos|por ejemplo"
+    r"|supponiamo|immaginiamo|per esempio|ad esempio|stel|bijvoorbeeld|załóżmy|na przykład)\b",
+    re.IGNORECASE,
 )
 
 
@@ -47,10 +61,12 @@ def split_claims(markdown: str) -> list[Sentence]:
     in the order of reading. What is written twice is one claim."""
     found: dict[str, Sentence] = {}
     for block in blocks_of(markdown):
-        for sentence in _sentences(block) if block.kind != "heading" else ():
+        sentences = _sentences(block) if block.kind != "heading" else []
+        shown = illustrations_in(sentences)
+        for sentence in sentences:
             text = without_citations(sentence)
             ids = [one for group in CITED.findall(sentence) for one in group.split(";")]
-            if text and (ids or (block.kind != "row" and needs_source(text))):
+            if text and (ids or (block.kind != "row" and sentence not in shown and needs_source(text))):
                 before = found[text].source_ids if text in found else ()
                 found[text] = Sentence(text, tuple(dict.fromkeys((*before, *ids))))
     return list(found.values())
@@ -64,6 +80,18 @@ def marks_of(markdown: str) -> list[Mark]:
         for sentence in _sentences(block)
         for ids in CITED.findall(sentence)
     ]
+
+
+def illustrations_in(sentences: Sequence[str]) -> set[str]:
+    """Return the sentences of a paragraph that make up a case: one that begins with `Suppose` or the like,
+    and those that follow it. A figure, a citation or a word such as `according to` ends it."""
+    found: set[str] = set()
+    within = False
+    for sentence in sentences:
+        real = CITED.search(sentence) or _ATTRIBUTED.search(sentence) or _FIGURE.search(sentence)
+        within = not real and (within or bool(_ILLUSTRATES.match(sentence.lstrip('*_“"( '))))
+        found |= {sentence} if within else set()
+    return found
 
 
 def needs_source(sentence: str) -> bool:

@@ -63,6 +63,12 @@ _LONE_MONTH = re.compile(
     r"\b(?:January|February|April|June|July|August|September|October|November|December"
     r"|(?<=\bin )(?:March|May)|(?<=\bsince )(?:March|May)|(?<=\buntil )(?:March|May))\b"
 )
+_COUNTS = frozenset(_ONES[2:13])
+"""Numbers in words that may count what is listed."""
+_GLUED = re.compile(
+    r"(?<=[^\W\d_])(\d+)(seconds?|minutes?|hours?|days?|weeks?|months?|years?|percent|bytes|bits)(?=[^\W\d_])"
+)
+"""A number with its unit among words that are run together, as in texts of PDF files."""
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)\b")
 NEGATORS = word_set(
     "not no never neither nor none nobody nothing without cannot can't won't don't doesn't didn't isn't"
@@ -74,7 +80,7 @@ _ANTONYMS = (
     ("always", "never"), ("increase", "decrease"), ("increases", "decreases"), ("increased", "decreased"),
     ("rises", "falls"), ("rose", "fell"), ("more", "less"), ("more", "fewer"), ("higher", "lower"),
     ("above", "below"), ("before", "after"), ("minimum", "maximum"), ("least", "most"),
-    ("allowed", "prohibited"), ("permitted", "prohibited"), ("required", "optional"), ("with", "without"),
+    ("allowed", "prohibited"), ("permitted", "prohibited"), ("required", "optional"),
     ("include", "exclude"), ("includes", "excludes"), ("included", "excluded"), ("all", "no"),
     ("eligible", "ineligible"), ("available", "unavailable"), ("limited", "unlimited"),
     ("possible", "impossible"), ("safe", "unsafe"), ("able", "unable"), ("valid", "invalid"),
@@ -111,6 +117,10 @@ class Figures(NamedTuple):
 
     quantities: Counter[Quantity]
     dates: tuple[Date, ...]
+    counts: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Small numbers of a claim in words, such as `the two keyrings`, with the words that follow them."""
+    counted: tuple[frozenset[str], ...] = ()
+    """The words that follow each number."""
 
     @property
     def values(self) -> Counter[str]:
@@ -126,10 +136,15 @@ def tokens_of(text: str) -> list[str]:
 
 
 def figures_of(text: str, *, claim: bool = False) -> Figures:
-    """Dates, and all other numbers with their units. In a claim a written-out `one` is no number."""
-    dates, rest = _dates(text)
+    """Dates, and all other numbers with their units.
+
+    In a claim a written-out `one` is no number, and a small one without a unit a count: it may sum up what
+    the passage lists.
+    """
+    dates, rest = _dates(_GLUED.sub(r" \1 \2 ", text))
     tokens = tokens_of(_ORDINAL.sub(r"\1", rest))
     quantities: Counter[Quantity] = Counter()
+    counts, counted = list[tuple[str, frozenset[str]]](), list[frozenset[str]]()
     at = 0
     while at < len(tokens):
         value, length = _number(tokens, at)
@@ -137,10 +152,19 @@ def figures_of(text: str, *, claim: bool = False) -> Figures:
             at += 1
             continue
         lone = claim and length == 1 and tokens[at].lower() in ("one", "hundred", "thousand", "million")
-        if not lone:
-            quantities[Quantity(value, _unit(tokens, at, length))] += 1
+        unit, things = _unit(tokens, at, length), _things(tokens[at + length :])
+        counted.append(things)
+        if claim and not unit and length == 1 and tokens[at].lower() in _COUNTS:
+            counts.append((value, things))
+        elif not lone:
+            quantities[Quantity(value, unit)] += 1
         at += length
-    return Figures(quantities, tuple(dates))
+    return Figures(quantities, tuple(dates), tuple(counts), tuple(counted))
+
+
+def _things(following: list[str]) -> frozenset[str]:
+    """What a number counts: the words behind it, without the ending of the plural."""
+    return frozenset(one.lower().removesuffix("s")[:6] for one in following[:3] if len(one) > 3)
 
 
 def _dates(text: str) -> tuple[list[Date], str]:

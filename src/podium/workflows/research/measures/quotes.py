@@ -61,6 +61,12 @@ def locate(quote: str, text: str) -> tuple[int, int] | None:
     return None if found is None else _place(row, *found)
 
 
+def parts_of(quote: str) -> list[str]:
+    """Return the parts of a quotation that leaves something out; empty if it leaves out nothing."""
+    parts = [one.strip() for one in _GAP.split(quote[:LONGEST], MOST_GAPS)]
+    return [one for one in parts if any(map(str.isalnum, one))] if len(parts) > 1 else []
+
+
 def _is_whole(text: str, start: int, end: int) -> bool:
     """Whether a place does not begin or end within a word."""
     before, after = text[start - 1 : start], text[end : end + 1]

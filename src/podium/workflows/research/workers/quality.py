@@ -21,6 +21,7 @@ from podium.workflows.research.contracts import (
 from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
 from podium.workflows.research.measures.claims import locate, split_claims
 from podium.workflows.research.measures.plagiarism import overlap
+from podium.workflows.research.measures.quotes import parts_of
 from podium.workflows.research.measures.readability import readability
 from podium.workflows.research.measures.seo import seo
 from podium.workflows.research.measures.support import (
@@ -60,7 +61,7 @@ async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
         )
         answers = [outcome.unwrap() for outcome in outcomes.values()]
     checks = {one.claim_id: one for answer in answers for one in answer.checks}
-    titles = {one.id: one.title for one in study.sources}
+    titles = study.contexts
     checked = Checked(
         [tied(one, checks.get(one.id), study.texts, titles) for one in claims],
         contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
@@ -101,24 +102,45 @@ def tied(
         return claim.model_copy(update={"reason": "The fact checker said nothing about it."})
     if check.verdict == "unverified":
         return claim.model_copy(update={"reason": check.reason})
-    text = texts.get(check.source_id, "")
-    place = locate(check.quote, text) if check.quote.strip() else None
-    if place is None:
+    places = _places(check, texts)
+    if not places:
         return claim.model_copy(update={"reason": "The passage that was named does not stand in the source."})
+    source, place = places[0]
+    text = texts[source]
     if check.verdict == "contradicted":
         return claim.model_copy(update={**_quoted(check, text, place), "verdict": "contradicted"})
-    title = (titles or {}).get(check.source_id, "")
-    span = supporting_span(claim.text, text, *place, title)
+    title = (titles or {}).get(source, "")
+    span = supporting_span(claim.text, text, *place, title) if len(places) == 1 else None
     if span is None:
-        reason = missing_support(claim.text, own_passage(text, *place), title)
-        reason = reason or "The sentences around the quoted passage say something else."
-        return claim.model_copy(update={**_quoted(check, text, place), "reason": reason})
-    found = _quoted(check, text, span)
-    if check.source_id not in claim.source_ids:
-        return claim.model_copy(
-            update={**found, "reason": f"It stands in {check.source_id}, which is not cited."}
-        )
+        together = "\n".join(own_passage(texts[one], *where) for one, where in places)
+        reason = missing_support(claim.text, together, title, text=text, read=True)
+        if reason or len(places) == 1:
+            reason = reason or "The sentences around the quoted passage say something else."
+            return claim.model_copy(update={**_quoted(check, text, place), "reason": reason})
+    found = _quoted(check, text, span or place)
+    found["also"] = [
+        Passage(source_id=one, quote=texts[one][slice(*where)], start=where[0], end=where[1])
+        for one, where in places[1:]
+    ]
+    uncited = [one for one, _ in places if one not in claim.source_ids]
+    if uncited:
+        return claim.model_copy(update={**found, "reason": f"It stands in {uncited[0]}, which is not cited."})
     return claim.model_copy(update={**found, "verdict": "verified"})
+
+
+def _places(check: Check, texts: Mapping[str, str]) -> list[tuple[str, tuple[int, int]]]:
+    """Where the passages of a check stand: source and span. Parts of a quotation with `…` may stand far from
+    each other; without one of them there is no place at all."""
+    found: list[tuple[str, tuple[int, int]]] = []
+    named = [(check.source_id, check.quote), *((one.source_id, one.quote) for one in check.also)]
+    for source, quote in named:
+        text = texts.get(source, "")
+        whole = locate(quote, text) if quote.strip() else None
+        parts = [whole] if whole else [locate(one, text) for one in parts_of(quote)]
+        if not parts or None in parts:
+            return []
+        found += [(source, place) for place in parts if place is not None]
+    return found
 
 
 def _quoted(check: Check, text: str, place: tuple[int, int]) -> dict[str, Any]:

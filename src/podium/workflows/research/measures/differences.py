@@ -1,0 +1,313 @@
+"""Names, figures, opposites and negations in which a claim and a passage differ."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import NamedTuple
+
+from podium.brain.words import word_set
+from podium.workflows.research.excerpts import terms_of
+from podium.workflows.research.measures.facts_in import NEGATORS, OPPOSITES, figures_of, tokens_of
+from podium.workflows.research.measures.words import sentences_in
+
+NEAR_COPY = 0.7
+"""Share of the claim's words that stand in the passage in the same order, if it is nearly a copy of it."""
+LONGEST_EXCHANGE = 3
+"""Words that stand in the place of others, if one name or figure was exchanged."""
+CAPITALISED = 0.35
+"""Share of capital letters within a sentence from which on they mark no names: German, headings."""
+RUN_TOGETHER = 14
+"""Letters from which on a word of a passage may be several without spaces, as in texts of PDF files."""
+BETWEEN_CELLS = " · "
+"""Between the cells of a table's row."""
+_STEM = 6
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ies|ed|es|e|s|y)$")
+_INSIDE = re.compile(r"(?<=[\w,;)’'\"”] )([A-ZÀ-ÖØ-Þ][\w’'-]*)")
+_CLAUSE = re.compile(r"[;:.!?]|,\s|\b(?:but|while|whereas|although|unless|except|because)\b", re.IGNORECASE)
+_FLAG = re.compile(r"--?no-(?=\w)")
+"""An option that switches off, such as `--no-edit`: a name, no negation."""
+_STARTERS = word_set(
+    "a an the this that these those such some any each every all both either neither no one another other"
+    " many most more few several much my your his her its our their i you he she it we they who whoever whom"
+    " whose which what whatever anyone anybody everyone everybody someone somebody nobody nothing something"
+    " if when where while whereas why how once until unless although though because since as so than then"
+    " therefore thus hence however moreover furthermore also besides instead otherwise still yet finally"
+    " first firstly second secondly third thirdly last lastly next now here there in on at by for from to of"
+    " off with within without into onto over under after before during between among against about above"
+    " below through across per via and or but nor not never always often usually sometimes only just even"
+    " is are was were be been being do does did has have having had can could may might must shall should"
+    " will would let please note see use used using new old good similar same different own given according"
+    " yes suppose assume say"
+    " der die das den dem des ein eine einer eines einem einen dies dieser diese dieses jeder jede jedes"
+    " alle viele wenn als ob weil dass damit wer was wie wo ich du er sie es wir ihr man mein dein sein unser"
+    " ihre seine im in am an auf aus bei mit nach von vor zu zum zur für über unter durch um und oder aber"
+    " denn doch auch nur noch schon so dann daher deshalb"
+    " le la les un une des ce cette ces chaque tout tous toute si quand lorsque comme il elle ils elles on"
+    " nous vous je tu son sa ses leur leurs notre votre dans sur sous avec sans pour par et ou mais donc"
+    " el los las uno una unos unas este esta estos estas cada todo todos cuando como yo usted ellos ellas"
+    " nosotros su sus en con sin para por y o pero"
+    " il lo gli uno una questo questa questi ogni tutto tutti quando come io lui lei noi loro nel nella con"
+    " senza per e o ma"
+)
+
+
+def stems(text: str) -> set[str]:
+    """Return the content words of a text without their endings, each by its first letters."""
+    return {_ENDING.sub("", word)[:_STEM] for word in terms_of(text)} | _pairs(text)
+
+
+def _pairs(text: str) -> set[str]:
+    runs = re.findall(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]{2,}", text)
+    return {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
+
+
+def held_stems(needed: Collection[str], passage: str) -> set[str]:
+    """Return those of the needed stems that a passage holds, also within words that are run together."""
+    held = stems(passage)
+    long = [word for word in terms_of(passage) if len(word) >= RUN_TOGETHER]
+    return {
+        stem for stem in needed if stem in held or (len(stem) >= 4 and any(stem in word for word in long))
+    }
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def names_of(text: str, known: str = "") -> Counter[str]:
+    """Capitalised words that do not begin a sentence, and first words that are capitalised within `known`."""
+    inside = [_base(one) for one in _INSIDE.findall(text)]
+    words = [one for one in tokens_of(text) if one[0].isalpha()]
+    if len(words) > 3 and len(inside) / len(words) > CAPITALISED:
+        inside = [one for one in inside if one.isupper() and len(one) > 1]
+    first = [_base(one) for sentence in sentences_in(text) for one in tokens_of(sentence)[:1]]
+    always = {_base(one) for one in _INSIDE.findall(known)} - {
+        one for one in tokens_of(known) if one.islower()
+    }
+    lowered = {one.lower() for one in tokens_of(known) if one.islower()}
+    named = [one for one in first if one[:1].isupper() and one in always and one.lower() not in lowered]
+    named += [one for one in first if len(one) > 1 and one.isupper()]
+    return Counter(one for one in [*inside, *named] if len(one) > 1 and one.lower() not in NEGATORS)
+
+
+def missing_name(claim: str, passage: str, context: str, text: str = "") -> str:
+    """Return what to say of a name that is in the claim only; empty if there is none.
+
+    An abbreviation is known if the whole `text` writes it out.
+    """
+    around = f"{passage}\n{context}"
+    present = Counter(_base(one).lower() for one in tokens_of(around) if one[0].isalpha())
+    initials = _acronyms(around) | _acronyms(text)
+    short = {word for word in tokens_of(around) if len(word) > 1 and word.isupper()}
+    written_out = {word for run in _runs(claim) if _initials(run) & short for word in run.split()}
+    for name in names_of(claim, around):
+        if name not in written_out and not _is_present(name, present, initials):
+            return f"The quoted passage does not name {name}."
+    return ""
+
+
+def lacks_names(claim: str, passage: str) -> bool:
+    """Whether each of the two holds a name that the other one does not hold."""
+    present = {_base(one).lower() for one in tokens_of(passage)}
+    said = {_base(one).lower() for one in tokens_of(claim)}
+    new = [one for one in names_of(claim) if one.lower() not in present]
+    lost = [one for one in names_of(passage) if one.lower() not in said]
+    return bool(new and lost)
+
+
+def _is_present(name: str, present: Counter[str], initials: Collection[str]) -> bool:
+    low = name.lower()
+    if low in present or f"{low}s" in present or low.removesuffix("s") in present:
+        return True
+    if name in initials or name.removesuffix("s") in initials:
+        return True
+    pieces = [one.lower() for one in re.split(r"[-’']", name) if one]
+    if len(pieces) > 1 and all(one in present or len(one) < 3 for one in pieces):
+        return True
+    if len(low) > 3 and any(low in one for one in present if len(one) >= RUN_TOGETHER):
+        return True
+    return len(low) > 5 and any(
+        one.startswith(low[:-2]) or low.startswith(one[:-2]) for one in present if len(one) > 5
+    )
+
+
+def _base(word: str) -> str:
+    return re.sub(r"['’]s?$", "", word)
+
+
+def _runs(text: str) -> list[str]:
+    return re.findall(r"[A-Z][\w-]+(?: (?:of |for |and |the )?[A-Z][\w-]+)+", text)
+
+
+def _initials(run: str) -> set[str]:
+    found = "".join(word[0] for word in run.split() if word[0].isupper())
+    return {found, found[1:]} if len(found) > 2 else {found}  # without the article that begins a sentence
+
+
+@lru_cache(maxsize=256)
+def _acronyms(text: str) -> frozenset[str]:
+    """Initials of runs of capitalised words: `European Food Safety Authority` gives `EFSA`."""
+    return frozenset(one for run in _runs(text) for one in _initials(run))
+
+
+# ── near copies ──────────────────────────────────────────────────────────────────────────────────
+
+
+def is_copied(claim: str, passage: str) -> bool:
+    """Whether the passage holds the claim word for word."""
+    words, held = (" ".join(tokens_of(one)).lower() for one in (claim, passage))
+    return f" {words} " in f" {held} "
+
+
+def _matched(ours: list[str], theirs: list[str]) -> SequenceMatcher[str] | None:
+    """The words that both share in the same order; None if the claim is no near copy."""
+    low, held = ([_base(one).lower() for one in side] for side in (ours, theirs))
+    matcher = SequenceMatcher(None, low, held, autojunk=False)
+    same = sum(block.size for block in matcher.get_matching_blocks())
+    return matcher if same >= NEAR_COPY * len(ours) else None
+
+
+def is_near_copy(claim: str, passage: str) -> bool:
+    """Whether most words of the claim stand in the passage in the same order."""
+    return _matched(tokens_of(claim), tokens_of(passage)) is not None
+
+
+def exchanged(claim: str, passage: str) -> str:
+    """What a claim that nearly repeats the passage says differently: a name, a figure, a negation.
+
+    This finds names and figures that stand in the passage, too, but at another place.
+    """
+    claim, passage = (_FLAG.sub(" ", one) for one in (claim, passage))
+    ours, theirs = tokens_of(claim), tokens_of(passage)
+    matcher = _matched(ours, theirs)
+    if matcher is None:
+        return ""
+    plain, plainer = _without_starters(ours, claim), _without_starters(theirs, passage)
+    for kind, first, last, begin, end in matcher.get_opcodes():
+        short = max(last - first, end - begin) <= LONGEST_EXCHANGE
+        if kind == "replace" and short and _differ(plain[first:last], plainer[begin:end]):
+            said, held = " ".join(ours[first:last]), " ".join(theirs[begin:end])
+            return f"The quoted passage says “{held}” where the claim says “{said}”."
+    blocks = [one for one in matcher.get_matching_blocks() if one.size > 1] or matcher.get_matching_blocks()
+    begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
+    said, denied = (sum(_is_negator(one) for one in side) for side in (ours, theirs[begin:end]))
+    if said == denied or end - begin > 1.3 * len(ours):
+        return ""
+    before, after = blocks[0].a, len(ours) - blocks[-1].a - blocks[-1].size
+    if any(map(_is_negator, ours[:before])):  # `Without a reason` and `If there is no reason`
+        denied += any(map(_is_negator, theirs[max(begin - before - LONGEST_EXCHANGE, 0) : begin]))
+    if after and any(map(_is_negator, ours[-after:])):
+        denied += any(map(_is_negator, theirs[end : end + after + LONGEST_EXCHANGE]))
+    return "" if said == denied else "The claim and the quoted passage differ in a negation."
+
+
+def _differ(mine: list[str], other: list[str]) -> bool:
+    """Whether a name stands in the place of another name, or a figure in that of another."""
+    figures = [figures_of(" ".join(side)).values for side in (mine, other)]
+    if figures[0] and figures[1] and figures[0] != figures[1]:
+        return True
+    names = [[_base(one) for one in side if one[0].isupper()] for side in (mine, other)]
+    present = Counter(one.lower() for one in names[1])
+    return bool(names[0] and names[1]) and not any(
+        _is_present(one, present, _acronyms(" ".join(other))) for one in names[0]
+    )
+
+
+def _without_starters(tokens: list[str], text: str) -> list[str]:
+    """The tokens of a text, determiners, pronouns and the like in lower case where they begin a sentence:
+    their capital letter makes them no names."""
+    found = list(tokens)
+    at = 0
+    for sentence in sentences_in(text):
+        if at < len(found) and re.sub(r"['’].*$", "", found[at]).lower() in _STARTERS:
+            found[at] = found[at].lower()
+        at += len(tokens_of(sentence))
+    return found
+
+
+def _is_negator(word: str) -> bool:
+    return word.lower().replace("’", "'") in NEGATORS
+
+
+# ── opposites and negations ──────────────────────────────────────────────────────────────────────
+
+
+def opposed(claim: str, passage: str) -> str:
+    """Return which word of the claim has its opposite in the passage, of the same thing; empty if none."""
+    words = {one.lower() for one in tokens_of(claim)}
+    held = {one.lower() for one in tokens_of(passage)}
+    for word in sorted(words & set(OPPOSITES)):
+        against = OPPOSITES[word] & held
+        if word in held or not against or OPPOSITES[word] & words:
+            continue
+        ours, theirs = _around(word, claim), set[str]().union(*(_around(one, passage) for one in against))
+        if not ours or ours & theirs:
+            return f"The quoted passage says the opposite of “{word}”."
+    return ""
+
+
+def _around(word: str, text: str) -> set[str]:
+    """The content words next to a word."""
+    tokens = tokens_of(text)
+    places = [nth for nth, one in enumerate(tokens) if one.lower() == word]
+    return {
+        stem for at in places for side in (tokens[at + 1 :], tokens[:at][::-1]) for stem in _first_stems(side)
+    }
+
+
+def denied(claim: str, passage: str, *, strict: bool) -> str:
+    """Return what is denied on one side only; empty if nothing.
+
+    Without `strict` somebody has read the passage: then a negation counts only if the passage speaks of what
+    the claim denies.
+    """
+    ours, theirs = _negated(claim), _negated(passage)
+    behind = " ".join(stem for one in theirs for stem in one.wider)
+    held, needed = stems(passage), stems(claim)
+    for one in ours:
+        if (strict or one.nearest <= held) and not any(stem in behind for stem in one.nearest):
+            return "The claim denies what the quoted passage does not deny."
+    meant = {stem for one in ours for stem in (*one.nearest, *one.before)}
+    for one in theirs:
+        if one.nearest <= needed and not (one.nearest | one.before) & meant:
+            return "The quoted passage denies what the claim says."
+    return ""
+
+
+class _Negation(NamedTuple):
+    """The stems of the content words that a negation governs in its clause."""
+
+    nearest: frozenset[str]
+    wider: frozenset[str]
+    before: frozenset[str]
+    """Of the clause before, where the negation ends its own: `A can do it. B can't.`"""
+
+
+def _negated(text: str) -> list[_Negation]:
+    found: list[_Negation] = []
+    before: list[str] = []
+    for clause in _CLAUSE.split(_FLAG.sub(" ", text)):
+        tokens = tokens_of(clause or "")
+        for at, token in enumerate(tokens):
+            if not _is_negator(token):
+                continue
+            governed, elided = _first_stems(tokens[at + 1 :], 8), list[str]()
+            if not governed:
+                governed, elided = _first_stems(tokens[:at][::-1], 8), _first_stems(before, 12)
+            if governed:
+                wider = frozenset((*governed, *elided))
+                found.append(_Negation(frozenset(governed[:2]), wider, frozenset(elided)))
+        before = tokens or before
+    return found
+
+
+def _first_stems(tokens: list[str], most: int = 2) -> list[str]:
+    found: list[str] = []
+    for token in tokens:
+        found += [stem for stem in stems(token) if stem not in found]
+        if len(found) >= most:
+            break
+    return found[:most]
