@@ -91,7 +91,8 @@ async def test_a_change_that_quotes_nothing_is_asked_for_again(store: Store) -> 
 
 
 async def test_the_editor_may_send_it_back_once(store: Store) -> None:
-    back = checked(met=False, send_back=["Say what it costs."])
+    changes = [{"find": "Three days.", "replace": "Three whole days."}]
+    back = checked(met=False, send_back=["Say what it costs."], changes=changes)
     model = team(
         **{
             "delivery/edit_result": back, "delivery/edit_result#2": checked(),
@@ -101,6 +102,7 @@ async def test_the_editor_may_send_it_back_once(store: Store) -> None:
     found = await go(store, model)
     (rework,) = model.asked_to("rework")
     assert "- Say what it costs." in rework.prompt
+    assert "Three whole days." in rework.prompt, "what the editor changed is not lost"
     _, again = model.asked_to("edit_result")
     assert "cannot go back any more" in again.prompt
     assert found.output["document"] == "# A trip\n\nThree days, 95 euros.\n"

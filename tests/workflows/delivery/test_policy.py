@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from podium.engine.budget import Budget
 from podium.engine.events import Charge
@@ -85,7 +86,8 @@ def test_changes_that_cannot_be_made_are_told_the_editor(made: Edit, said: str) 
 def test_a_long_document_is_not_written_anew_and_none_goes_back_twice() -> None:
     assert "not written anew" in problem(edit(document="new"), may_rewrite=False)
     assert "cannot go back" in problem(edit(send_back=["more"]), may_send_back=False)
-    assert problem(edit(("nowhere", "x"), send_back=["more"])) == "", "its changes are not used then"
+    assert "does not occur" in problem(edit(("nowhere", "x"), send_back=["more"])), "they are made as well"
+    assert problem(edit(send_back=["more"])) == ""
     assert may_rewrite("x" * 30_000, 16_384)
     assert not may_rewrite("x" * 40_000, 16_384)
 
@@ -118,6 +120,14 @@ def test_changes_that_are_only_right_together_are_accepted_together() -> None:
 def test_material_can_be_sealed_after_it_was_cut() -> None:
     shown = within([("a", "x" * 3_000)], 2_000, lambda text, title: f"<{title} {len(text)}>")
     assert shown == [{"title": "a", "text": "<a 2000>", "note": "[2,000 of 3,000 characters shown]"}]
+
+
+def test_spaces_of_a_passage_count() -> None:
+    code = "```\nwhile True:\n    finally:\n        close()\n```\n"
+    made = edit(("    finally:\n", "    finally:\n        log()\n"))
+    assert edited(made, code) == "```\nwhile True:\n    finally:\n        log()\n        close()\n```\n"
+    with pytest.raises(ValidationError):
+        edit((" \n ", "x"))
 
 
 def test_a_document_that_is_written_anew_replaces_the_old_one() -> None:

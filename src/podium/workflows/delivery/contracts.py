@@ -39,7 +39,8 @@ class Part(Reply):
 class Change(Reply):
     """A passage of the document and what replaces it."""
 
-    find: Text
+    find: Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
+    """Quoted as it stands, with its spaces: in code and lists they count."""
     replace: str
 
 

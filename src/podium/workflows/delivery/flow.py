@@ -195,13 +195,13 @@ async def _edit(
             changes=len(edit.changes), rewritten=edit.document is not None,
         )  # fmt: skip
         desk.run.emit(told)
+        text, refused = await aside(accepted, edit, delivered.document, accept)
         if not edit.send_back:
-            text, refused = await aside(accepted, edit, delivered.document, accept)
             if refused:
                 whole = "The editor's version was" if edit.document is not None else _counted(refused, edit)
                 desk.warn(f"{whole} not taken over: {' '.join(dict.fromkeys(refused))}")
             return Delivered(text, checked=True, missing=edit.still_missing, edited=told)
-        remarks = list(edit.send_back)
+        remarks, delivered.document = list(edit.send_back), text
         try:
             delivered = Delivered(await (revise or rework)(remarks))
         except (StepFailedError, BudgetExhaustedError) as error:

@@ -74,10 +74,8 @@ def edit_problem(edit: Edit, document: str, *, may_rewrite: bool, may_send_back:
     """Return what is wrong with an editor's answer, in words that the editor can act on."""
     if edit.send_back and not may_send_back:
         return "send_back must be empty: the document cannot go back any more. Finish it yourself."
-    if edit.send_back:
-        return ""
     unmet = [part.part for part in edit.parts if not part.met]
-    if unmet and not (edit.changes or edit.document or edit.still_missing):
+    if unmet and not (edit.changes or edit.document or edit.still_missing or edit.send_back):
         return (
             f"parts say that this is not met: {unmet[0]!r}. Change the document, or name it in still_missing."
         )
