@@ -189,7 +189,8 @@ async def test_without_new_sources_the_analysis_is_kept_too(store: Store) -> Non
 
 async def test_searches_look_further_when_nobody_can_be_added_who_finds_more(store: Store) -> None:
     shelves = Shelves({"web_search": 1, "news_search": 1, "academic_search": 1})
-    told = await study(store, Crew(), shelves=shelves, min_sources=30, min_quality=0.95)
+    gaps = [{"coverage": 0.9, "tone": 0.9, "missing": [gap]} for gap in ("prices", "doses", "dates")]
+    told = await study(store, Crew({"judge": gaps}), shelves=shelves, min_sources=30, min_quality=0.95)
     first = [query for worker, query in shelves.asked if worker == "web_search"]
     assert told.phases.count("executing") == 3
     assert len(first) > 2, "more queries than in the first iteration"

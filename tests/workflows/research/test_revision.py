@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
+import podium
 from podium.engine.log import Store
 from podium.tools.documents.html import read_html
 from podium.workflows.research.contracts import Source
-from podium.workflows.research.excerpts import best_passages
+from podium.workflows.research.excerpts import best_passages, nearest
 from podium.workflows.research.measures.citations import only_known
-from tests.workflows.research.crew import Crew, Shelves, study
+from tests.workflows.research.crew import Crew, Shelves, half_checked, study
 
 
 def test_passages_of_every_aspect_are_chosen_over_all_sources() -> None:
@@ -86,3 +90,61 @@ def test_permalink_signs_of_headings_are_not_text() -> None:
     text = read_html(page).text
     assert "Uploads¶" not in text
     assert "¶ 12" in text
+
+
+def test_passages_that_verified_claims_rest_on_stay() -> None:
+    filler = "\n\n".join(f"Paragraph {nth} speaks of keys and of uploads at length." for nth in range(900))
+    answer = "A sponsor may be found on a list that is kept for newcomers and renewed every week of the year."
+    texts = {"s1": f"{filler}\n\n{answer}\n\n{filler}", "s2": filler}
+    at = texts["s1"].index(answer)
+    assert answer not in best_passages(texts, ["keys", "uploads"], 6_000).get("s1", "")
+    kept = best_passages(texts, ["keys", "uploads"], 6_000, {"s1": [(at, at + 8)]})
+    assert answer in kept["s1"]
+    assert sum(map(len, kept.values())) <= 6_000
+
+
+async def test_the_fact_checker_sees_what_the_writer_saw_in_every_iteration(store: Store) -> None:
+    thin = {"coverage": 0.4, "tone": 0.9, "missing": ["who may sponsor"]}
+    crew = Crew({"judge": [thin, {"coverage": 0.9, "tone": 0.9}]})
+    await study(store, crew, "Who may upload a package", min_quality=0.5)
+    for written, checked in zip(crew.tasks("write_article"), crew.tasks("fact_check"), strict=True):
+        shown = re.findall(r"(?s)Title: .*?(?=\nEND UNTRUSTED)", written.prompt)
+        assert shown
+        assert all(one in checked.prompt for one in shown)
+
+
+def test_points_beyond_the_limit_are_dropped_by_relevance() -> None:
+    points = [f"colour of house {nth}" for nth in range(20)] + ["who signs the upload"]
+    kept = nearest(points, "Who may sign an upload", 20)
+    assert len(kept) == 20
+    assert kept[-1] == "who signs the upload"
+
+
+async def test_points_that_no_source_holds_are_not_demanded_again(store: Store) -> None:
+    def checked(call: podium.Call) -> dict[str, Any]:
+        listed = re.findall(r"^- (p\d+): (.*)$", call.prompt, re.MULTILINE)
+        sources = re.findall(r"source (s\d+)", call.prompt)
+        quote = {"source_id": sources[0], "quote": "counted"}
+        points = [{"point_id": key} | ({} if "sponsor" in point else quote) for key, point in listed]
+        return {**half_checked(1.0)(call), "points": points}
+
+    missing = ["who may sponsor", "what a key is"]
+    thin = {"coverage": 0.4, "tone": 0.9, "missing": missing}
+    crew = Crew({"judge": thin, "fact_check": checked})
+    shelves = Shelves()
+    told = await study(store, crew, "Who may upload a package", shelves=shelves, min_quality=0.5)
+    judges = [call.prompt for call in crew.tasks("judge")]
+    assert "The sources hold nothing on these points." not in judges[0]
+    assert "who may sponsor" in judges[1].partition("The sources hold nothing on these points.")[2]
+    assert told.output["missing"] == ["what a key is"]
+    assert told.output["unsupported"] == ["who may sponsor"]
+
+
+async def test_an_iteration_that_brought_nothing_is_the_last(store: Store) -> None:
+    thin = {"coverage": 0.6, "tone": 0.9, "missing": ["who may sponsor"]}
+    told = await study(store, Crew({"judge": thin}), "Who may upload a package", min_quality=0.5)
+    assert told.output["metrics"]["iteration_count"] == 2
+    assert told.all("evaluated")[-1]["decision"] == "force_complete"
+    gaps = [{**thin, "missing": [gap]} for gap in ("prices", "doses", "dates")]
+    told = await study(store, Crew({"judge": gaps}), "Who may upload a package", min_quality=0.5)
+    assert told.output["metrics"]["iteration_count"] == 3, "each iteration covered an aspect"

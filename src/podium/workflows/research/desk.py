@@ -32,6 +32,7 @@ from podium.workflows.research.workers.quality import (
     LEAST_KEPT,
     carried_over,
     check_facts,
+    checked_again,
     claims_in,
     looked_up,
 )
@@ -140,16 +141,6 @@ def measured_again(study: Study, version: Version, article: str, missing: list[s
     checked = checked_again(study, version.checked, article)
     quality = score(study, measure(study, article, checked, version.judged), missing)
     return replace(version, article=article, checked=checked, quality=quality)
-
-
-def checked_again(study: Study, checked: Checked | None, article: str) -> Checked | None:
-    """Verify the claims of an edited article: old verdicts where nearly the same is said, else by program."""
-    if checked is None:
-        return None
-    carried = carried_over(checked, article)
-    titles = study.contexts
-    claims = [looked_up(one, study.texts, titles) if one.reason == CHANGED else one for one in carried.claims]
-    return replace(carried, claims=claims)
 
 
 # ── what the editor sees and may change ──────────────────────────────────────────────────────────

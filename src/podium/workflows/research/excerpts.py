@@ -30,6 +30,8 @@ LEAST_STEMS = 8
 """Shorter passages are not compared."""
 PROBES = 4
 """Words by which earlier passages are looked up: if two passages are alike, one of them is in both."""
+KEPT_ROOM = 0.7
+"""Share of the room for passages that are kept from the last version."""
 DOUBLE = 0.75
 """Share of the words of the shorter of two points from which on they are the same point."""
 
@@ -74,13 +76,18 @@ def excerpt_of(text: str, about: str, room: int) -> str:
     return "\n".join(parts) or text[:room]
 
 
-def best_passages(texts: Mapping[str, str], aspects: Sequence[str], room: int) -> dict[str, str]:
+def best_passages(
+    texts: Mapping[str, str],
+    aspects: Sequence[str],
+    room: int,
+    kept: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+) -> dict[str, str]:
     """Return the passages of all texts that say most about the aspects, by text, within `room` characters.
 
-    Every aspect fills an equal share of the room with its best passages, from whichever text; what is left
-    over goes to the best of the rest. A passage between good ones, and one of a text that is about the aspect
-    as a whole, counts more than a stray one; what two texts say alike is taken once. A text of which nothing
-    is chosen is not in the result.
+    Passages with one of the spans in `kept` come first. Then every aspect fills an equal share of the room
+    with its best passages, from whichever text; what is left over goes to the best of the rest. A passage
+    between good ones, and one of a text that is about the aspect as a whole, counts more than a stray one;
+    what two texts say alike is taken once. A text of which nothing is chosen is not in the result.
     """
     if sum(map(len, texts.values())) <= room:
         return dict(texts)
@@ -90,7 +97,7 @@ def best_passages(texts: Mapping[str, str], aspects: Sequence[str], room: int) -
     keys = [key for key, _, _ in pieces]
     doubles = _doubles(held)
     chosen = set[int]()
-    left = float(room)
+    left = float(room) - _fill(_holding(texts, pieces, kept or {}), pieces, chosen, KEPT_ROOM * room)
     ranked = [
         [nth for nth in _ranking(aspect, held, often, keys) if nth not in doubles] for aspect in aspects
     ]
@@ -102,6 +109,28 @@ def best_passages(texts: Mapping[str, str], aspects: Sequence[str], room: int) -
     return {
         key: _joined(key, pieces, chosen) for key in texts if any(pieces[one][0] == key for one in chosen)
     }
+
+
+def _holding(
+    texts: Mapping[str, str],
+    pieces: Sequence[tuple[str, int, str]],
+    kept: Mapping[str, Sequence[tuple[int, int]]],
+) -> list[int]:
+    """The passages that hold a part of one of the spans."""
+    found, at, before = list[int](), 0, ""
+    for nth, (key, _, piece) in enumerate(pieces):
+        start = texts[key].find(piece, at if key == before else 0)
+        at, before = start + len(piece), key
+        if any(start < end and at > begin for begin, end in kept.get(key, ())):
+            found.append(nth)
+    return found
+
+
+def nearest(points: Sequence[str], about: str, most: int) -> list[str]:
+    """Return the points that share most words with a text, in their own order."""
+    wanted = stems_of(about)
+    ranked = sorted(points, key=lambda one: -len(stems_of(one) & wanted))[:most]
+    return [one for one in points if one in ranked]
 
 
 def without_doubles(points: Iterable[str], known: Iterable[str], most: int) -> list[str]:

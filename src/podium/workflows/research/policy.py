@@ -211,11 +211,29 @@ def target_of(part: str, threshold: float) -> float:
     return max(threshold, LEAST_COVERAGE) if part == "coverage" else threshold
 
 
-def decide(quality: float, threshold: float, iteration: int, coverage: float | None = None) -> Decision:
+LEAST_GAIN = 0.02
+"""Quality that an iteration has to bring, or a newly covered aspect; otherwise it was the last."""
+
+
+def decide(
+    quality: float,
+    threshold: float,
+    iteration: int,
+    coverage: float | None = None,
+    *,
+    stalled: bool = False,
+) -> Decision:
     covered = coverage is None or coverage >= LEAST_COVERAGE
     if quality >= threshold and covered:
         return "complete"
-    return "continue" if iteration < MAX_ITERATIONS else "force_complete"
+    return "continue" if iteration < MAX_ITERATIONS and not stalled else "force_complete"
+
+
+def has_stalled(qualities: Sequence[float], covered: Collection[str]) -> bool:
+    """Whether the last iteration brought too little for another one. `covered`: what it newly covered."""
+    if len(qualities) < 2 or covered:
+        return False
+    return qualities[-1] - max(qualities[:-1]) < LEAST_GAIN
 
 
 def count_score(found: int, wanted: int) -> float:

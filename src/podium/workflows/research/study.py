@@ -24,6 +24,7 @@ from podium.workflows.research.contracts import (
     Claim,
     Contradiction,
     Judgement,
+    Passage,
     PhaseEntry,
     Plan,
     PlanEntry,
@@ -31,15 +32,16 @@ from podium.workflows.research.contracts import (
     Source,
     Supplement,
 )
-from podium.workflows.research.excerpts import best_passages, without_doubles
+from podium.workflows.research.excerpts import best_passages, nearest, without_doubles
 from podium.workflows.research.library import Library
 from podium.workflows.research.machine import Phase, check_transition
+from podium.workflows.research.measures.quotes import locate
 
 PROMPT_ROOM = 90_000
 """Characters of sources in one prompt."""
 CLAIM_ROOM = 20_000
 """Characters of passages that are added for the claims that are checked."""
-MOST_POINTS = 12
+MOST_POINTS = 20
 """Points of the direct draft that are looked for besides the planner's aspects."""
 SHORTEST_EXCERPT = 400
 """Characters of a source of which no passage was chosen."""
@@ -132,6 +134,8 @@ class Study:
     """What else the judge found wanting."""
     unsupported: list[str] = field(default_factory=list[str])
     """Points of a complete answer that no source covers, as far as the fact checker could see."""
+    given_up: list[str] = field(default_factory=list[str])
+    """Those of them that were searched for, too: they are not demanded any more."""
     closing: str = ""
     """Set when a budget has ended the run."""
     desk: Desk | None = None
@@ -203,7 +207,14 @@ class Study:
         """What a complete answer contains besides the aspects: the checklist of the direct draft."""
         if self.draft is None:
             return []
-        return without_doubles(self.draft.points, [self.brief.topic, *self.aspects], MOST_POINTS)
+        points = self.draft.points
+        found = without_doubles(points, [self.brief.topic, *self.aspects], len(points))
+        return nearest(found, " ".join([self.brief.topic, *self.aspects]), MOST_POINTS)
+
+    @property
+    def checklist(self) -> list[str]:
+        """What the fact checker looks for in the sources: points, aspects, what the last version missed."""
+        return [*self.points, *without_doubles([*self.aspects, *self.missing], self.points, MOST_POINTS)]
 
     @property
     def contexts(self) -> dict[str, str]:
@@ -220,8 +231,9 @@ class Study:
             "length": brief.length,
             "tone": brief.tone,
             "depth": brief.depth,
-            "aspects": self.aspects,
-            "points": self.points,
+            "aspects": [one for one in self.aspects if one not in self.given_up] or self.aspects,
+            "points": [one for one in self.points if one not in self.given_up],
+            "uncovered": list(self.given_up),
             "feedback": list(self.feedback),
             "missing": list(self.missing),
             "remarks": list(self.remarks),
@@ -231,8 +243,8 @@ class Study:
         """The passages of the sources that say most about the topic, each aspect and each missing aspect,
         between lines that their authors cannot write; within the room of a prompt.
 
-        Writer and fact checker get the same passages; `claims` of the checker are ranked besides. A source of
-        which no passage is chosen is shown by its beginning.
+        Passages that verified claims of the last version rest on stay. The fact checker gets the writer's
+        passages and more for its `claims`. A source of which no passage is chosen is shown by its beginning.
         """
         return [self.sealed(text, name) for name, text in self.passages(claims, only)]
 
@@ -242,12 +254,31 @@ class Study:
         """The same as names and texts, such as `source s3` and its passages."""
         wanted = None if only is None else set(only)
         chosen = [one for one in self.sources if wanted is None or one.id in wanted]
-        texts = {one.id: self.texts.get(one.id, "") for one in chosen}
+        every = {one.id: self.texts.get(one.id, "") for one in self.sources}
         about = list(dict.fromkeys([self.brief.topic, *self.aspects, *self.points, *self.missing]))
-        shown = best_passages(texts, about, PROMPT_ROOM)
+        shown = best_passages(every, about, PROMPT_ROOM, self._kept_spans())
+        texts = {one.id: every[one.id] for one in chosen}
         asked = list(claims)
-        more = best_passages(texts, asked, CLAIM_ROOM) if asked and shown != texts else {}
+        more = best_passages(texts, asked, CLAIM_ROOM) if asked and shown != every else {}
         return [self._named(one, _merged(texts[one.id], shown, more, one.id)) for one in chosen]
+
+    def _kept_spans(self) -> dict[str, list[tuple[int, int]]]:
+        """Where verified claims of the last version rest, by source."""
+        version = self.final or (self.versions[-1] if self.versions else None)
+        claims = version.checked.claims if version and version.checked else []
+        found: dict[str, list[tuple[int, int]]] = {}
+        for claim in (one for one in claims if one.verdict == "verified"):
+            own = Passage(source_id=claim.quote_source, quote=claim.quote, start=claim.start, end=claim.end)
+            for one in (own, *claim.also):
+                text = self.texts.get(one.source_id, "")
+                place = (
+                    (one.start, one.end)
+                    if text[one.start : one.end] == one.quote
+                    else locate(one.quote, text)
+                )
+                if place is not None:
+                    found.setdefault(one.source_id, []).append(place)
+        return found
 
     def _named(self, source: Source, text: str) -> tuple[str, str]:
         about = [f"Title: {source.title}", f"Kind: {source.kind}"]

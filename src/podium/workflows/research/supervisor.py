@@ -9,6 +9,7 @@ from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.report.words import count
 from podium.workflows.research import events
 from podium.workflows.research.contracts import Edit, Judgement, PlanEntry, QualityScore
+from podium.workflows.research.excerpts import without_doubles
 from podium.workflows.research.measures.citations import check_citations, cited_ids
 from podium.workflows.research.measures.length import length_score
 from podium.workflows.research.measures.readability import readability
@@ -16,11 +17,13 @@ from podium.workflows.research.measures.structure import structure
 from podium.workflows.research.measures.words import count_words
 from podium.workflows.research.policy import (
     PARTS,
+    SEARCHES,
     Decision,
     components,
     count_score,
     decide,
     diversity_score,
+    has_stalled,
     overall,
     target_of,
 )
@@ -28,7 +31,8 @@ from podium.workflows.research.roles import SUPERVISOR
 from podium.workflows.research.study import Checked, Study, Version
 from podium.workflows.research.telling import against
 from podium.workflows.research.workers.analysis import value_of
-from podium.workflows.research.workers.quality import article_of, carried_over
+from podium.workflows.research.workers.quality import article_of, checked_again
+from podium.workflows.research.workers.research import MOST_MISSING
 
 
 @dataclass(frozen=True)
@@ -44,14 +48,15 @@ async def evaluate(study: Study, *, closing: bool = False) -> Decision:
     """Score the article as it stands and decide. Out of budget only what a program can measure counts."""
     article = article_of(study)
     checked = value_of(study, "fact_checker", Checked)
-    checked = carried_over(checked, article) if checked is not None else None
-    study.unsupported = list(checked.unsupported) if checked else []
+    checked = checked_again(study, checked, article)
+    _give_up(study, checked)
     judged = None if closing else await _judge(study, article)
     measured = measure(study, article, checked, judged)
     scores = components(measured.parts, set(study.made))
     quality = overall(scores)
     coverage = measured.parts.get("coverage")
-    decision = decide(quality, study.brief.min_quality, study.iteration, coverage)
+    stalled = _has_stalled(study, quality, judged)
+    decision = decide(quality, study.brief.min_quality, study.iteration, coverage, stalled=stalled)
     study.missing = list(judged.missing) if judged else []
     study.remarks = list(judged.issues) if judged else []
     study.failed = [one for one in checked.claims if one.verdict != "verified"] if checked else []
@@ -67,7 +72,7 @@ async def _judge(study: Study, article: str) -> Judgement | None:
     """What no program can measure: a small question, which may draw on the reserve."""
     try:
         async with study.run.closing():
-            return await study.run.ask(
+            judged = await study.run.ask(
                 SUPERVISOR, "judge", returns=Judgement, task=_judged_task(study),
                 article=study.sealed(article, "the article"),
             )  # fmt: skip
@@ -75,12 +80,38 @@ async def _judge(study: Study, article: str) -> Judgement | None:
         why = error.reason if isinstance(error, StepFailedError) else error.message
         study.warn(f"Coverage and tone could not be judged: {why}")
         return None
+    missing = without_doubles(judged.missing, study.given_up, len(judged.missing))
+    return judged.model_copy(update={"missing": missing})
+
+
+def _give_up(study: Study, checked: Checked | None) -> None:
+    """Note the points that no source covers. Those that were searched for in this iteration, too, are not
+    demanded any more."""
+    workers = study.plan.workers if study.plan else []
+    if any(one in SEARCHES and one not in study.kept for one in workers):
+        waiting = [one for one in study.unsupported if one not in study.given_up]
+        searched = [*(study.points if study.iteration == 1 else waiting[:MOST_MISSING])]
+        searched += study.missing[:MOST_MISSING]
+    else:
+        searched = []
+    study.unsupported = list(checked.unsupported) if checked else []
+    known = [one for one in study.given_up if one in study.unsupported]
+    study.given_up = list(dict.fromkeys([*known, *(one for one in study.unsupported if one in searched)]))
+
+
+def _has_stalled(study: Study, quality: float, judged: Judgement | None) -> bool:
+    """Whether this iteration brought neither quality nor an aspect that was missing before."""
+    before = study.versions[-1].quality.missing if study.versions else []
+    now = judged.missing if judged else before
+    qualities = [*(one.quality.overall for one in study.versions), quality]
+    return has_stalled(qualities, without_doubles(before, [*now, *study.given_up], len(before)))
 
 
 def _judged_task(study: Study) -> dict[str, Any]:
     """The task without the points that no source covers: the article must leave them out."""
     task = study.task
-    return {**task, "points": [one for one in task["points"] if one not in study.unsupported]}
+    points = [one for one in task["points"] if one not in study.unsupported]
+    return {**task, "points": points, "feedback": [], "missing": [], "remarks": []}
 
 
 def measure(study: Study, article: str, checked: Checked | None, judged: Judgement | None) -> Measured:

@@ -80,6 +80,34 @@ def test_an_edit_that_alters_a_figure_loses_the_verdict() -> None:
     assert [one.verdict for one in edited.claims] == ["unverified"]
 
 
+def verified(text: str, source: str = "s1") -> Claim:
+    found = {"verdict": "verified", "quote": text, "quote_source": source}
+    return Claim.model_validate({"id": "c1", "text": text, "source_ids": [source], **found})
+
+
+@pytest.mark.parametrize(
+    ("edited", "verdict"),
+    [
+        ("Within 21 days of purchase, an item may be returned by customers for money. [@s1]", "verified"),
+        ("An item may be returned within 21 days. [@s1] The fee is $5.00 per return. [@s1]", "verified"),
+        (
+            "Customers may return an item for money within 21 days; the fee is $5.00 per return. [@s1]",
+            "verified",
+        ),
+        ("Customers may not return an item within 21 days of purchase. [@s1]", "unverified"),
+        ("Customers must return an item within 21 days of purchase for money. [@s1]", "unverified"),
+        ("Customers may return an item within 12 days of purchase for money. [@s1]", "unverified"),
+    ],
+)
+def test_an_edit_that_changes_no_fact_keeps_the_verdict(edited: str, verdict: str) -> None:
+    before = [
+        verified("Customers may return an item within 21 days of purchase for money."),
+        verified("The fee is $5.00 per return."),
+    ]
+    carried = carried_over(Checked(before, []), edited)
+    assert [one.verdict for one in carried.claims] == [verdict] * len(carried.claims)
+
+
 def test_altered_claims_from_real_documents_are_caught() -> None:
     counts = counts_of(labelled(documents_in(DOCS)))
     caught = sum(counts[kind][0] for kind in ALTERED if kind in counts)

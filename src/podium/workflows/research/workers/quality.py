@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from podium.agents.agent import Agent
+from podium.brain.words import word_set
 from podium.tools.aside import aside
 from podium.workflows.research.contracts import (
     Check,
@@ -20,6 +22,7 @@ from podium.workflows.research.contracts import (
 )
 from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
 from podium.workflows.research.measures.claims import locate, split_claims
+from podium.workflows.research.measures.differences import stems
 from podium.workflows.research.measures.plagiarism import overlap
 from podium.workflows.research.measures.quotes import parts_of
 from podium.workflows.research.measures.readability import readability
@@ -65,7 +68,7 @@ async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
     checked = Checked(
         [tied(one, checks.get(one.id), study.texts, titles) for one in claims],
         contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
-        uncovered(study.points, [one for answer in answers for one in answer.points], study.texts),
+        uncovered(study.checklist, [one for answer in answers for one in answer.points], study.texts),
     )
     counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
     told: dict[str, Any] = {"claims": len(claims), **counts}
@@ -79,7 +82,7 @@ async def _check(study: Study, agent: Agent, claims: list[Claim], *, whole: bool
     return await study.run.ask(
         agent, "fact_check", returns=FactCheck, topic=study.brief.topic,
         sources=study.fenced((one.text for one in claims), cited), claims=[one.shown() for one in claims],
-        points=study.points if whole else [],
+        points=study.checklist if whole else [],
     )  # fmt: skip
 
 
@@ -194,13 +197,24 @@ def looked_up(claim: Claim, texts: Mapping[str, str], titles: Mapping[str, str])
     return claim
 
 
+def checked_again(study: Study, checked: Checked | None, article: str) -> Checked | None:
+    """Verify the claims of an edited article: old verdicts where nearly the same is said, else by program."""
+    if checked is None:
+        return None
+    carried, names = carried_over(checked, article), study.contexts
+    claims = [looked_up(one, study.texts, names) if one.reason == CHANGED else one for one in carried.claims]
+    return replace(carried, claims=claims)
+
+
 def carried_over(checked: Checked, markdown: str) -> Checked:
     """The verdicts for the article as the editor left it. A sentence that was changed keeps its verdict if it
-    still says nearly the same and cites the same; otherwise nobody has checked it."""
+    still says nearly the same and cites the same; so does one made of two that follow each other. Otherwise
+    nobody has checked it."""
     same = {old.text: old for old in checked.claims}
+    every = [*checked.claims, *(_joined(*two) for two in pairwise(checked.claims))]
     claims: list[Claim] = []
     for one in claims_in(markdown):
-        likely = [same[one.text]] if one.text in same else checked.claims
+        likely = [same[one.text]] if one.text in same else every
         before = max(likely, key=lambda old: _alike(old, one), default=None)
         if before is not None and _alike(before, one) >= ALIKE:
             now = {"id": one.id, "text": one.text, "source_ids": one.source_ids}
@@ -210,19 +224,43 @@ def carried_over(checked: Checked, markdown: str) -> Checked:
     return replace(checked, claims=claims)
 
 
+def _joined(first: Claim, second: Claim) -> Claim:
+    """Two claims as one sentence; it is verified only if both are."""
+    verdict = first.verdict if first.verdict == second.verdict else "unverified"
+    other = Passage(source_id=second.quote_source, quote=second.quote, start=second.start, end=second.end)
+    also = [*first.also, *([other] if second.quote else []), *second.also]
+    text, reason = f"{first.text} {second.text}", first.reason or second.reason
+    return first.model_copy(update={"text": text, "verdict": verdict, "also": also, "reason": reason})
+
+
+SAME_WORDS = 0.9
+"""Share of a changed sentence's content words that the one before has to hold."""
 ALIKE = 0.75
 CHANGED = "The editor changed it after it was checked."
 
 
 def _alike(old: Claim, new: Claim) -> float:
-    if old.quote_source and old.verdict == "verified" and old.quote_source not in new.source_ids:
+    rests = {old.quote_source, *(one.source_id for one in old.also)} if old.quote_source else set[str]()
+    if old.verdict == "verified" and not rests <= set(new.source_ids):
         return 0.0
     if old.text == new.text:
         return 1.0
-    if missing_support(new.text, old.text):  # other figures, names or negations than those that were checked
+    if missing_support(new.text, old.text) or not _keeps_limits(old, new):  # other figures, names, negations
         return 0.0
+    needed = stems(new.text)
+    if needed and len(needed & stems(old.text)) / len(needed) >= SAME_WORDS:
+        return SAME_WORDS
     first, second = set(old.text.lower().split()), set(new.text.lower().split())
     return len(first & second) / len(first | second) if first | second else 0.0
+
+
+_LIMITS = word_set("only may might could must should unless except some most all often rarely usually")
+
+
+def _keeps_limits(old: Claim, new: Claim) -> bool:
+    """Whether a changed sentence has the words that limit the one before, and no others."""
+    first, second = (set(one.text.lower().replace(",", " ").split()) & _LIMITS for one in (old, new))
+    return first == second
 
 
 # ── language ─────────────────────────────────────────────────────────────────────────────────────

@@ -70,9 +70,9 @@ def queries_of(study: Study, worker: str) -> list[str]:
 
 def points_of(study: Study, worker: str) -> list[str]:
     """The points of a complete answer that this worker looks for: each is looked for once. In a later
-    iteration only those that no source covered are looked for again, by everybody who searches."""
+    iteration everybody who searches looks for aspects that no source covered and nobody has searched for."""
     if study.iteration > 1:
-        return study.unsupported[:MOST_MISSING]
+        return [one for one in study.unsupported if one not in study.given_up][:MOST_MISSING]
     workers = [one for one in (study.plan.workers if study.plan else []) if one in SEARCHES]
     return study.points[workers.index(worker) :: len(workers)] if worker in workers else []
 
