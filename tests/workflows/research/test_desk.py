@@ -392,3 +392,12 @@ async def test_everybody_who_rewrites_sees_the_last_version_and_its_failed_claim
 
 def half(call: Call) -> dict[str, Any]:
     return {"checks": checks_of(call.prompt, _SOURCE.findall(call.prompt), 0.5)}
+
+
+async def test_points_about_length_and_tone_are_not_looked_for_in_sources(store: Store) -> None:
+    points = [COUNTED, "An article of about 1,500 words", "a neutral tone throughout"]
+    model, shelves = crew(draft={**DRAFT, "points": points}), Shelves()
+    await study(store, model, "Measles in Norway", shelves=shelves, **BOTH)
+    asked = [query for _, query in shelves.asked]
+    assert asked.count(COUNTED) == 1
+    assert not [query for query in asked if "words" in query or "tone" in query]

@@ -5,6 +5,7 @@ Only the run's main task changes it. Workers that work side by side read it and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -97,6 +98,12 @@ def _merged(text: str, shown: Mapping[str, str], more: Mapping[str, str], key: s
     first = shown.get(key, "")
     new = [one for one in more.get(key, "").split("\n\n") if one not in first]
     return "\n\n".join(part for part in (first, *new) if part) or text[:SHORTEST_EXCERPT]
+
+
+def _about_form(point: str, brief: Brief) -> bool:
+    """Whether a point of the checklist is about length or tone: no source can cover that."""
+    words = set(re.findall(r"\w+", point.casefold().replace(",", "").replace(".", "")))
+    return str(brief.length) in words or {"tone", brief.tone.casefold()} <= words
 
 
 @dataclass
@@ -207,7 +214,7 @@ class Study:
         """What a complete answer contains besides the aspects: the checklist of the direct draft."""
         if self.draft is None:
             return []
-        points = self.draft.points
+        points = [one for one in self.draft.points if not _about_form(one, self.brief)]
         found = without_doubles(points, [self.brief.topic, *self.aspects], len(points))
         return nearest(found, " ".join([self.brief.topic, *self.aspects]), MOST_POINTS)
 
