@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.tools.documents.document import MAX_CHARACTERS, Document, iso_date
+from podium.tools.documents.plain import read_text
 from podium.tools.documents.reader import Reader, media_type_of
 from podium.tools.documents.readers import Readers
 from podium.tools.tool import ToolError
@@ -219,3 +220,17 @@ def test_dates_are_told_as_exactly_as_they_are_known(told: object, date: str) ->
 )  # fmt: skip
 def test_what_is_a_document_follows_from_the_name(name: str, kind: str) -> None:
     assert media_type_of(name) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (".. _beyond-pkging:\n\nBeyond Packaging\n****************\n\nDebian is more.", "Beyond Packaging"),
+        (".. comment\n   goes on\n\n=====\nTools\n=====\n\nText.", "Tools"),
+        (":orphan:\n\nUploads\n=======\n\nText.", "Uploads"),
+        ("Plain title\n\nText.", "Plain title"),
+        (".. _only:\n\nA paragraph that goes on\nover two lines.", ""),
+    ],
+)
+def test_the_title_of_a_text_is_its_first_real_heading(text: str, title: str) -> None:
+    assert read_text(text).title == title

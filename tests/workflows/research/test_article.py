@@ -271,3 +271,9 @@ def test_the_pages_are_self_contained(made: Callable[[], str]) -> None:
     assert not re.search(r"@import|url\(|<link|<img|<iframe", html)
     assert "@media print" in html
     assert "prefers-color-scheme: dark" in html
+
+
+def test_a_paragraph_whose_first_sentence_was_taken_out_begins_without_a_space() -> None:
+    code = "```\na\n\n indented\n```"
+    shown = content_of(f"# Title\n\n The rest stays.\n\n{code}\n\n- one\n\n  more\n", [])
+    assert shown == f"# Title\n\nThe rest stays.\n\n{code}\n\n- one\n\n  more\n"

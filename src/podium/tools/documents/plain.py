@@ -22,6 +22,9 @@ _OPENING = re.compile(r"[\[{]")
 _FENCED = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,300}?)[ \t#]*$|^(.{1,200})\n=+[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"(title|date|published|authors?|by|source|publisher):[ \t]*(.{0,500})", re.IGNORECASE)
+_MARKUP = re.compile(r"\.\.( .*)?|:[\w-]+:.*|([=\-~*#^\"'`+])\2{2,}")
+LATEST_HEADING = 60
+"""Lines at the beginning of a text in which its heading is looked for."""
 _ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _AND = re.compile(r"\s*;\s*|\s+and\s+|\s*&\s*")
 
@@ -52,12 +55,18 @@ def read_text(source: str) -> Document:
         if not (found := _FIELD.fullmatch(one.strip())):
             break
         fields[found[1].lower()] = found[2]
-    first = lines[0].strip() if lines else ""
-    alone = len(first) <= 120 and (len(lines) < 2 or not lines[1].strip() or set(lines[1]) <= set("=-~"))
+    at = next((nth for nth, one in enumerate(lines[:LATEST_HEADING]) if _is_text(one)), 0)
+    first, after = lines[at].strip() if lines else "", lines[at + 1].strip() if at + 1 < len(lines) else ""
+    alone = len(first) <= 120 and (not after or set(after) <= set("=-~*#^"))
     title = fields.get("title") or (first if alone and not fields else "")
     dated = _ISO.search("\n".join(lines[:5])[:400])
     published = fields.get("date") or fields.get("published") or (dated[0] if dated else "")
     return kept(source, title, published, _names(fields))
+
+
+def _is_text(line: str) -> bool:
+    """Whether a line is neither empty nor reStructuredText markup: a target, a comment, a rule, a field."""
+    return bool(line.strip()) and not line[0].isspace() and not _MARKUP.fullmatch(line.strip())
 
 
 def _front_matter(source: str) -> tuple[dict[str, Any], str]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from podium.engine.branch import Ok
 from podium.errors import StepFailedError
+from podium.tools.aside import aside
 from podium.tools.corpus.corpus import SCHEME
 from podium.tools.sources.found import Found, Retrieved
 from podium.workflows.research.contracts import Source
 from podium.workflows.research.excerpts import relevance_of
+from podium.workflows.research.measures.duplicates import is_contained, works_of
 from podium.workflows.research.study import Study
 from podium.workflows.research.workers.research import Texts
 
@@ -24,7 +26,7 @@ PREFERRED = 0.1
 async def shelve(study: Study, found: Iterable[Found], step: int) -> list[str]:
     """Take in what is new among the results; returns the ids. Documents of a corpus are read at once, because
     that needs no network; of everything else there is the snippet until the scraper reads it."""
-    known = {same(one.url) for one in study.sources}
+    known = {same(one.url) for one in study.sources} | study.copies
     fresh: dict[str, Found] = {}
     for one in found:
         key = same(one.url)
@@ -42,7 +44,35 @@ async def shelve(study: Study, found: Iterable[Found], step: int) -> list[str]:
             hashes.add(text.sha256)
             taken.append(key)
             await keep(study, key, one, text, rank=rank, whole=key in read)
-    return taken
+    await _drop_copies(study, taken)
+    return [one for one in taken if one in study.texts]
+
+
+async def _drop_copies(study: Study, fresh: Iterable[str]) -> None:
+    """Keep one source of each work: the whole book instead of its chapters, the page instead of the PDF file.
+    Once something is written, only what is fresh goes."""
+    texts = {one.id: study.texts[one.id] for one in study.sources if one.full_text}
+    works = await aside(works_of, texts)
+    written = bool(study.versions) or "article_writer" in study.made
+    for work in (one for one in works if len(one) > 1):
+        kept = {one for one in work if written and one not in set(fresh)}
+        kept = kept or {_preferred(work, texts, {one.id: one.url for one in study.sources})}
+        for key in (one for one in work if one not in kept):
+            study.copies.add(same(study.found[key].url))
+            study.sources = [one for one in study.sources if one.id != key]
+            del study.texts[key]
+
+
+def _preferred(work: Sequence[str], texts: Mapping[str, str], urls: Mapping[str, str]) -> str:
+    """Of those that hold the whole work the one that reads best: pages before plain text and PDF files."""
+    whole = [one for one in work if is_contained(texts[work[0]], texts[one])]
+    return min(whole, key=lambda one: (_markup(urls[one]), work.index(one)))
+
+
+def _markup(url: str) -> int:
+    """How much the text of such a file suffers: PDF files lose spaces, sources of pages hold markup."""
+    name = url.lower()
+    return 2 if name.endswith(".pdf") else int(name.endswith((".rst", ".rst.txt", ".txt", ".adoc")))
 
 
 async def keep(study: Study, key: str, found: Found, text: Retrieved, *, rank: int, whole: bool) -> None:
@@ -68,6 +98,7 @@ async def take_texts(study: Study, texts: Texts) -> None:
         for nth, (key, text) in enumerate(texts.texts.items()):
             if text.text.strip():
                 await keep(study, key, study.found[key], text, rank=nth, whole=True)
+    await _drop_copies(study, texts.texts)
     for trouble in texts.troubles:
         study.warn(trouble)
 

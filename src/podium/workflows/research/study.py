@@ -129,6 +129,8 @@ class Study:
     texts: dict[str, str] = field(default_factory=dict[str, str])
     """The kept text of each source, by its id."""
     found: dict[str, Found] = field(default_factory=dict[str, Found])
+    copies: set[str] = field(default_factory=set[str])
+    """Addresses of texts that are copies or parts of a source."""
     tasks: list[Task] = field(default_factory=list[Task])
     quality: QualityScore | None = None
     issues: list[str] = field(default_factory=list[str])

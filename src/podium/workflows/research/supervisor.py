@@ -11,6 +11,7 @@ from podium.workflows.research import events
 from podium.workflows.research.contracts import Edit, Judgement, PlanEntry, QualityScore
 from podium.workflows.research.excerpts import without_doubles
 from podium.workflows.research.measures.citations import check_citations, cited_ids
+from podium.workflows.research.measures.duplicates import works_of
 from podium.workflows.research.measures.length import length_score
 from podium.workflows.research.measures.readability import readability
 from podium.workflows.research.measures.structure import structure
@@ -120,19 +121,20 @@ def measure(study: Study, article: str, checked: Checked | None, judged: Judgeme
     words, used = count_words(article), set(cited_ids(article))
     cited_sources = [one for one in sources if one.id in used]
     kinds = {one.kind for one in cited_sources}
+    works = len(works_of({one.id: study.texts.get(one.id, "") for one in cited_sources}))
     built, cited = structure(article, brief.content_type), check_citations(article, sources)
     read = readability(article)
     parts = {
         "length": length_score(words, brief.length),
         "structure": built.score,
-        "count": count_score(len(cited_sources), brief.min_sources),
+        "count": count_score(works, brief.min_sources),
         "citations": cited.accuracy,
         "readability": read.score,
     }
     notes = {
         "length": f"It has {words} words; {brief.length} are asked for.",
         "structure": f"The structure is not there yet: {' '.join(built.findings)}",
-        "count": f"Only {count(len(cited_sources), 'source')} cited (need {brief.min_sources}).",
+        "count": f"Only {count(works, 'source')} cited (need {brief.min_sources}).",
         "diversity": f"Only {', '.join(sorted(kinds)) or 'no'} sources; other kinds are missing.",
         "citations": f"{count(len(cited.missing), 'sentence')} without a citation that should have one.",
         "readability": "It is hard to read: write shorter sentences and plainer words.",

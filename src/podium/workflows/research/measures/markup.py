@@ -24,6 +24,8 @@ MOST_BRACKETS = 5_000
 """Many times more than an article has citations and links. Reading takes the square of their number, so a
 text with more is read without them."""
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
+_LEADING = re.compile(r"^(```|~~~)[^\n]*\n(?:(?!\1)[^\n]*\n)*|(?<=\n\n) (?=[^\s\d*+>|#-])", re.MULTILINE)
+"""A block of code, or the space before a paragraph."""
 
 Kind = Literal["heading", "paragraph", "item", "row", "quote", "code"]
 _KINDS: dict[str, Kind] = {
@@ -50,8 +52,9 @@ def ids_of(citation: str) -> list[str]:
 
 
 def cleaned(markdown: str) -> str:
-    """The text as every measure and every page reads it: nothing that steers, no marks of our own."""
-    text = _MARKS.sub("", safe(markdown))
+    """The text as every measure and every page reads it: nothing that steers, no marks of our own, and no
+    space before a paragraph, which a sentence that was taken out leaves."""
+    text = _LEADING.sub(lambda found: found[0] if found[1] else "", _MARKS.sub("", safe(markdown)))
     return text if text.count("[") <= MOST_BRACKETS else text.replace("[", "(")
 
 
