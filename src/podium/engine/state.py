@@ -101,6 +101,8 @@ class RunState(Fold):
         self.questions: dict[str, RunWaiting] = {}
         """Open questions by path."""
         self.warnings: list[str] = []
+        self.first_warnings: list[str] = []
+        """Those among them that a reader must see before the result."""
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.output: Any = None
         self.output_blob = ""
@@ -211,6 +213,7 @@ class RunState(Fold):
             self.questions.pop(event.path, None)
         elif isinstance(data, RunWarned):
             self.warnings.insert(0 if data.first else len(self.warnings), data.message)
+            self.first_warnings += [data.message] if data.first else []
         elif isinstance(data, RunForked):
             self.forked_from = data
         elif isinstance(data, RunEnded):

@@ -71,6 +71,8 @@ class Facts(msgspec.Struct, kw_only=True):
     hint: str = ""
     incomplete: str = ""
     """A sentence that names the texts that were cut off; empty if none was."""
+    notices: list[str] = []
+    """Warnings that a reader must see before the result."""
     warnings: list[str]
     usage: Charge
     saved: Charge = NOTHING
@@ -116,6 +118,7 @@ def facts_of(
         error=state.error,
         hint=state.hint,
         incomplete=cut_note(cut_steps(state)),
+        notices=list(state.first_warnings),
         warnings=[line for line in state.warnings if line.removeprefix("Missing: ") not in state.missing],
         usage=state.usage,
         saved=state.saved,

@@ -41,6 +41,7 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
     if facts.status != "completed":
         reason = f" ({facts.stop_reason})" if facts.stop_reason not in ("", facts.status) else ""
         parts.append(f"**{facts.status}{reason}** {safe(facts.error)}".strip())
+    parts += [f"> **Before you read.** {cell(notice, 2_000)}" for notice in facts.notices]
     if facts.incomplete and cell(facts.incomplete, 800) not in (facts.deliverable or ""):
         parts.append(f"> **Not complete.** {cell(facts.incomplete, 800)}")
     if facts.deliverable:

@@ -12,6 +12,10 @@ import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.models.model import Call
+from podium.report.facts import facts_of
+from podium.report.html import to_html
+from podium.report.markdown import to_markdown
+from podium.workflows import presentation_of
 from podium.workflows.research.contracts import PointCheck
 from podium.workflows.research.excerpts import without_doubles
 from podium.workflows.research.measures.support import find_support
@@ -339,6 +343,14 @@ async def test_a_better_draft_is_told_first_and_never_becomes_the_article(store:
     assert "90 crowns" in kept["direct-draft.md"]
     assert "team-version.md" not in kept
     assert "one direct draft without sources is better" in kept["record.html"]
+    shown = presentation_of("research")
+    events = [row.to_event(told.result.run_id) for row in await store.read(told.result.run_id)]
+    for event in events:
+        shown.apply(event)
+    facts = facts_of(events, output=told.output, shown=shown)
+    assert facts.notices == [first]
+    for page in (to_markdown(facts, []), to_html(facts, [])):
+        assert 0 < page.index("Before you read") < page.index("The matter has more than one side")
 
 
 # ── budgets and resumes ──
