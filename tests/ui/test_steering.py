@@ -117,6 +117,7 @@ async def test_a_run_of_two_thousand_nodes_is_drawn_chosen_from_and_followed(vis
         await visitor.go(f"/runs/{RUN}?tab=graph")
         await visitor.see(page.locator(".turn", has_text="156 nodes · $0.16"))
         assert await page.locator(".box").count() <= 300, "the rest is counted"
+        await expect(page.locator(".facts")).to_contain_text("2000")  # all of it is there: nothing moves now
         await page.locator(".box", has_text="Part 4 of root").first.get_by_role("button").first.click()
         await visitor.see(page.get_by_role("heading", name="4-part"))
         for number, (path, kind, data) in enumerate(events_of("root/900-late", "root"), len(rows) + 1):
