@@ -31,7 +31,7 @@ class Recorded:
 
 
 def test_there_are_recorded_runs() -> None:
-    assert {path.name.partition("-")[0] for path in RECORDED} >= {"tree", "council"}
+    assert {path.name.partition("-")[0] for path in RECORDED} >= {"tree", "council", "studio"}
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
