@@ -221,6 +221,12 @@ def test_a_resumed_tree_goes_on_where_its_budget_stopped_it() -> None:
     assert (root_of(tree).below.ended, root_of(tree).below.blocked) == (1, 0)
 
 
+def test_a_root_that_was_completed_stays_so_when_only_its_check_goes_on() -> None:
+    done = [*completed("a", "root/a"), *completed("b", "root/b"), *completed("", "root")]
+    tree = tree_of(*two_children(), *done, ("", RunResumed()))
+    assert root_of(tree).status == "completed"
+
+
 def test_time_in_which_a_run_lay_still_is_not_a_nodes_time() -> None:
     before = log(*two_children())
     gap = timedelta(hours=5)

@@ -92,8 +92,11 @@ class TreeState(Fold):
 
     def _reopen(self) -> None:
         """A run that is taken up again goes on with what was stopped, and with all above it. It does not tell
-        once more what it had begun to do there."""
-        stopped = [node for node in self.nodes.values() if node.status == "blocked" or node is self.root]
+        once more what it had begun to do there. A completed root stays so: only the check of its text goes
+        on."""
+        stopped = [node for node in self.nodes.values() if node.status == "blocked"]
+        if self.root is not None and self.root.status != "completed":
+            stopped.append(self.root)
         for node in {one.id: one for begun in stopped for one in self.lineage(begun)}.values():
             if node.status in ENDED:
                 node.error = node.outcome = ""
