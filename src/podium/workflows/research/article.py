@@ -16,9 +16,8 @@ from markdown_it.token import Token
 
 from podium.report.frame import templates_of
 from podium.report.prose import prose
-from podium.workflows.research.contracts import Claim, Source, Supplement
+from podium.workflows.research.contracts import Claim, Source
 from podium.workflows.research.evidence import Card, cards_of
-from podium.workflows.research.measures.citations import CITATION
 from podium.workflows.research.measures.claims import Mark, marks_of
 from podium.workflows.research.measures.links import web_address
 from podium.workflows.research.measures.markup import CLOSE, OPEN, cleaned, understands_citations
@@ -30,18 +29,6 @@ REFERENCES = "References"
 _PLACE = re.compile(f"([ \\t]?){OPEN}(\\d+){CLOSE}")
 _TITLE = re.compile(r"\A\s*<h1>.*?</h1>\s*", re.DOTALL)
 _SECTION = re.compile(r"<h2>")
-
-
-def with_supplement(markdown: str, supplement: Supplement | None) -> str:
-    """The article with its supplement as a last section; what cites there is taken out."""
-    if supplement is None or not supplement.items:
-        return markdown
-    heading, note, *items = (
-        " ".join(re.sub(rf"\s*(?:{CITATION.pattern})", "", one).split())
-        for one in (supplement.heading, supplement.note, *supplement.items)
-    )
-    listed = "\n".join(f"- {one}" for one in items)
-    return f"{markdown.rstrip()}\n\n## {heading.lstrip('# ')}\n\n*{note.strip('*_ ')}*\n\n{listed}\n"
 
 
 def content_of(markdown: str, sources: Sequence[Source], style: str = "numeric") -> str:

@@ -6,23 +6,25 @@ The editor may state only what a passage says; a program looks up every statemen
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from podium.errors import StepFailedError
+from podium.tools.aside import aside
 from podium.workflows.delivery.contracts import Delivered
 from podium.workflows.delivery.events import summary_of
 from podium.workflows.delivery.flow import Desk, affordable, deliver
-from podium.workflows.research.article import content_of, with_supplement
-from podium.workflows.research.contracts import Claim, Edit, Supplement
+from podium.workflows.research.article import content_of
+from podium.workflows.research.contracts import Claim, Edit
 from podium.workflows.research.excerpts import stems_of
 from podium.workflows.research.library import Answer
 from podium.workflows.research.measures.citations import cited_ids, only_known
-from podium.workflows.research.measures.claims import illustrations_in, split_claims
-from podium.workflows.research.measures.markup import prose_of
+from podium.workflows.research.measures.claims import UNSOURCED, illustrations_in, marks_of, split_claims
+from podium.workflows.research.measures.markup import CITATION, prose_of
 from podium.workflows.research.measures.words import count_words, sentences_in
 from podium.workflows.research.merger import best_version
 from podium.workflows.research.policy import SEARCHES, Decision, decide
-from podium.workflows.research.roles import SUPPLEMENT, agent_of
+from podium.workflows.research.roles import agent_of
 from podium.workflows.research.shelving import shelve, take_texts
 from podium.workflows.research.study import Checked, Made, Study, Version
 from podium.workflows.research.supervisor import measure, score
@@ -47,6 +49,18 @@ RULE = (
     "it is added later. Reword or cut what the fact checker could not confirm. What the sources do not say "
     "is left out; where the reader needs to know that, one short sentence says so."
 )
+EXPLAINED = f"{UNSOURCED} General knowledge: not found in the sources, and not checked."
+BEYOND = (
+    "Make it the complete answer to the question, and let every statement show where it comes from. What a "
+    "passage above says is stated as it says it and ends with the marker of that source, such as [@s3]; "
+    "keep the markers that are there. What the question needs and no passage says, take from the other "
+    f"version or from general knowledge, and end such a sentence with {UNSOURCED} instead of a marker. Put "
+    "both where the reader needs them, in one text; no part of its own for either, and no sentence about "
+    "what the sources do not say. Where the other version contradicts a passage, the passage counts. A "
+    f"program looks up what you cite and writes {UNSOURCED} where no passage supports it. Cite in no other "
+    f"way: no list of references, it is added later. If you use {UNSOURCED}, end the article with one line "
+    "in its language that explains it: general knowledge, not found in the sources, not checked."
+)
 JUDGED_BY = (
     "Sources that can be followed count: of two texts that say the same, the one whose statements name their "
     "sources is better under `correct` and `usable`. Sources do not make up for an answer that is missing."
@@ -68,8 +82,9 @@ def desk_of(study: Study, *, floor: bool, editor: bool) -> Desk | None:
     article = "An" if kind[0] in "aeiou" else "A"
     return Desk(
         study.run, brief.topic, form=f"{article} {kind} of about {brief.length} words. Tone: {brief.tone}.",
-        rule=RULE, judged_by=JUDGED_BY, floor=floor, editor=editor, rewrites=False, shows_draft=False,
-        seal=study.sealed, rendered=lambda text: _rendered(study, text),
+        rule=BEYOND if study.beyond else RULE, judged_by=JUDGED_BY, floor=floor, editor=editor,
+        rewrites=study.beyond, shows_draft=study.beyond,
+        seal=study.sealed, rendered=lambda text: content_of(text, study.sources, brief.citation_style),
         noted=study.note,
     )  # fmt: skip
 
@@ -90,13 +105,16 @@ async def hand_over(study: Study) -> None:
     def accept(before: str, after: str) -> str:
         return objection(study, study.final or version, after)
 
-    async def finish(edited: Delivered) -> None:
-        open_points = [*_unsupported(study.final or version), *edited.missing]
-        await supplement(study, edited.document, list(dict.fromkeys(open_points)))
+    async def mark(text: str) -> str:
+        before = study.final or version
+        new = await aside(marked, study, before, text)
+        if new is None:
+            study.warn("The editor's version lost too much of its evidence; the version before is kept.")
+        return before.article if new is None else new
 
     delivered = await deliver(
-        study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise, accept=accept,
-        finish=finish, replace=False,
+        study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise,
+        accept=None if study.beyond else accept, settle=mark if study.beyond else None, replace=False,
     )  # fmt: skip
     study.final = _finished(study, study.final or version, delivered)
     study.edited, study.comparison = delivered.checked, delivered.shown()
@@ -104,27 +122,34 @@ async def hand_over(study: Study) -> None:
         study.notes.append(f"Final editor: {summary_of(delivered.edited)}.")
 
 
-def _rendered(study: Study, text: str) -> str:
-    """The article as the reader sees it."""
-    return content_of(with_supplement(text, study.supplement), study.sources, study.brief.citation_style)
+def marked(study: Study, version: Version, text: str) -> str | None:
+    """Return an edited article in which only what a passage supports carries a citation. A statement whose
+    citation does not hold stays, with the mark of general knowledge in its place. None: the edit lost too
+    much of the evidence."""
+    text = only_known(text, study.sources).markdown
+    checked = checked_again(study, version.checked, text)
+    if checked is None:
+        return text
+    held = {one.text for one in checked.claims if one.verdict == "verified"}
+    if len(held) < LEAST_KEPT * sum(one.verdict == "verified" for one in _claims(version)):
+        return None
+    marks = marks_of(text)
+    if len(marks) != len(CITATION.findall(text)):
+        return text
+    places = iter(marks)
+    text = re.sub(
+        rf"[ \t]*(?:{CITATION.pattern})",
+        lambda found: found[0] if next(places).sentence in held else UNSOURCED,
+        text,
+    )
+    return explained(re.sub(rf"{UNSOURCED}(?:\s*{UNSOURCED})+", UNSOURCED, text))
 
 
-async def supplement(study: Study, article: str, open_points: list[str]) -> None:
-    """Write down what is generally known of the points that no source covers: apart from the article, and
-    marked as unchecked."""
-    if study.draft is None or not study.beyond or not open_points:
-        return
-    if not await affordable(study.run, SUPPLEMENT, article, study.draft.document):
-        return
-    try:
-        made = await study.run.ask(
-            SUPPLEMENT, "supplement", returns=Supplement, request=study.brief.topic,
-            article=study.sealed(article, "the article"), open=open_points, draft=study.draft.document,
-        )  # fmt: skip
-    except StepFailedError as error:
-        study.warn(f"What the sources do not cover could not be added: {error.reason}")
-        return
-    study.supplement = made if made.items else None
+def explained(text: str) -> str:
+    """An article whose marks of general knowledge are explained at its end."""
+    if UNSOURCED not in text or re.search(rf"^\W{{0,3}}{UNSOURCED}", text, re.MULTILINE):
+        return text
+    return f"{text.rstrip()}\n\n*{EXPLAINED}*\n"
 
 
 def _finished(study: Study, version: Version, delivered: Delivered) -> Version:

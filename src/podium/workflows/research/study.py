@@ -31,7 +31,6 @@ from podium.workflows.research.contracts import (
     PlanEntry,
     QualityScore,
     Source,
-    Supplement,
 )
 from podium.workflows.research.excerpts import best_passages, nearest, without_doubles
 from podium.workflows.research.library import Library
@@ -155,9 +154,7 @@ class Study:
     edited: bool = False
     """The editor has checked it against the request."""
     beyond: bool = True
-    """Whether a supplement is wanted."""
-    supplement: Supplement | None = None
-    """What the sources do not cover, from general knowledge."""
+    """Whether the article may tell, marked, what no source says."""
     comparison: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list[str])
     """What the record says of the final editor."""

@@ -40,6 +40,10 @@ _ILLUSTRATES = re.compile(
 )
 
 
+UNSOURCED = "†"
+"""Stands behind a sentence of general knowledge, which no source supports."""
+
+
 class Sentence(msgspec.Struct, frozen=True):
     """A sentence of the article that can be right or wrong."""
 
@@ -96,9 +100,15 @@ def illustrations_in(sentences: Sequence[str]) -> set[str]:
 
 def needs_source(sentence: str) -> bool:
     """Whether a sentence tells a figure, a date or what somebody found. A question tells nothing."""
-    if sentence.endswith("?") or len(words_in(sentence)) < 4:
+    if sentence.endswith("?") or UNSOURCED in sentence or len(words_in(sentence)) < 4:
         return False
     return bool(_FIGURE.search(_NO_FIGURE.sub("", sentence)) or _TOLD.search(sentence))
+
+
+def unsourced_in(markdown: str) -> int:
+    """Count the sentences that are marked as general knowledge; the line that explains the mark is none."""
+    sentences = (one for block in blocks_of(markdown) for one in _sentences(block))
+    return sum(UNSOURCED in one and not one.lstrip("*_ ").startswith(UNSOURCED) for one in sentences)
 
 
 def _sentences(block: Block) -> list[str]:
