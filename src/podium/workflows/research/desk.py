@@ -49,17 +49,20 @@ RULE = (
     "it is added later. Reword or cut what the fact checker could not confirm. What the sources do not say "
     "is left out; where the reader needs to know that, one short sentence says so."
 )
+LEAST_EVIDENCE = 0.35
+"""Share of the verified statements that an edit has to keep: it may cut, but not write the sources out."""
 EXPLAINED = f"{UNSOURCED} General knowledge: not found in the sources, and not checked."
 BEYOND = (
     "Make it the complete answer to the question, and let every statement show where it comes from. What a "
     "passage above says is stated as it says it and ends with the marker of that source, such as [@s3]; "
-    "keep the markers that are there. What the question needs and no passage says, take from the other "
-    f"version or from general knowledge, and end such a sentence with {UNSOURCED} instead of a marker. Put "
-    "both where the reader needs them, in one text; no part of its own for either, and no sentence about "
-    "what the sources do not say. Where the other version contradicts a passage, the passage counts. A "
-    f"program looks up what you cite and writes {UNSOURCED} where no passage supports it. Cite in no other "
-    f"way: no list of references, it is added later. If you use {UNSOURCED}, end the article with one line "
-    "in its language that explains it: general knowledge, not found in the sources, not checked."
+    "keep the markers that are there, and most of the statements that have one. What the question needs and "
+    "no passage says, take from the other version or from general knowledge, and end such a sentence with "
+    f"{UNSOURCED} instead of a marker. Put both where the reader needs them, in one text; no part of its own "
+    "for either, and no sentence about what the sources do not say. Where the other version contradicts a "
+    f"passage, the passage counts. A program looks up what you cite and writes {UNSOURCED} where no passage "
+    f"supports it. Cite in no other way: no list of references, it is added later. If you use {UNSOURCED}, "
+    "end the article with one line in its language that explains it: general knowledge, not found in the "
+    "sources, not checked."
 )
 JUDGED_BY = (
     "Sources that can be followed count: of two texts that say the same, the one whose statements name their "
@@ -131,7 +134,7 @@ def marked(study: Study, version: Version, text: str) -> str | None:
     if checked is None:
         return text
     held = {one.text for one in checked.claims if one.verdict == "verified"}
-    if len(held) < LEAST_KEPT * sum(one.verdict == "verified" for one in _claims(version)):
+    if len(held) < LEAST_EVIDENCE * sum(one.verdict == "verified" for one in _claims(version)):
         return None
     marks = marks_of(text)
     if len(marks) != len(CITATION.findall(text)):
