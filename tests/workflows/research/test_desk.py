@@ -120,6 +120,16 @@ async def test_general_knowledge_stands_in_the_article_and_is_marked(store: Stor
     assert "90 crowns.†" in (await files(store, told.result))["article.html"]
 
 
+async def test_an_explanation_of_the_mark_is_not_written_twice(store: Store) -> None:
+    new = "# What was counted\n\nIt costs 90 crowns.†\n\n† Allgemeinwissen, nicht geprüft.\n\n"
+    model = crew(edit_result=editing(("# What was counted\n\n", new)))
+    told = await study(store, model, "Measles in Norway", **BEYOND)
+    content = told.output["article"]["content"]
+    assert "90 crowns.†\n\n† Allgemeinwissen, nicht geprüft.\n" in content
+    assert "General knowledge" not in content
+    assert told.output["article"]["unsourced"] == 1
+
+
 async def test_a_citation_that_no_passage_supports_becomes_a_mark(
     store: Store,
 ) -> None:

@@ -145,7 +145,7 @@ def marked(study: Study, version: Version, text: str) -> str | None:
         lambda found: found[0] if next(places).sentence in held else UNSOURCED,
         text,
     )
-    return explained(re.sub(rf"{UNSOURCED}(?:\s*{UNSOURCED})+", UNSOURCED, text))
+    return explained(re.sub(rf"{UNSOURCED}(?:[ \t]*{UNSOURCED})+", UNSOURCED, text))
 
 
 def explained(text: str) -> str:
