@@ -43,13 +43,19 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *, pause_grace: str | None = None, **options: Any) -> Generator[Served]:
-    """A server for as long as a block lasts; it is stopped in order."""
+def served(
+    folder: Path,
+    *,
+    pause_grace: str | None = None,
+    made: list[tuple[asyncio.AbstractEventLoop, PodiumServer]] | None = None,
+    **options: Any,
+) -> Generator[Served]:
+    """A server for as long as a block lasts; it is stopped in order. `made` receives its loop and itself."""
     settings = Settings.load(
         cwd=folder, env={}, store=str(folder / "podium.sqlite"), model="rehearsal", pause_grace=pause_grace
     )
     started: list[Started] = []
-    servers: list[tuple[asyncio.AbstractEventLoop, PodiumServer]] = []
+    servers = made if made is not None else []
     known = threading.Event()
     failed: list[BaseException] = []
 

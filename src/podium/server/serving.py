@@ -78,8 +78,15 @@ class PodiumServer(uvicorn.Server):
     stopping: Callable[[], None] = staticmethod(lambda: None)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for _ in range(3):  # a connection accepted in this very moment is known to uvicorn only later
+            await asyncio.sleep(0)
         self.stopping()
         await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):  # its reader is stuck
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

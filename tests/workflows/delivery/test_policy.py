@@ -150,8 +150,8 @@ def judged(better: str) -> Judgement:
         ("A", "equal", "team"),
         ("equal", "A", "draft"),
         ("equal", "equal", "equal"),
-        ("B", None, "draft"),
-        (None, "B", "team"),
+        ("B", None, "equal"),
+        (None, "B", "equal"),
     ],
 )
 def test_two_judgements_of_opposite_orders_decide_only_together(

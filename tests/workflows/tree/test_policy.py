@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from podium.errors import InvalidReplyError, ModelFailedError, StepTimeoutError
+from podium.workflows.delivery.policy import cut, room_for
 from podium.workflows.tree.context import (
     Piece,
     aggregator_context,
-    cut,
     executor_context,
     pieces_of,
     planner_context,
     read_document,
-    room_for,
     shown_pieces,
 )
 from podium.workflows.tree.contracts import AggregatorOutput, ExecutorOutput, Plan, PlannerOutput, Result

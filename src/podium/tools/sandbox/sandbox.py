@@ -16,6 +16,7 @@ from podium.tools.sandbox.execution import Execution, settled
 from podium.tools.sandbox.inspection import Contents, inspect_after, inspect_before
 from podium.tools.sandbox.limits import Executed, Limits
 from podium.tools.sandbox.mounts import (
+    Mount,
     anchored,
     folder_mounts,
     interpreter_folders,
@@ -99,7 +100,7 @@ class Sandbox:
                 folders=[*map(str, whole), str(scratch)],
                 grown=list(map(str, also_writable)),
                 grown_before=before.grown_bytes,
-                files_before=before.files + ENTRIES,
+                files_before=before.files + ENTRIES + _own_entries(mounts),
             )
             execution = Execution(job, self._tier.launch(job), self.tier)
             try:
@@ -107,6 +108,15 @@ class Sandbox:
             finally:
                 after = await _secured(scratch, whole, also_writable, most, before)
         return _judged(done, most, before, after)
+
+
+def _own_entries(mounts: Sequence[Mount]) -> int:
+    """Entries that the sandbox itself may make: folders on the way to what is mounted below /tmp, and the
+    file in memory that holds the filter of system calls."""
+    temporary = Path("/tmp")
+    targets = [Path(mount.target) for mount in mounts if Path(mount.target).is_relative_to(temporary)]
+    ways = {way for target in targets for way in (target, *target.parents) if way.is_relative_to(temporary)}
+    return len(ways - {temporary}) + 1
 
 
 async def _secured(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from podium.errors import BudgetExhaustedError
 from podium.workflows.council.condensing import sentence
@@ -117,14 +116,14 @@ def shown_draft(table: Table, role: str) -> str:
 # ── after it ──
 
 
-async def hand_over(table: Table, desk: Desk, gaps: Sequence[str] = ()) -> None:
+async def hand_over(table: Table, desk: Desk) -> None:
     """Let the editor finish the document, compare it with the draft, and set what is handed over."""
     held, draft = table.discussion, table.draft
     document = _own_document(held, draft)
     if not document or (draft is None and not desk.editor):
         return
     try:
-        result = await deliver(desk, document, draft, material=material_of(held), gaps=gaps)
+        result = await deliver(desk, document, draft, material=material_of(held))
     except BudgetExhaustedError as error:
         table.warn(f"The result was neither edited nor compared: {error}")
         await table.deliver(Delivery(document=document))

@@ -15,6 +15,7 @@ Accept = Callable[[str, str], str]
 FLOOR_CALLS = 4
 """Calls of a floor: the draft, the editor, two judgements."""
 CHARACTERS_PER_TOKEN = 3
+"""A cautious estimate: English prose has about four."""
 WINDOW = 128_000
 """Tokens of a model's window, where it is not known."""
 WINDOW_SHARE = 0.6
@@ -57,14 +58,22 @@ def unseen(material: Iterable[tuple[str, str]], document: str) -> list[tuple[str
     return [(title, text) for title, text in material if text.strip() and text.strip() not in document]
 
 
+def cut(text: str, length: int) -> tuple[str, str]:
+    """Return a text within a length, and a note that says how much is shown when that is not all."""
+    if len(text) <= length:
+        return text, ""
+    end = text.rfind("\n", length // 2, length)
+    begun = text[: end if end > 0 else length]
+    return begun, f"[{len(begun):,} of {len(text):,} characters shown]"
+
+
 def within(
     material: Iterable[tuple[str, str]], room: int, seal: Callable[[str, str], str] | None = None
 ) -> list[dict[str, Any]]:
     """Return titles and texts, whole as far as there is room, the first ones first; a cut is marked."""
     shown: list[dict[str, Any]] = []
     for title, text in material:
-        part = text[: max(room, LEAST)]
-        note = "" if len(part) == len(text) else f"[{len(part):,} of {len(text):,} characters shown]"
+        part, note = cut(text, max(room, LEAST))
         room -= len(part)
         shown.append({"title": title, "text": part if seal is None else seal(part, title), "note": note})
     return shown
@@ -142,8 +151,8 @@ def decided(
     draft_first: Judgement | None,
     names: tuple[str, str] = ("the team's text", "the direct draft"),
 ) -> Comparison | None:
-    """Join two judgements of opposite orders; a judge who only prefers a position decides nothing. `names` is
-    what readers know the two texts by."""
+    """Join two judgements of opposite orders. One alone decides nothing, because a judge may prefer a
+    position. `names` is what readers know the two texts by."""
     votes: list[tuple[Preferred, str]] = []
     orders: tuple[tuple[Judgement | None, Preferred, Preferred], ...] = (
         (team_first, "team", "draft"),
@@ -155,7 +164,7 @@ def decided(
     if not votes:
         return None
     found: set[Preferred] = {vote for vote, _ in votes if vote != "equal"}
-    preferred: Preferred = found.pop() if len(found) == 1 else "equal"
+    preferred: Preferred = found.pop() if len(found) == 1 and len(votes) == len(orders) else "equal"
     return Comparison(preferred, [why for vote, why in votes if vote == preferred or preferred == "equal"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from podium.workflows.delivery.policy import LEAST, cut
 from podium.workflows.tree.node import Attempt, Kept, Node, Returned
 from podium.workflows.tree.policy import (
     MAX_TOOL_CALLS,
@@ -15,14 +16,6 @@ from podium.workflows.tree.policy import (
     wanted,
 )
 
-WINDOW = 128_000
-"""Tokens of a model's window, where it is not known."""
-WINDOW_SHARE = 0.6
-"""How much of the window documents may take."""
-CHARACTERS_PER_TOKEN = 3
-"""A cautious estimate: English prose has about four."""
-LEAST = 1_000
-"""Characters of a document that are shown, however little room is left."""
 READ_ON = 20_000
 """Characters that one `read_document` returns."""
 
@@ -47,11 +40,6 @@ class Piece(NamedTuple):
     label: str
     kept: Kept
     rank: int
-
-
-def room_for(window: int | None) -> int:
-    """Characters of documents that fit into one prompt."""
-    return int((window or WINDOW) * WINDOW_SHARE) * CHARACTERS_PER_TOKEN
 
 
 # ── the whole ──
@@ -98,15 +86,6 @@ def shown_pieces(pieces: Sequence[Piece], room: int) -> dict[str, dict[str, Any]
         room -= len(text)
         shown[piece.label] = {**piece.kept.shown(), "label": piece.label, "text": text, "note": note}
     return {piece.label: shown[piece.label] for piece in pieces}
-
-
-def cut(text: str, length: int) -> tuple[str, str]:
-    """A text within a length, and a note that says how much is shown when that is not all."""
-    if len(text) <= length:
-        return text, ""
-    end = text.rfind("\n", length // 2, length)
-    begun = text[: end if end > 0 else length]
-    return begun, f"[{len(begun):,} of {len(text):,} characters shown]"
 
 
 def read_document(pieces: Iterable[Piece], args: Mapping[str, Any]) -> tuple[bool, str]:

@@ -19,8 +19,9 @@ from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.delivery.contracts import Draft
 from podium.workflows.delivery.flow import RESULT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
+from podium.workflows.delivery.policy import room_for
 from podium.workflows.tree import events, rehearsal, roles, telling
-from podium.workflows.tree.context import aggregator_context, pieces_of, planner_context, room_for
+from podium.workflows.tree.context import aggregator_context, pieces_of, planner_context
 from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan, PlannerOutput, Step
 from podium.workflows.tree.growing import Notes, Tree, finished
 from podium.workflows.tree.leaf import run_leaf, use_tool
