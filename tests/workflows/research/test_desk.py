@@ -106,39 +106,45 @@ async def test_points_without_evidence_are_dropped_and_reported(store: Store) ->
     assert PRICE not in kept["article.md"]
 
 
-async def test_general_knowledge_stands_in_the_article_and_is_marked(store: Store) -> None:
+NO_CITATION = "*What has no citation is general knowledge: it was not found in the sources, and not checked.*"
+
+
+async def test_general_knowledge_stands_in_the_article_without_a_citation(store: Store) -> None:
     new = "# What was counted\n\nA vaccine costs about 90 crowns.†\n\n"
     model = crew(edit_result=editing(("# What was counted\n\n", new)))
     told = await study(store, model, "Measles in Norway", **BEYOND)
     edited = model.tasks("edit_result")[0].prompt
     assert "A vaccine costs 90 crowns." in edited, "the editor sees the draft"
     article = told.output["article"]
-    assert "A vaccine costs about 90 crowns.†" in article["content"]
-    assert "*† General knowledge: not found in the sources, and not checked.*" in article["content"]
-    assert article["unsourced"] == 1
+    assert "A vaccine costs about 90 crowns.\n" in article["content"]
+    assert NO_CITATION in article["content"]
+    assert article["unsourced"] == ["A vaccine costs about 90 crowns."]
     assert all("crowns" not in claim["text"] for claim in told.output["claims"]), "it is no claim of a source"
-    assert "90 crowns.†" in (await files(store, told.result))["article.html"]
+    kept = await files(store, told.result)
+    assert "90 crowns.</p>" in kept["article.html"]
+    assert "†" not in kept["article.html"] + kept["article.md"]
+    assert "A vaccine costs about 90 crowns." in kept["record.html"], "the record lists it"
 
 
-async def test_an_explanation_of_the_mark_is_not_written_twice(store: Store) -> None:
-    new = "# What was counted\n\nIt costs 90 crowns.†\n\n† Allgemeinwissen, nicht geprüft.\n\n"
+async def test_the_editor_says_in_the_articles_language_what_has_no_citation(store: Store) -> None:
+    new = "# What was counted\n\nIt costs 90 crowns.†\n\n† Ohne Nachweis steht Allgemeinwissen.\n\n"
     model = crew(edit_result=editing(("# What was counted\n\n", new)))
     told = await study(store, model, "Measles in Norway", **BEYOND)
     content = told.output["article"]["content"]
-    assert "90 crowns.†\n\n† Allgemeinwissen, nicht geprüft.\n" in content
-    assert "General knowledge" not in content
-    assert told.output["article"]["unsourced"] == 1
+    assert "\n\n*Ohne Nachweis steht Allgemeinwissen.*\n\n## References" in content
+    assert NO_CITATION not in content
+    assert told.output["article"]["unsourced"] == ["It costs 90 crowns."]
 
 
-async def test_a_citation_that_no_passage_supports_becomes_a_mark(
-    store: Store,
-) -> None:
+async def test_a_citation_that_no_passage_supports_is_taken_out(store: Store) -> None:
+    """The fact checker is asked once more, and its quotations are compared by a program."""
     new = "# What was counted\n\nA vaccine costs 77 crowns in Oslo [@{web}].\n\n"
     model = crew(edit_result=editing(("# What was counted\n\n", new)))
     told = await study(store, model, "Measles in Norway", **BEYOND)
+    assert [call.task for call in model.calls][-4:] == ["edit_result", "fact_check", "compare", "compare"]
     content = told.output["article"]["content"]
-    assert "A vaccine costs 77 crowns in Oslo†." in content
-    assert told.output["article"]["unsourced"] == 1
+    assert "A vaccine costs 77 crowns in Oslo.\n" in content
+    assert told.output["article"]["unsourced"] == ["A vaccine costs 77 crowns in Oslo."]
     assert all(claim["verdict"] == "verified" for claim in told.output["claims"])
 
 

@@ -18,7 +18,7 @@ from podium.report.frame import templates_of
 from podium.report.prose import prose
 from podium.workflows.research.contracts import Claim, Source
 from podium.workflows.research.evidence import Card, cards_of
-from podium.workflows.research.measures.claims import Mark, marks_of
+from podium.workflows.research.measures.claims import Mark, marks_of, unmarked
 from podium.workflows.research.measures.links import web_address
 from podium.workflows.research.measures.markup import CLOSE, OPEN, cleaned, understands_citations
 from podium.workflows.research.measures.styles import STYLES, Entry, references, render
@@ -33,7 +33,7 @@ _SECTION = re.compile(r"<h2>")
 
 def content_of(markdown: str, sources: Sequence[Source], style: str = "numeric") -> str:
     """The article as Markdown."""
-    text, listed = render(cleaned(markdown).strip(), sources, style)
+    text, listed = render(unmarked(cleaned(markdown)).strip(), sources, style)
     return f"{text}\n\n## {REFERENCES}\n\n{listed}\n" if listed else f"{text}\n"
 
 
@@ -48,7 +48,7 @@ def html_of(
 
     `texts` are the kept texts of the sources by their ids; without one, a card shows the bare quotation.
     """
-    markdown, style = cleaned(markdown), style if style in STYLES else "numeric"
+    markdown, style = unmarked(cleaned(markdown)), style if style in STYLES else "numeric"
     marks = marks_of(markdown)
     cards = cards_of(marks, sources, claims, texts)
     entries = references(markdown, sources, style)

@@ -281,8 +281,8 @@ class Article(Shape):
     """Minutes."""
     cited: list[str] = []
     """Ids of the sources that it cites."""
-    unsourced: int = 0
-    """Sentences that are marked as general knowledge: no source supports them."""
+    unsourced: list[str] = []
+    """Its sentences of general knowledge: no source supports them, and nobody has checked them."""
 
 
 class QualityScore(Shape):

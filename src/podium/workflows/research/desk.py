@@ -36,6 +36,7 @@ from podium.workflows.research.workers.quality import (
     check_facts,
     checked_again,
     claims_in,
+    facts_of,
     looked_up,
 )
 from podium.workflows.research.workers.research import POINT_RESULTS, scrape
@@ -51,18 +52,19 @@ RULE = (
 )
 LEAST_EVIDENCE = 0.35
 """Share of the verified statements that an edit has to keep: it may cut, but not write the sources out."""
-EXPLAINED = f"{UNSOURCED} General knowledge: not found in the sources, and not checked."
 BEYOND = (
-    "Make it the complete answer to the question, and let every statement show where it comes from. What a "
-    "passage above says is stated as it says it and ends with the marker of that source, such as [@s3]; "
-    "keep the markers that are there, and most of the statements that have one. What the question needs and "
-    "no passage says, take from the other version or from general knowledge, and end such a sentence with "
-    f"{UNSOURCED} instead of a marker. Put both where the reader needs them, in one text; no part of its own "
-    "for either, and no sentence about what the sources do not say. Where the other version contradicts a "
-    f"passage, the passage counts. A program looks up what you cite and writes {UNSOURCED} where no passage "
-    f"supports it. Cite in no other way: no list of references, it is added later. If you use {UNSOURCED}, "
-    "end the article with one line in its language that explains it: general knowledge, not found in the "
-    "sources, not checked."
+    "Make it the best answer to the question that there is, and let the reader see what the sources support. "
+    "Where the other version answers more fully or more clearly, take its order, tables, examples and code "
+    "as they are, and put the team's evidence into them. Every statement that a passage above supports "
+    "ends with the marker of that source, such as [@s3]: keep the markers that are there, and set one also "
+    "where a passage says what the other version says in its own words. Where a passage contradicts the "
+    "other version, the passage counts. What the question needs and no passage says is told as well, in its "
+    f"place; such a sentence ends with {UNSOURCED} instead of a marker, and one sentence holds either what a "
+    "source says or what none says. A fact checker looks up what you cite. Write no sentence about the "
+    "sources or what they do not say, and no list of references: it is added later. The marks "
+    f"{UNSOURCED} are taken out before the reader sees the text; instead, the very last line of the article "
+    f"is {UNSOURCED} and one sentence in the article's language that says: what has no citation is general "
+    "knowledge, was not found in the sources and was not checked."
 )
 JUDGED_BY = (
     "Sources that can be followed count: of two texts that say the same, the one whose statements name their "
@@ -110,10 +112,14 @@ async def hand_over(study: Study) -> None:
 
     async def mark(text: str) -> str:
         before = study.final or version
-        new = await aside(marked, study, before, text)
+        text = only_known(text, study.sources).markdown
+        checked = await _facts_after(study, before, text)
+        new = marked(text, checked) if keeps_evidence(before, checked) else None
         if new is None:
             study.warn("The editor's version lost too much of its evidence; the version before is kept.")
-        return before.article if new is None else new
+            return before.article
+        study.final = replace(before, checked=checked)
+        return new
 
     delivered = await deliver(
         study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise,
@@ -125,34 +131,51 @@ async def hand_over(study: Study) -> None:
         study.notes.append(f"Final editor: {summary_of(delivered.edited)}.")
 
 
-def marked(study: Study, version: Version, text: str) -> str | None:
-    """Return an edited article in which only what a passage supports carries a citation. A statement whose
-    citation does not hold stays, with the mark of general knowledge in its place. None: the edit lost too
-    much of the evidence."""
-    text = only_known(text, study.sources).markdown
-    checked = checked_again(study, version.checked, text)
+async def _facts_after(study: Study, version: Version, text: str) -> Checked | None:
+    """The claims of an edited article, checked by the fact checker; by a program alone where the budget does
+    not allow that, or where nothing was cited anew."""
+    known = await aside(checked_again, study, version.checked, text)
+    if known is None or all(one.verdict == "verified" for one in known.claims):
+        return known
+    agent = agent_of("fact_checker")
+    if not await affordable(study.run, agent, text, *study.fenced(one.text for one in known.claims)):
+        study.warn("What the editor changed was compared with the sources by a program alone.")
+        return known
+    try:
+        found = await facts_of(study, text, agent, points=[])
+    except StepFailedError as error:
+        study.warn(f"What the editor changed was compared with the sources by a program alone: {error.reason}")
+        return known
+    held = {one.text: one for one in known.claims if one.verdict == "verified"}
+    claims = [held.get(one.text, one) if one.verdict == "unverified" else one for one in found.claims]
+    for one in claims:
+        if one.verdict == "contradicted":
+            study.warn(f"A source contradicts what the article says: “{_short(one)}”")
+    return replace(found, claims=claims, unsupported=known.unsupported)
+
+
+def keeps_evidence(version: Version, checked: Checked | None) -> bool:
+    """Whether an edit left enough of what the sources confirm."""
     if checked is None:
-        return text
-    held = {one.text for one in checked.claims if one.verdict == "verified"}
-    if len(held) < LEAST_EVIDENCE * sum(one.verdict == "verified" for one in _claims(version)):
-        return None
+        return True
+    held = sum(one.verdict == "verified" for one in checked.claims)
+    return held >= LEAST_EVIDENCE * sum(one.verdict == "verified" for one in _claims(version))
+
+
+def marked(text: str, checked: Checked | None) -> str:
+    """Return an edited article in which only what a passage supports or contradicts carries a citation. A
+    statement whose citation does not hold stays, with the mark of general knowledge in its place."""
     marks = marks_of(text)
-    if len(marks) != len(CITATION.findall(text)):
+    if checked is None or len(marks) != len(CITATION.findall(text)):
         return text
+    held = {one.text for one in checked.claims if one.verdict != "unverified"}
     places = iter(marks)
     text = re.sub(
         rf"[ \t]*(?:{CITATION.pattern})",
         lambda found: found[0] if next(places).sentence in held else UNSOURCED,
         text,
     )
-    return explained(re.sub(rf"{UNSOURCED}(?:[ \t]*{UNSOURCED})+", UNSOURCED, text))
-
-
-def explained(text: str) -> str:
-    """An article whose marks of general knowledge are explained at its end."""
-    if UNSOURCED not in text or re.search(rf"^\W{{0,3}}{UNSOURCED}", text, re.MULTILINE):
-        return text
-    return f"{text.rstrip()}\n\n*{EXPLAINED}*\n"
+    return re.sub(rf"{UNSOURCED}(?:[ \t]*{UNSOURCED})+", UNSOURCED, text)
 
 
 def _finished(study: Study, version: Version, delivered: Delivered) -> Version:

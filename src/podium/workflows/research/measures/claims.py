@@ -41,7 +41,11 @@ _ILLUSTRATES = re.compile(
 
 
 UNSOURCED = "†"
-"""Stands behind a sentence of general knowledge, which no source supports."""
+"""Stands behind a sentence of general knowledge, which no source supports. Programs need it; no reader sees
+it."""
+EXPLAINED = "What has no citation is general knowledge: it was not found in the sources, and not checked."
+_EXPLAINED = re.compile(rf"^[*_> ]{{0,3}}{UNSOURCED}[ \t]*([^\n]*?)[*_]{{0,3}}[ \t]*$", re.MULTILINE)
+"""The line that says what has no citation."""
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -68,9 +72,10 @@ def split_claims(markdown: str) -> list[Sentence]:
         sentences = _sentences(block) if block.kind != "heading" else []
         shown = illustrations_in(sentences)
         for sentence in sentences:
-            text = without_citations(sentence)
+            text = _read(sentence)
             ids = [one for group in CITED.findall(sentence) for one in group.split(";")]
-            if text and (ids or (block.kind != "row" and sentence not in shown and needs_source(text))):
+            open_ = block.kind != "row" and sentence not in shown and needs_source(sentence)
+            if text and (ids or open_):
                 before = found[text].source_ids if text in found else ()
                 found[text] = Sentence(text, tuple(dict.fromkeys((*before, *ids))))
     return list(found.values())
@@ -79,7 +84,7 @@ def split_claims(markdown: str) -> list[Sentence]:
 def marks_of(markdown: str) -> list[Mark]:
     """Every citation, also those in tables and headings, as a page numbers them."""
     return [
-        Mark(tuple(ids.split(";")), without_citations(sentence))
+        Mark(tuple(ids.split(";")), _read(sentence))
         for block in blocks_of(markdown)
         for sentence in _sentences(block)
         for ids in CITED.findall(sentence)
@@ -100,15 +105,32 @@ def illustrations_in(sentences: Sequence[str]) -> set[str]:
 
 def needs_source(sentence: str) -> bool:
     """Whether a sentence tells a figure, a date or what somebody found. A question tells nothing."""
+    sentence = without_citations(sentence)
     if sentence.endswith("?") or UNSOURCED in sentence or len(words_in(sentence)) < 4:
         return False
     return bool(_FIGURE.search(_NO_FIGURE.sub("", sentence)) or _TOLD.search(sentence))
 
 
-def unsourced_in(markdown: str) -> int:
-    """Count the sentences that are marked as general knowledge; the line that explains the mark is none."""
-    sentences = (one for block in blocks_of(markdown) for one in _sentences(block))
-    return sum(UNSOURCED in one and not one.lstrip("*_ ").startswith(UNSOURCED) for one in sentences)
+def unsourced_in(markdown: str) -> list[str]:
+    """Return the sentences that are marked as general knowledge; the line that explains them is none."""
+    text = _EXPLAINED.sub("", markdown)
+    sentences = (one for block in blocks_of(text) for one in _sentences(block))
+    return [_read(one) for one in sentences if UNSOURCED in one]
+
+
+def unmarked(markdown: str) -> str:
+    """Return an article as readers see it: without the marks of general knowledge, and with a last line that
+    says what has no citation."""
+    if UNSOURCED not in markdown:
+        return markdown
+    told = [found[1].strip() for found in _EXPLAINED.finditer(markdown)]
+    body = re.sub(rf"[ \t]*{UNSOURCED}", "", _EXPLAINED.sub("", markdown)).rstrip()
+    return f"{body}\n\n*{next(filter(None, told), EXPLAINED)}*\n"
+
+
+def _read(sentence: str) -> str:
+    """A sentence as it is read aloud."""
+    return re.sub(rf"\s*{UNSOURCED}", "", without_citations(sentence))
 
 
 def _sentences(block: Block) -> list[str]:

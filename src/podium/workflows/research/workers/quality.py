@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -51,38 +51,50 @@ COPIED = 0.25
 
 
 async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
-    """Tie every claim to the passage that supports it. A quote that does not stand in its source counts for
-    nothing, whatever the model says. Many claims are checked in several parts, side by side."""
-    claims = claims_in(clean_draft(study)[0])
-    parts = [claims[at : at + AT_A_TIME] for at in range(0, len(claims), AT_A_TIME)] or [[]]
-    agent = agent_of(worker, cheaper=cheaper)
-    if len(parts) == 1:
-        answers = [await _check(study, agent, claims, whole=True)]
-    else:
-        outcomes = await study.run.gather(
-            {f"part-{nth}": _check(study, agent, part, whole=nth == 1) for nth, part in enumerate(parts, 1)}
-        )
-        answers = [outcome.unwrap() for outcome in outcomes.values()]
-    checks = {one.claim_id: one for answer in answers for one in answer.checks}
-    titles = study.contexts
-    checked = Checked(
-        [tied(one, checks.get(one.id), study.texts, titles) for one in claims],
-        contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
-        uncovered(study.checklist, [one for answer in answers for one in answer.points], study.texts),
-    )
+    """Check the claims of the draft."""
+    checked = await facts_of(study, clean_draft(study)[0], agent_of(worker, cheaper=cheaper))
     counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
-    told: dict[str, Any] = {"claims": len(claims), **counts}
+    told: dict[str, Any] = {"claims": len(checked.claims), **counts}
     told |= {"unsupported": checked.unsupported} if checked.unsupported else {}
     return Made(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
 
 
-async def _check(study: Study, agent: Agent, claims: list[Claim], *, whole: bool) -> FactCheck:
-    """One part: with all sources if contradictions among them are to be found, else with those it cites."""
-    cited = None if whole else {source for one in claims for source in one.source_ids}
+async def facts_of(
+    study: Study, article: str, agent: Agent, points: Sequence[str] | None = None
+) -> Checked:
+    """Tie every claim to the passage that supports it. A quote that does not stand in its source counts for
+    nothing, whatever the model says. Many claims are checked in several parts, side by side.
+    `points` are looked for in the sources, too; by default the study's checklist."""
+    claims, points = claims_in(article), study.checklist if points is None else points
+    parts = [claims[at : at + AT_A_TIME] for at in range(0, len(claims), AT_A_TIME)] or [[]]
+    if len(parts) == 1:
+        answers = [await _check(study, agent, claims, points)]
+    else:
+        outcomes = await study.run.gather(
+            {
+                f"part-{nth}": _check(study, agent, part, points if nth == 1 else None)
+                for nth, part in enumerate(parts, 1)
+            }
+        )
+        answers = [outcome.unwrap() for outcome in outcomes.values()]
+    checks = {one.claim_id: one for answer in answers for one in answer.checks}
+    titles = study.contexts
+    return Checked(
+        [tied(one, checks.get(one.id), study.texts, titles) for one in claims],
+        contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
+        uncovered(list(points), [one for answer in answers for one in answer.points], study.texts),
+    )
+
+
+async def _check(
+    study: Study, agent: Agent, claims: list[Claim], points: Sequence[str] | None
+) -> FactCheck:
+    """One part: with all sources where points and contradictions are looked for, else with those it cites."""
+    cited = None if points is not None else {source for one in claims for source in one.source_ids}
     return await study.run.ask(
         agent, "fact_check", returns=FactCheck, topic=study.brief.topic,
         sources=study.fenced((one.text for one in claims), cited), claims=[one.shown() for one in claims],
-        points=study.checklist if whole else [],
+        points=list(points or ()),
     )  # fmt: skip
 
 
