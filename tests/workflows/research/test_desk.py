@@ -24,8 +24,8 @@ from tests.workflows.research.crew import SCORES, Crew, Shelves, Told, checks_of
 
 COUNTED, PRICE = "how many cases the reports counted", "what a vaccine costs in Norway"
 DRAFT = {"points": [COUNTED, PRICE], "document": "# Direct\n\nA vaccine costs 90 crowns."}
-BOTH: dict[str, Any] = {"floor": True, "editor": True, "beyond": False}
-BEYOND: dict[str, Any] = {**BOTH, "beyond": True}
+BOTH: dict[str, Any] = {"floor": True, "editor": True, "sources_only": True}
+FREE: dict[str, Any] = {**BOTH, "sources_only": False}
 _SOURCE = re.compile(r"from source (s\d+)\n.*?\n\n(.*?)\nEND UNTRUSTED", re.DOTALL)
 
 
@@ -112,7 +112,7 @@ NO_CITATION = "*What has no citation is general knowledge: it was not found in t
 async def test_general_knowledge_stands_in_the_article_without_a_citation(store: Store) -> None:
     new = "# What was counted\n\nA vaccine costs about 90 crowns.†\n\n"
     model = crew(edit_result=editing(("# What was counted\n\n", new)))
-    told = await study(store, model, "Measles in Norway", **BEYOND)
+    told = await study(store, model, "Measles in Norway", **FREE)
     edited = model.tasks("edit_result")[0].prompt
     assert "A vaccine costs 90 crowns." in edited, "the editor sees the draft"
     article = told.output["article"]
@@ -129,7 +129,7 @@ async def test_general_knowledge_stands_in_the_article_without_a_citation(store:
 async def test_the_editor_says_in_the_articles_language_what_has_no_citation(store: Store) -> None:
     new = "# What was counted\n\nIt costs 90 crowns.†\n\n† Ohne Nachweis steht Allgemeinwissen.\n\n"
     model = crew(edit_result=editing(("# What was counted\n\n", new)))
-    told = await study(store, model, "Measles in Norway", **BEYOND)
+    told = await study(store, model, "Measles in Norway", **FREE)
     content = told.output["article"]["content"]
     assert "\n\n*Ohne Nachweis steht Allgemeinwissen.*\n\n## References" in content
     assert NO_CITATION not in content
@@ -140,7 +140,7 @@ async def test_a_citation_that_no_passage_supports_is_taken_out(store: Store) ->
     """The fact checker is asked once more, and its quotations are compared by a program."""
     new = "# What was counted\n\nA vaccine costs 77 crowns in Oslo [@{web}].\n\n"
     model = crew(edit_result=editing(("# What was counted\n\n", new)))
-    told = await study(store, model, "Measles in Norway", **BEYOND)
+    told = await study(store, model, "Measles in Norway", **FREE)
     assert [call.task for call in model.calls][-4:] == ["edit_result", "fact_check", "compare", "compare"]
     content = told.output["article"]["content"]
     assert "A vaccine costs 77 crowns in Oslo.\n" in content
@@ -150,7 +150,7 @@ async def test_a_citation_that_no_passage_supports_is_taken_out(store: Store) ->
 
 async def test_an_edit_that_loses_the_evidence_is_not_used(store: Store) -> None:
     whole = {"parts": [{"part": "all", "met": True}], "document": "# Short\n\nNothing is left.†"}
-    told = await study(store, crew(edit_result=whole), "Measles in Norway", **BEYOND)
+    told = await study(store, crew(edit_result=whole), "Measles in Norway", **FREE)
     assert told.output["article"]["title"] == "What was counted"
     assert any("lost too much of its evidence" in one for one in told.output["warnings"])
 

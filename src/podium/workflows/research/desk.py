@@ -1,7 +1,8 @@
 """The direct draft, the final editor and the blind comparison of a research run.
 
-The draft has no sources, so it is never the article: its points are a checklist, and its text only a measure.
-The editor may state only what a passage says; a program looks up every statement that is new.
+The draft has no sources, so it is never the article: its points are a checklist, and its text is a measure
+and another version for the editor. What the editor cites is checked once more; a citation that does not hold
+is taken out. With `sources_only` the editor may state only what a passage says, and does not see the draft.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from podium.workflows.research.workers.quality import (
 from podium.workflows.research.workers.research import POINT_RESULTS, scrape
 from podium.workflows.research.workers.writing import clean_draft, write_article
 
-RULE = (
+SOURCES_ONLY = (
     "The passages of the sources above are the only ground. Every statement that you add or change says what "
     "a passage says, in words close to it, and ends with the marker of that source, such as [@s3]. A program "
     "looks it up and takes back a change that no passage supports, so give each statement a change of its "
@@ -52,7 +53,7 @@ RULE = (
 )
 LEAST_EVIDENCE = 0.35
 """Share of the verified statements that an edit has to keep: it may cut, but not write the sources out."""
-BEYOND = (
+RULE = (
     "Make it the best answer to the question that there is, and let the reader see what the sources support. "
     "Where the other version answers more fully or more clearly, take its order, tables, examples and code "
     "as they are, and put the team's evidence into them. Every statement that a passage above supports "
@@ -87,8 +88,8 @@ def desk_of(study: Study, *, floor: bool, editor: bool) -> Desk | None:
     article = "An" if kind[0] in "aeiou" else "A"
     return Desk(
         study.run, brief.topic, form=f"{article} {kind} of about {brief.length} words. Tone: {brief.tone}.",
-        rule=BEYOND if study.beyond else RULE, judged_by=JUDGED_BY, floor=floor, editor=editor,
-        rewrites=study.beyond, shows_draft=study.beyond,
+        rule=SOURCES_ONLY if study.sources_only else RULE, judged_by=JUDGED_BY, floor=floor, editor=editor,
+        rewrites=not study.sources_only, shows_draft=not study.sources_only,
         seal=study.sealed, rendered=lambda text: content_of(text, study.sources, brief.citation_style),
         noted=study.note,
     )  # fmt: skip
@@ -121,9 +122,10 @@ async def hand_over(study: Study) -> None:
         study.final = replace(before, checked=checked)
         return new
 
+    strict = study.sources_only
     delivered = await deliver(
         study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise,
-        accept=None if study.beyond else accept, settle=mark if study.beyond else None, replace=False,
+        accept=accept if strict else None, settle=None if strict else mark, replace=False,
     )  # fmt: skip
     study.final = _finished(study, study.final or version, delivered)
     study.edited, study.comparison = delivered.checked, delivered.shown()
@@ -144,7 +146,9 @@ async def _facts_after(study: Study, version: Version, text: str) -> Checked | N
     try:
         found = await facts_of(study, text, agent, points=[])
     except StepFailedError as error:
-        study.warn(f"What the editor changed was compared with the sources by a program alone: {error.reason}")
+        study.warn(
+            f"What the editor changed was compared with the sources by a program alone: {error.reason}"
+        )
         return known
     held = {one.text: one for one in known.claims if one.verdict == "verified"}
     claims = [held.get(one.text, one) if one.verdict == "unverified" else one for one in found.claims]

@@ -153,8 +153,8 @@ class Study:
     """The version that is handed over, after the editor's pass."""
     edited: bool = False
     """The editor has checked it against the request."""
-    beyond: bool = True
-    """Whether the article may tell, marked, what no source says."""
+    sources_only: bool = False
+    """Whether the article may state only what a source says."""
     comparison: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list[str])
     """What the record says of the final editor."""

@@ -196,10 +196,9 @@ def missing_of(output: Any) -> Data:
     data = cast("Data", output)
     coverage = data.get("coverage")
     found["coverage"] = coverage if isinstance(coverage, float | int) else None
-    article: Any = data.get("article")
-    data = {**data, "unsourced": cast("Data", article).get("unsourced") if isinstance(article, dict) else []}
+    lists = {**data, "unsourced": part(output, "article").get("unsourced")}
     for key in ("missing", "unsupported", "unsourced"):
-        listed: Any = data.get(key)
+        listed: Any = lists.get(key)
         found[key] = [str(one) for one in cast("list[Any]", listed)] if isinstance(listed, list) else []
     return found if found["missing"] or found["unsupported"] or found["unsourced"] else {}
 

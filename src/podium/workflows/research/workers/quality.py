@@ -59,9 +59,7 @@ async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
     return Made(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
 
 
-async def facts_of(
-    study: Study, article: str, agent: Agent, points: Sequence[str] | None = None
-) -> Checked:
+async def facts_of(study: Study, article: str, agent: Agent, points: Sequence[str] | None = None) -> Checked:
     """Tie every claim to the passage that supports it. A quote that does not stand in its source counts for
     nothing, whatever the model says. Many claims are checked in several parts, side by side.
     `points` are looked for in the sources, too; by default the study's checklist."""
@@ -86,9 +84,7 @@ async def facts_of(
     )
 
 
-async def _check(
-    study: Study, agent: Agent, claims: list[Claim], points: Sequence[str] | None
-) -> FactCheck:
+async def _check(study: Study, agent: Agent, claims: list[Claim], points: Sequence[str] | None) -> FactCheck:
     """One part: with all sources where points and contradictions are looked for, else with those it cites."""
     cited = None if points is not None else {source for one in claims for source in one.source_ids}
     return await study.run.ask(
