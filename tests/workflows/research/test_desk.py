@@ -106,7 +106,7 @@ async def test_points_without_evidence_are_dropped_and_reported(store: Store) ->
     assert PRICE not in kept["article.md"]
 
 
-NO_CITATION = "*What has no citation is general knowledge: it was not found in the sources, and not checked.*"
+NO_CITATION = "*What has no citation is general knowledge, or could not be confirmed in the sources.*"
 
 
 async def test_general_knowledge_stands_in_the_article_without_a_citation(store: Store) -> None:
@@ -146,6 +146,24 @@ async def test_a_citation_that_no_passage_supports_is_taken_out(store: Store) ->
     assert "A vaccine costs 77 crowns in Oslo.\n" in content
     assert told.output["article"]["unsourced"] == ["A vaccine costs 77 crowns in Oslo."]
     assert all(claim["verdict"] == "verified" for claim in told.output["claims"])
+
+
+async def test_what_the_fact_checker_does_not_confirm_a_program_does_not_confirm(store: Store) -> None:
+    """The sentence repeats words of its source, so that a program finds it there."""
+    said = "In one year of it the web report 1 counted 10 cases"
+
+    def doubting(call: Call) -> dict[str, Any]:
+        answer = checking(call)
+        claims = dict(re.findall(r"^- (c\d+) \(cites[^)]*\): (.*)$", call.prompt, re.MULTILINE))
+        for check in answer["checks"]:
+            if said in claims[check["claim_id"]]:
+                check |= {"verdict": "unverified", "source_id": "", "quote": ""}
+        return answer
+
+    new = f"# What was counted\n\n{said} [@{{web}}]. Nobody in Oslo counted 4711 of them [@{{web}}].\n\n"
+    model = crew(edit_result=editing(("# What was counted\n\n", new)), fact_check=doubting)
+    told = await study(store, model, "Measles in Norway", **FREE)
+    assert told.output["article"]["unsourced"] == [f"{said}.", "Nobody in Oslo counted 4711 of them."]
 
 
 async def test_an_edit_that_loses_the_evidence_is_not_used(store: Store) -> None:

@@ -48,8 +48,9 @@ def html_of(
 
     `texts` are the kept texts of the sources by their ids; without one, a card shows the bare quotation.
     """
-    markdown, style = unmarked(cleaned(markdown)), style if style in STYLES else "numeric"
+    markdown, style = cleaned(markdown), style if style in STYLES else "numeric"
     marks = marks_of(markdown)
+    markdown = unmarked(markdown)
     cards = cards_of(marks, sources, claims, texts)
     entries = references(markdown, sources, style)
     labels = {one.source_id: _label(one) for one in entries}

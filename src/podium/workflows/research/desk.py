@@ -20,7 +20,13 @@ from podium.workflows.research.contracts import Claim, Edit
 from podium.workflows.research.excerpts import stems_of
 from podium.workflows.research.library import Answer
 from podium.workflows.research.measures.citations import cited_ids, only_known
-from podium.workflows.research.measures.claims import UNSOURCED, illustrations_in, marks_of, split_claims
+from podium.workflows.research.measures.claims import (
+    UNSOURCED,
+    illustrations_in,
+    marks_of,
+    split_claims,
+    with_marks_inside,
+)
 from podium.workflows.research.measures.markup import CITATION, prose_of
 from podium.workflows.research.measures.words import count_words, sentences_in
 from podium.workflows.research.merger import best_version
@@ -60,12 +66,13 @@ RULE = (
     "ends with the marker of that source, such as [@s3]: keep the markers that are there, and set one also "
     "where a passage says what the other version says in its own words. Where a passage contradicts the "
     "other version, the passage counts. What the question needs and no passage says is told as well, in its "
-    f"place; such a sentence ends with {UNSOURCED} instead of a marker, and one sentence holds either what a "
+    f"place; such a sentence ends with {UNSOURCED} instead of a marker (as in: one is asked {UNSOURCED}.), "
+    "also in a list or in a table's cell; code needs none. One sentence or cell holds either what a "
     "source says or what none says. A fact checker looks up what you cite. Write no sentence about the "
     "sources or what they do not say, and no list of references: it is added later. The marks "
     f"{UNSOURCED} are taken out before the reader sees the text; instead, the very last line of the article "
     f"is {UNSOURCED} and one sentence in the article's language that says: what has no citation is general "
-    "knowledge, was not found in the sources and was not checked."
+    "knowledge or could not be confirmed in the sources."
 )
 JUDGED_BY = (
     "Sources that can be followed count: of two texts that say the same, the one whose statements name their "
@@ -113,7 +120,7 @@ async def hand_over(study: Study) -> None:
 
     async def mark(text: str) -> str:
         before = study.final or version
-        text = only_known(text, study.sources).markdown
+        text = with_marks_inside(only_known(text, study.sources).markdown)
         checked = await _facts_after(study, before, text)
         new = marked(text, checked) if keeps_evidence(before, checked) else None
         if new is None:
@@ -136,7 +143,9 @@ async def hand_over(study: Study) -> None:
 async def _facts_after(study: Study, version: Version, text: str) -> Checked | None:
     """The claims of an edited article, checked by the fact checker; by a program alone where the budget does
     not allow that, or where nothing was cited anew."""
-    known = await aside(checked_again, study, version.checked, text)
+    if version.checked is None:
+        return None
+    known = await aside(checked_again, study, replace(version.checked, cited_only=True), text)
     if known is None or all(one.verdict == "verified" for one in known.claims):
         return known
     agent = agent_of("fact_checker")
@@ -144,18 +153,16 @@ async def _facts_after(study: Study, version: Version, text: str) -> Checked | N
         study.warn("What the editor changed was compared with the sources by a program alone.")
         return known
     try:
-        found = await facts_of(study, text, agent, points=[])
+        found = await facts_of(study, text, agent, points=[], known=known)
     except StepFailedError as error:
         study.warn(
             f"What the editor changed was compared with the sources by a program alone: {error.reason}"
         )
         return known
-    held = {one.text: one for one in known.claims if one.verdict == "verified"}
-    claims = [held.get(one.text, one) if one.verdict == "unverified" else one for one in found.claims]
-    for one in claims:
+    for one in found.claims:
         if one.verdict == "contradicted":
             study.warn(f"A source contradicts what the article says: “{_short(one)}”")
-    return replace(found, claims=claims, unsupported=known.unsupported)
+    return replace(found, unsupported=known.unsupported, cited_only=True)
 
 
 def keeps_evidence(version: Version, checked: Checked | None) -> bool:

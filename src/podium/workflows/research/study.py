@@ -67,6 +67,8 @@ class Checked:
     contradictions: list[Contradiction]
     unsupported: list[str] = field(default_factory=list[str])
     """Points for which the fact checker found no passage."""
+    cited_only: bool = False
+    """Whether sentences that cite nobody are no claims but general knowledge."""
 
 
 @dataclass(frozen=True)

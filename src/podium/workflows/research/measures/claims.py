@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from podium.workflows.research.measures.markup import CITED, Block, blocks_of, without_citations
+from podium.workflows.research.measures.markup import (
+    BETWEEN_CELLS,
+    CITED,
+    Block,
+    blocks_of,
+    without_citations,
+)
 from podium.workflows.research.measures.quotes import excerpt as excerpt
 from podium.workflows.research.measures.quotes import locate as locate
 from podium.workflows.research.measures.words import sentences_in, words_in
@@ -43,7 +49,7 @@ _ILLUSTRATES = re.compile(
 UNSOURCED = "†"
 """Stands behind a sentence of general knowledge, which no source supports. Programs need it; no reader sees
 it."""
-EXPLAINED = "What has no citation is general knowledge: it was not found in the sources, and not checked."
+EXPLAINED = "What has no citation is general knowledge, or could not be confirmed in the sources."
 _EXPLAINED = re.compile(rf"^[*_> ]{{0,3}}{UNSOURCED}[ \t]*([^\n]*?)[*_]{{0,3}}[ \t]*$", re.MULTILINE)
 """The line that says what has no citation."""
 
@@ -113,9 +119,14 @@ def needs_source(sentence: str) -> bool:
 
 def unsourced_in(markdown: str) -> list[str]:
     """Return the sentences that are marked as general knowledge; the line that explains them is none."""
-    text = _EXPLAINED.sub("", markdown)
-    sentences = (one for block in blocks_of(text) for one in _sentences(block))
-    return [_read(one) for one in sentences if UNSOURCED in one]
+    blocks = [one for one in blocks_of(_EXPLAINED.sub("", markdown)) if UNSOURCED in one.text]
+    parts = [one.text.split(BETWEEN_CELLS) if one.kind == "row" else sentences_in(one.text) for one in blocks]
+    return [_read(one) for part in parts for one in part if UNSOURCED in one]
+
+
+def with_marks_inside(markdown: str) -> str:
+    """Return an article whose marks of general knowledge stand before the full stop of their sentence."""
+    return re.sub(rf"([.!?…]+)[ \t]*{UNSOURCED}", rf"{UNSOURCED}\1", markdown)
 
 
 def unmarked(markdown: str) -> str:
@@ -134,8 +145,11 @@ def _read(sentence: str) -> str:
 
 
 def _sentences(block: Block) -> list[str]:
-    """What a block says. A row of a table says one thing, and so does a heading."""
+    """What a block says. A row of a table says one thing, without its cells of general knowledge, and so does
+    a heading."""
     if block.kind == "code":
         return []
-    whole = block.kind in ("heading", "row")
-    return [block.text] if whole else sentences_in(block.text) or [block.text]
+    if block.kind == "row":
+        cells = block.text.split(BETWEEN_CELLS)
+        return [BETWEEN_CELLS.join(one for one in cells if CITED.search(one) or UNSOURCED not in one)]
+    return [block.text] if block.kind == "heading" else sentences_in(block.text) or [block.text]
