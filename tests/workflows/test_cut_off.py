@@ -78,9 +78,8 @@ def check_tops(html: str, markdown: str, answer: str) -> None:
 
 async def test_a_studio_marks_its_texts_for_graders_and_readers(store: Store) -> None:
     model = CutTexts(Studio())
-    result = await podium.run(
-        "studio", WORKED, model=model, store=store, options={"departments": "story", "specialists": "always"}
-    )
+    options = {"departments": "story,audio", "specialists": "always"}
+    result = await podium.run("studio", WORKED, model=model, store=store, options=options)
     assert result.status == "completed"
     [first, *_] = model.asked_to("grade")
     assert CUT_MARK in first.prompt
@@ -88,7 +87,7 @@ async def test_a_studio_marks_its_texts_for_graders_and_readers(store: Store) ->
     assert CUT_MARK in synthesis.prompt
     text = await artifact(store, result, "deliverable.md")
     assert CUT_MARK in text
-    assert "texts were cut off and are not complete: aggregate, story/" in text
+    assert "texts were cut off and are not complete: aggregate, audio/" in text
     page = await artifact(store, result, "deliverable.html")
     assert "Not complete" in page.partition("<body")[2]
     assert any("was cut off after 110 tokens" in warning for warning in result.warnings)

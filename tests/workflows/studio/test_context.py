@@ -164,6 +164,44 @@ async def test_the_sound_department_reads_the_scene(store: Store) -> None:
     assert '<material from="Story Department">\nA kettle, no glass.' in crew.asked("audio/brief")[0].prompt
 
 
+# ── characters after story ──
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write a short story with three characters",
+        "A scene at a bakery and the characters in it",
+        "Write the dialogue in which Mara leaves her brother",
+    ],
+)
+def test_the_character_department_waits_for_the_story_that_names_the_people(text: str) -> None:
+    assert dependencies(FILM, text)["character"] == ["story"]
+    assert "story" in route_fixed(FILM, ["character", "story"]).needs["character"]
+
+
+def test_in_the_worked_example_the_person_is_named_and_characters_start_at_once() -> None:
+    assert route_by_keywords(FILM, WORKED).needs["character"] == []
+
+
+def test_a_person_that_the_project_knows_is_a_name() -> None:
+    text = "a scene with omar at the stall"
+    assert route_by_keywords(FILM, text).needs["character"] == ["story"]
+    assert route_by_keywords(FILM, text, ["Omar"]).needs["character"] == []
+
+
+async def test_the_character_department_reads_the_story(store: Store) -> None:
+    crew = Crew({"story/synthesize": "Mara bakes; Tom steals."})
+    found = await make(store, crew, "Write a story with a hero and a villain")
+    told = await Told.of(store, found.run_id)
+    assert told.index("department_completed", department="story") < told.index(
+        "department_started", department="character"
+    )
+    material = '<material from="Story Department">\nMara bakes; Tom steals.'
+    assert material in crew.asked("character/brief")[0].prompt
+    assert material in crew.asked_to("execute")[-1].prompt, "specialists read it, too"
+
+
 # ── heads ──
 
 
@@ -216,10 +254,34 @@ async def test_the_master_integrates_everything_that_was_delivered(store: Store)
     assert found.output["deliverable"] == f"# {WORKED}\n\nAll in all.\n"
 
 
+async def test_the_text_of_a_single_department_is_handed_over_without_a_call_of_the_master(
+    store: Store,
+) -> None:
+    crew = Crew({"story/head_execute": "# Bread\n\nTHE SCENE"})
+    found = await make(store, crew, "x", departments="story", editor=True)
+    assert crew.paths == ["story/head_execute", "delivery/edit_result"]
+    assert found.output["deliverable"] == "# Bread\n\nTHE SCENE\n"
+    assert (found.status, found.quality, found.warnings) == ("completed", 85.0, [])
+    told = await Told.of(store, found.run_id)
+    assert len(told.of_type("aggregated")) == 1
+    assert "Proposal to" not in crew.calls[0].prompt, "nobody would read a proposal"
+
+
+async def test_the_master_is_asked_where_one_of_two_departments_failed(store: Store) -> None:
+    crew = Crew({f"audio/brief{nth}": RuntimeError("down") for nth in ("", "#2", "#3", "#4")})
+    await make(store, crew, "x", departments="story,audio")
+    assert len(crew.asked_to("aggregate")) == 1
+
+
+async def test_the_master_is_asked_where_a_specialists_work_stands_in_for_the_synthesis(store: Store) -> None:
+    crew = Crew({"*/synthesize": RuntimeError("gone")})
+    await make(store, crew, "x", **ALWAYS)
+    assert len(crew.asked_to("aggregate")) == 1
+
+
 async def test_a_master_that_writes_nothing_leaves_the_departments_texts(store: Store) -> None:
-    found = await make(
-        store, Crew({"aggregate": " ", "story/head_execute": "THE SCENE"}), "x", departments="story"
-    )
+    crew = Crew({"aggregate": " ", "story/synthesize": "THE SCENE"})
+    found = await make(store, crew, "x", departments="story,audio")
     assert "THE SCENE" in found.output["deliverable"]
     assert any("master's text was empty" in warning for warning in found.warnings)
     assert "THE SCENE" in await artifact(store, found, "record.md")

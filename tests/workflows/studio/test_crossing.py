@@ -23,7 +23,7 @@ async def test_departments_that_agree_pass(store: Store) -> None:
     assert found.output["conflicts"] == []
     assert len(crew.asked_to("validate")) == 1
     told = await Told.of(store, found.run_id)
-    assert told.of_type("validated") == [{"round": 1, "conflicts": 0, "error": ""}]
+    assert told.of_type("validated") == [{"round": 1, "conflicts": 0, "low": 0, "error": ""}]
 
 
 async def test_a_conflict_is_resolved_by_the_head_that_yields_and_the_result_shows_who_and_why(
@@ -171,3 +171,50 @@ async def test_one_department_is_not_checked_against_itself(store: Store) -> Non
     crew = Crew()
     await make(store, crew, "x", departments="story")
     assert crew.asked_to("validate") == []
+
+
+# ── details ──
+
+
+def low(*departments: str, what: str = "dusk or evening") -> dict[str, Any]:
+    return conflict(*departments, what=what, severity="low")
+
+
+async def test_low_conflicts_alone_are_listed_and_cost_no_round(store: Store) -> None:
+    crew = Crew({"*/validate": {"conflicts": [low("story", "audio")]}})
+    found = await make(store, crew, "x", **TWO)
+    assert (len(crew.asked_to("validate")), crew.asked_to("resolve")) == (1, [])
+    (one,) = found.output["conflicts"]
+    assert (one["status"], one["severity"], one["rounds"]) == ("unresolved", "low", 0)
+    assert "dusk or evening" in crew.asked("aggregate")[0].prompt, "the master decides it"
+    assert "dusk or evening **Listed only**" in await artifact(store, found, "record.md")
+    page = await artifact(store, found, "record.html")
+    assert "Listed only" in page
+    assert "after 0 rounds" not in page
+    told = await Told.of(store, found.run_id)
+    assert told.of_type("validated") == [{"round": 1, "conflicts": 1, "low": 1, "error": ""}]
+
+
+async def test_a_higher_conflict_costs_a_round_in_which_low_ones_are_not_asked_about(store: Store) -> None:
+    both = {"conflicts": [low("story", "character"), conflict("story", "audio")]}
+    crew = Crew({"validate": both, "validate#2": NONE, "*/resolve": gives_way("NEW")})
+    found = await make(store, crew, "x", departments="story,audio,character")
+    assert [call.path for call in crew.asked_to("resolve")] == ["resolve[c2-story-1]/resolve"]
+    assert [one["status"] for one in found.output["conflicts"]] == ["unresolved", "resolved"]
+    assert len(crew.asked_to("validate")) == 2
+
+
+async def test_a_rewrite_settles_low_conflicts_between_the_same_departments(store: Store) -> None:
+    both = {"conflicts": [low("story", "audio"), conflict("story", "audio")]}
+    crew = Crew({"validate": both, "validate#2": NONE, "*/resolve": gives_way("NEW")})
+    found = await make(store, crew, "x", **TWO)
+    (asked,) = crew.asked_to("resolve")
+    assert "dusk or evening" in asked.prompt
+    assert [one["status"] for one in found.output["conflicts"]] == ["resolved", "resolved"]
+
+
+async def test_where_only_low_conflicts_are_left_no_second_round_is_held(store: Store) -> None:
+    script = {"validate": DOOR, "validate#2": {"conflicts": [low("story", "audio")]}}
+    crew = Crew({**script, "*/resolve": gives_way("NEW")})
+    await make(store, crew, "x", **TWO)
+    assert (len(crew.asked_to("validate")), len(crew.asked_to("resolve"))) == (2, 1)

@@ -87,9 +87,8 @@ def test_only_lines_of_a_paragraph_are_kept_apart() -> None:
 
 
 async def test_lines_of_dialogue_stand_below_each_other_on_the_page(store: Store) -> None:
-    found = await make(
-        store, Crew({"aggregate": "MARA: Stay.\nTOM: No.\n\nHe leaves."}), "x", departments="story"
-    )
+    crew = Crew({"story/head_execute": "MARA: Stay.\nTOM: No.\n\nHe leaves."})
+    found = await make(store, crew, "x", departments="story")
     page = await artifact(store, found, "deliverable.html")
     assert re.search(r"MARA: Stay\.<br ?/?>\s*TOM: No\.", page)
 

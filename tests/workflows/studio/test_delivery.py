@@ -87,7 +87,7 @@ async def test_a_small_budget_gets_no_draft(store: Store) -> None:
     found = await make(
         store, crew, "Create character Aladdin", specialists="never", budget=Budget(calls=6), **BOTH
     )
-    assert crew.tasks == ["head_execute", "aggregate", "edit_result"]
+    assert crew.tasks == ["head_execute", "edit_result"]
     assert found.status == "completed", found.error
     skipped = await scripted.told(store, found.run_id, "floor")
     assert ("skipped", {"reason": "it would take too much of this budget"}) in skipped
@@ -165,7 +165,7 @@ async def test_open_conflicts_and_gaps_are_told_to_the_editor_and_kept_in_the_re
 
 
 async def test_an_editor_that_fails_changes_nothing(store: Store) -> None:
-    crew = Crew({"aggregate": SCENE, "delivery/edit_result": RuntimeError("down")})
+    crew = Crew({"story/head_execute": SCENE, "delivery/edit_result": RuntimeError("down")})
     found = await make(store, crew, departments="story", **BOTH)
     assert (found.status, "Dawn." in found.output["deliverable"]) == ("completed", True)
     assert any(warning.startswith("The editor did not check the result") for warning in found.warnings)
@@ -186,7 +186,7 @@ async def test_a_failed_department_stays_a_reason_whatever_the_editor_says(store
 
 
 async def test_a_draft_that_is_judged_better_is_handed_over_with_a_warning(store: Store) -> None:
-    crew = Crew({"aggregate": SCENE, "*/compare": judged("draft", "B ends the scene.")})
+    crew = Crew({"story/head_execute": SCENE, "*/compare": judged("draft", "B ends the scene.")})
     found = await make(store, crew, departments="story", **BOTH)
     draft = "# A draft\n\nAll in one go.\n"
     assert (found.status, found.quality, found.output["overall_quality"]) == ("completed", None, None)
@@ -201,7 +201,9 @@ async def test_a_draft_that_is_judged_better_is_handed_over_with_a_warning(store
     said = "The direct draft was judged better and is the result."
     for text in (markdown, html, await artifact(store, found, "record.md")):
         assert f"{said} The team's text is in team-version.md" in text.replace("&#39;", "'")
-    assert "Quality of the team's text" in await artifact(store, found, "record.md")
+    record = await artifact(store, found, "record.md")
+    assert "The direct draft is the result; quality of the team's text 85" in record
+    assert "Overall quality" not in record + await artifact(store, found, "record.html")
 
 
 async def test_where_every_department_fails_the_draft_is_left(store: Store) -> None:
@@ -235,7 +237,7 @@ async def test_a_raised_budget_pays_nothing_twice_and_ends_in_the_same_text(stor
 
 async def test_a_draft_that_failed_is_not_asked_for_again_when_a_failed_run_goes_on(store: Store) -> None:
     crew = Crew({"floor/draft": RuntimeError("down"), "aggregate": RuntimeError("down")})
-    failed = await make(store, crew, departments="story", **BOTH)
+    failed = await make(store, crew, departments="story,audio", **BOTH)
     assert failed.status == "failed"
     assert any(warning.startswith("There is no direct draft") for warning in failed.warnings)
     healthy = Crew()
@@ -250,11 +252,11 @@ async def test_a_result_that_could_not_be_compared_is_a_result_with_a_warning(st
     assert any("was not compared with the direct draft" in warning for warning in found.warnings)
 
 
-async def test_out_of_time_during_the_editors_pass_the_masters_text_is_handed_over(store: Store) -> None:
+async def test_out_of_time_during_the_editors_pass_the_teams_text_is_handed_over(store: Store) -> None:
     async def never(call: podium.Call) -> None:
         await asyncio.Event().wait()
 
-    crew = Crew({"aggregate": SCENE, "delivery/edit_result": never})
+    crew = Crew({"story/head_execute": SCENE, "delivery/edit_result": never})
     found = await make(store, crew, departments="story", budget=Budget(seconds=1), **BOTH)
     assert (found.status, found.stop_reason) == ("partial", "time")
     assert "Dawn. A stall." in found.output["deliverable"]
@@ -282,7 +284,7 @@ async def test_a_project_is_told_the_facts_of_the_text_that_is_handed_over(store
     memory = Remembers()
     crew = Crew(
         {
-            "aggregate": SCENE, "delivery/edit_result": DUSK,
+            "character/head_execute": SCENE, "delivery/edit_result": DUSK,
             "facts/character/extract_facts": {"facts": [before]},
             "delivery#2/extract_facts": {"facts": [after]},
         }
@@ -297,7 +299,7 @@ async def test_a_project_is_told_the_facts_of_the_text_that_is_handed_over(store
 async def test_a_text_that_contradicts_the_project_after_all_is_warned_about(store: Store) -> None:
     crew = Crew(
         {
-            "aggregate": SCENE, "delivery/edit_result": DUSK,
+            "character/head_execute": SCENE, "delivery/edit_result": DUSK,
             "delivery#2/extract_facts": {"facts": [told("Omar", "eye colour", "green")]},
         }
     )  # fmt: skip

@@ -235,7 +235,7 @@ async def test_an_empty_answer_is_a_failed_attempt_that_nobody_grades(store: Sto
 async def test_section_2_a_simple_request_is_done_by_the_head_alone(store: Store) -> None:
     crew = Crew({"character/head_execute": "I did it."})
     found = await make(store, crew, "Create character Aladdin")
-    assert crew.paths == ["character/head_execute", "aggregate"], "no brief, no validation of one department"
+    assert crew.paths == ["character/head_execute"], "no brief, no validation, nothing to bring together"
     report = department(found, "character")
     assert (report["output"], report["qualityScore"], report["formulaScore"]) == ("I did it.", 85, None)
     assert report["headExecutionId"].endswith(":character/head_execute")
@@ -318,6 +318,52 @@ async def test_contradictions_among_specialists_are_listed_and_the_heads_decisio
     assert report["output"] == "He looks at you."
     assert report["decisions"] == ["Eyes: green, as in the book"]
     assert "Eyes: green, as in the book" in await artifact(store, found, "record.md")
+
+
+PROSE = (
+    "He looks at you.\n\n## Decisions about contradictions\n\n"
+    "- **Where he sleeps**: Appearance Specialist says he wakes on a roof; Personality Specialist says he\n"
+    "  has never slept outside. Decided: the roof, because the opening needs the height.\n"
+    "- His age. Decided: seventeen.\n"
+    "- Left open on purpose"
+)
+
+
+async def test_contradictions_in_prose_are_reported_by_the_head_and_stand_in_the_record_alone(
+    store: Store,
+) -> None:
+    crew = Crew(
+        {
+            "character/brief": brief("appearance", "personality"),
+            "character/appearance/attempt/execute": "He wakes on a roof.",
+            "character/personality/attempt/execute": "He has never slept outside.",
+            "character/synthesize": PROSE,
+        }
+    )
+    found = await make(store, crew, REQUEST, **ALONE, specialists="always")
+    prompt = crew.asked("character/synthesize")[0].prompt
+    assert "WHAT: NAME says …; NAME says …. Decided: …, because …" in prompt
+    report = department(found, "character")
+    roof = "the roof, because the opening needs the height."
+    said = (
+        "Appearance Specialist says he wakes on a roof; "
+        "Personality Specialist says he has never slept outside."
+    )
+    assert report["foundContradictions"] == [
+        {"what": "Where he sleeps", "said": said, "decision": roof},
+        {"what": "His age.", "said": "", "decision": "seventeen."},
+        {"what": "", "said": "", "decision": "Left open on purpose"},
+    ]
+    assert report["output"] == "He looks at you."
+    assert "roof" not in found.output["deliverable"]
+    record = await artifact(store, found, "record.md")
+    assert f"- **Where he sleeps**: {said} Decided: {roof}" in record
+    assert "- Left open on purpose" in record
+    page = await artifact(store, found, "record.html")
+    assert f"<b>Where he sleeps</b>: {said} Decided: {roof}" in page
+    told = await Told.of(store, found.run_id)
+    (event,) = told.of_type("synthesized")
+    assert (event["contradictions"], len(event["decisions"])) == ([], 3)
 
 
 async def test_synthesis_rounds_show_the_head_its_last_draft(store: Store) -> None:
@@ -488,7 +534,7 @@ async def test_a_person_may_approve_or_reject_route_and_result(store: Store) -> 
 
 async def test_temperature_and_role_come_from_the_team_and_a_grade_is_strict(store: Store) -> None:
     crew = Crew()
-    await make(store, crew, REQUEST, **ALONE, specialists="always")
+    await make(store, crew, REQUEST, departments="character,story", specialists="always")
     assert {call.role for call in crew.asked_to("execute")} == {"specialist"}
     assert {call.temperature for call in crew.asked_to("execute")} == {0.7}
     assert {(call.role, call.temperature) for call in crew.asked_to("grade")} == {("head", 0.2)}

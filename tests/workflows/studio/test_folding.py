@@ -271,3 +271,42 @@ def test_a_later_deliverable_forgets_the_checks_of_an_earlier_one() -> None:
     together = ("", events.Aggregated(quality=80, departments=2, failed=0, unresolved=0))
     made = shown(*STORY, together, ("delivery", Edited(parts=1)), ("", RunResumed(after="partial")), together)
     assert made.sections(alive=True)[0].data["checks"] == []
+
+
+def test_where_the_direct_draft_is_the_result_scores_are_shown_as_the_teams() -> None:
+    together = ("", events.Aggregated(quality=80, departments=2, failed=0, unresolved=0))
+    assert lines(*STORY, together)[-1].notes == ("the team's quality 80",)
+    for preferred, replaced in (("draft", True), ("team", False)):
+        entries = [*STORY, completed("visual", 90), together, ("delivery", Compared(preferred=preferred))]
+        made = shown(*entries)
+        assert made.summary().startswith("the direct draft is the result; of the team: 2 dep") is replaced
+        last = made.drawing(10, alive=False)[-1]
+        assert (last.what == "The direct draft is the result; these scores are the team's") is replaced
+        assert len(made.drawing(10, alive=False)) == 2 + replaced
+        quality = None if replaced else 80.0
+        done = ("", RunCompleted(output={"deliverable": "# The answer"}, quality=quality))
+        facts, sections = facts_of(log(*entries, done), shown=made), made.sections(alive=False)
+        page, text = to_html(facts, sections).replace("&#39;", "'"), to_markdown(facts, sections)
+        assert ("the direct draft is the result; of the team" in page) is replaced
+        assert ("The direct draft is the result; quality of the team's text 80" in text) is replaced
+        assert ("overall quality <b>80</b>" in page) is not replaced
+
+
+def test_the_line_of_a_check_says_how_many_conflicts_are_settled() -> None:
+    def line(conflicts: int, low: int = 0) -> str:
+        return lines(routed(), ("", events.Validated(round=1, conflicts=conflicts, low=low)))[-1].what
+
+    assert line(3, low=1) == "2 conflicts to settle, round 1; 1 of low severity listed"
+    assert line(1, low=1) == "1 conflict of low severity listed"
+    assert line(1) == "1 conflict to settle, round 1"
+
+
+def test_a_synthesis_counts_what_the_head_decided() -> None:
+    def line(decisions: list[str]) -> str:
+        made = events.Synthesized(
+            department="story", inputs=2, rounds=1, fallback="", contradictions=["eyes"], decisions=decisions
+        )
+        return lines(routed(), ("story", made))[-1].what
+
+    assert line(["the roof", "his age"]) == "synthesis of 2 parts, 2 contradictions decided"
+    assert line([]) == "synthesis of 2 parts"

@@ -35,7 +35,7 @@ async def test_rehearsals_forks_and_other_teams_teach_nothing(store: Store) -> N
     real = await make(store, crew_with(90), "a hero", **HERO)
     assert len(await read_past(store, "film", rehearsals=False)) == 2
     assert await read_past(store, "software", rehearsals=False) == []
-    handle = await podium.fork(real.run_id, at="aggregate", model=crew_with(90), store=store)
+    handle = await podium.fork(real.run_id, at="character/synthesize", model=crew_with(90), store=store)
     await handle.result()
     assert len(await read_past(store, "film", rehearsals=False)) == 2, "what was inherited is counted once"
 

@@ -240,6 +240,17 @@ def test_a_heads_decisions_are_taken_from_the_end_of_its_text() -> None:
     assert (text, decided) == ("One.\n\n## Cues\n\n- a glass breaks", ["eyes: green"]), "the rest stays"
 
 
+def test_a_decision_of_several_lines_is_one() -> None:
+    heading = "## Decisions about contradictions"
+    listed = "- Eyes:\n  A says green;\n  - B says brown.\n  Decided: green\n- Age. Decided: 17"
+    assert split_decisions(f"The text.\n\n{heading}\n{listed}\n\nThe end.") == (
+        "The text.\n\nThe end.",
+        ["Eyes: A says green; B says brown. Decided: green", "Age. Decided: 17"],
+    )
+    speech = split_decisions(f"The text.\n\n{heading}\n- Age. Decided: 17\n\n    MARA\n    Stay.")
+    assert speech == ("The text.\n\nMARA\n    Stay.", ["Age. Decided: 17"]), "after a gap the text goes on"
+
+
 @pytest.mark.parametrize(
     "text",
     [

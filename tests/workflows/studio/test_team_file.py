@@ -52,6 +52,7 @@ def test_the_film_team_has_the_departments_and_specialists_of_the_spec() -> None
     assert {key: set(one.depends_on) for key, one in team.departments.items() if one.depends_on} == {
         "visual": {"character", "story"}, "image_quality": {"visual"}, "video": {"visual", "audio"},
     }  # fmt: skip
+    assert [team.departments[key].may_need for key in ("audio", "character")] == [["story"], ["story"]]
     character = team.departments["character"].specialists
     assert (character["personality"].passing_threshold, character["appearance"].passing_threshold) == (60, 65)
     assert [key for key, one in team.departments.items() if not one.allow_parallel_execution] == [

@@ -1,3 +1,4 @@
+import { points } from "../parts/words";
 import { list, maybe, number, record, text, texts, type LogEvent } from "./events";
 
 export interface Attempt {
@@ -36,9 +37,14 @@ export class StudioFold {
   team = "";
   primary = "";
   mode = "";
-  quality: number | null = null;
+  /** The quality of the team's text. */
+  teamQuality: number | null = null;
+  aggregated = false;
+  /** The direct draft was judged better than the team's text, and is the result. */
+  replaced = false;
 
   apply(event: LogEvent): void {
+    if (event.type === "floor.compared") this.replaced = text(event.data.preferred) === "draft";
     if (!event.type.startsWith("studio.")) return;
     const { data } = event;
     const id = text(data.id);
@@ -59,11 +65,26 @@ export class StudioFold {
         break;
       }
       case "studio.aggregated":
-        this.quality = maybe(data.quality);
+        this.teamQuality = maybe(data.quality);
+        this.aggregated = true;
+        this.replaced = false;
         break;
       default:
         if (data.department) this.work(event, this.department(text(data.department)));
     }
+  }
+
+  /** What the result is worth, as far as it is known: a direct draft has no grades. */
+  outcome(): string {
+    const quality = this.teamQuality === null ? "" : points(this.teamQuality);
+    if (!this.replaced) return quality;
+    return `The direct draft is the result${quality && `; the team's text: ${quality}`}`;
+  }
+
+  /** The path at which the deliverable was written: a single department's text is handed over as it is. */
+  writtenAt(): string {
+    const [first, ...others] = this.departments.keys();
+    return first !== undefined && others.length === 0 ? first : "aggregate";
   }
 
   /** Lanes: each holds departments that wait only for those of earlier ones. */

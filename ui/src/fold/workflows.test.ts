@@ -94,6 +94,31 @@ describe("studio", () => {
     const plot = studio.departments.get("story")?.specialists.get("plot");
     expect([plot?.score, plot?.threshold, plot?.attempts.map((one) => one.score)]).toEqual([91, 80, [60, 91]]);
   });
+  it("leads from the deliverable to the only department, or to the master", () => {
+    expect(studio.writtenAt()).toBe("aggregate");
+    const single = into(new StudioFold(), ["", "studio.routed", { primary: "story", supporting: [] }]);
+    expect(single.writtenAt()).toBe("story");
+  });
+  it("keeps the team's quality apart from a result that is the direct draft", () => {
+    const aggregated: Parameters<typeof log>[number] = ["", "studio.aggregated", { quality: 86 }];
+    const compared = (preferred: string): Parameters<typeof log>[number] => [
+      "delivery",
+      "floor.compared",
+      { preferred },
+    ];
+    const told = (...entries: Parameters<typeof log>) => {
+      const fold = into(new StudioFold(), ...entries);
+      return [fold.teamQuality, fold.replaced, fold.outcome()];
+    };
+    expect(told()).toEqual([null, false, ""]);
+    expect(told(aggregated)).toEqual([86, false, "86"]);
+    expect(told(aggregated, compared("team"))).toEqual([86, false, "86"]);
+    const draft = "The direct draft is the result; the team's text: 86";
+    expect(told(aggregated, compared("draft"))).toEqual([86, true, draft]);
+    expect(told(aggregated, compared("draft"), aggregated)).toEqual([86, false, "86"]);
+    const ungraded: Parameters<typeof log>[number] = ["", "studio.aggregated", { quality: null }];
+    expect(told(ungraded, compared("draft"))[2]).toBe("The direct draft is the result");
+  });
   it("shows needs that run in a circle rather than nothing", () => {
     const odd = into(new StudioFold(), [
       "",

@@ -42,14 +42,15 @@ export function StudioGraph({
         {lanes.length > 0 && (
           <section className="lane" aria-label="Together">
             <h3>Together</h3>
-            <div className={`dept ${fold.quality !== null ? "completed" : "waiting"}`}>
-              <button className="face" onClick={() => pick("aggregate")}>
-                <span className={`status ${fold.quality !== null ? "completed" : "queued"}`}>
-                  <Icon name={fold.quality !== null ? "completed" : "queued"} />
+            <div className={`dept ${fold.aggregated ? "completed" : "waiting"}`}>
+              <button className="face" onClick={() => pick(fold.writtenAt())}>
+                <span className={`status ${fold.aggregated ? "completed" : "queued"}`}>
+                  <Icon name={fold.aggregated ? "completed" : "queued"} />
                 </span>
                 <strong className="grow">Deliverable</strong>
-                {fold.quality !== null && <span className="num">{points(fold.quality)}</span>}
+                {!fold.replaced && <span className="num">{fold.outcome()}</span>}
               </button>
+              {fold.replaced && <p className="small warn">{fold.outcome()}</p>}
               {conflicts.length > 0 && (
                 <p className="small quiet">
                   {conflicts.length} conflicts, {conflicts.filter((one) => one.resolvedBy).length} resolved

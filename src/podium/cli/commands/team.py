@@ -80,7 +80,9 @@ def _show(found: TeamSpec, *, as_json: bool) -> None:
     say_line(console, (found.name, "bold"), f"  {found.description}")
     for key in found.by_priority():
         department = found.departments[key]
-        sometimes = [f"{one} for some requests" for one in department.depends_when]
+        sometimes = [
+            f"{one} for some requests" for one in department.may_need if one not in department.depends_on
+        ]
         needed = ", ".join([*department.depends_on, *sometimes])
         needs = f"  needs {needed}" if needed else ""
         one_by_one = "" if department.allow_parallel_execution else "  one after the other"

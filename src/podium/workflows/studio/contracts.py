@@ -140,6 +140,15 @@ class SpecialistResult(Report):
         return self.review_status != "rejected"
 
 
+class FoundContradiction(Report):
+    """A contradiction between specialists that the head found and decided."""
+
+    what: str = ""
+    said: str = ""
+    """Who says what; empty, like `what`, where the head's line has another form."""
+    decision: str
+
+
 class ReportMetadata(Report):
     analysis_time: int = 0
     """Milliseconds, as all times here."""
@@ -171,7 +180,9 @@ class DepartmentReport(Report):
     contradictions: list[str] = []
     """What the specialists disagreed on, by rule."""
     decisions: list[str] = []
-    """How the head decided it."""
+    """The head's own lines about contradictions, those that no rule found included."""
+    found_contradictions: list[FoundContradiction] = []
+    """The same lines by what they are about, who says what, and the decision."""
     error: str = ""
     missing: list[str] = []
     """What it had to work without."""

@@ -1,5 +1,5 @@
 """Cross-department validation: contradictions between departments, and with what a project has settled, are
-found, and settled by the heads concerned in at most two rounds."""
+found, and settled by the heads concerned in at most two rounds. Those of low severity are only listed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SAME = 0.5
 
 async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -> Crossing:
     """Find conflicts, settle them, look again, also after the last round if it changed a text. Conflicts that
-    two rounds did not settle stay open."""
+    two rounds did not settle stay open. Those of low severity alone cost no round."""
     crossing = Crossing(studio, {one.key: one for one in reports}, list(studio.settled))
     changed = False
     try:
         for number in range(1, MAX_CONFLICT_ROUNDS + 1):
             await _look(crossing, number)
-            if not crossing.open_conflicts:
+            if not crossing.to_settle:
                 return crossing
             before = crossing.texts
-            for conflict in crossing.open_conflicts:
+            for conflict in crossing.to_settle:
                 if conflict.status != "resolved":  # a rewrite for another one may have settled it
                     await _settle(crossing, conflict, number)
             changed = crossing.texts != before
@@ -58,7 +58,9 @@ async def _look(crossing: Crossing, number: int) -> None:
             error = failed.reason
             studio.run.warn(f"The departments could not be checked against each other: {error}")
     if asks or studio.canon is not None:
-        studio.run.emit(events.Validated(round=number, conflicts=len(crossing.open_conflicts), error=error))
+        conflicts = len(crossing.open_conflicts)
+        low = conflicts - len(crossing.to_settle)
+        studio.run.emit(events.Validated(round=number, conflicts=conflicts, low=low, error=error))
     crossing.tell(found, number)
 
 

@@ -14,6 +14,7 @@ from podium.workflows.studio.choosing import choose_specialists
 from podium.workflows.studio.contracts import (
     DepartmentReport,
     DepartmentStatus,
+    FoundContradiction,
     ReportMetadata,
     SpecialistResult,
 )
@@ -21,6 +22,7 @@ from podium.workflows.studio.head import HeadFailedError, Made, brief, synthesiz
 from podium.workflows.studio.policy import (
     department_score,
     formula_score,
+    parts_of_decision,
     specialists_wanted,
     stand_in_score,
 )
@@ -145,9 +147,15 @@ def _report(
         complexity=made.complexity, status=_status(error),
         formula_score=formula_score(statuses, scores) if made.results else None, flags=made.flags,
         stand_in=made.stands_in.agent_id if made.stands_in is not None else "",
-        contradictions=made.contradictions, decisions=made.decisions, error=str(error or ""),
+        contradictions=made.contradictions, decisions=made.decisions,
+        found_contradictions=[_contradiction(line) for line in made.decisions], error=str(error or ""),
         missing=list(department.missing),
     )  # fmt: skip
+
+
+def _contradiction(line: str) -> FoundContradiction:
+    what, said, decision = parts_of_decision(line)
+    return FoundContradiction(what=what, said=said, decision=decision)
 
 
 def _status(error: Exception | None) -> DepartmentStatus:

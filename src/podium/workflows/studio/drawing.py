@@ -6,6 +6,7 @@ from __future__ import annotations
 from podium.report.lines import Line
 from podium.report.words import one_line
 from podium.workflows.studio.folding import DepartmentState, SpecialistState, StudioState
+from podium.workflows.studio.policy import DRAFT_IS_RESULT
 from podium.workflows.studio.tellers import STATUSES, figure, spent
 
 CHIPS = {"approved": "✓", "revision-needed": "~", "rejected": "✗"}
@@ -27,11 +28,15 @@ def draw(state: StudioState, most: int, *, alive: bool) -> list[Line]:
     lanes = [_lane(one, alive=alive) for one in state.departments.values()]
     if alive and state.master and lanes:
         lanes.append(Line(LAST.get(state.master, f"master: {state.master}"), "result", mark="●"))
+    if state.replaced and lanes:
+        lanes.append(
+            Line(f"{DRAFT_IS_RESULT.capitalize()}; these scores are the team's", "warning", mark="!")
+        )
     if len(lanes) <= most:
         return lanes
     if most < 1:
         return []
-    moving = [line for line in lanes if line.mark in "●✗■"]
+    moving = [line for line in lanes if line.mark in "●✗■!"]
     kept = [*moving, *(line for line in lanes if line not in moving)][: max(most - 1, 0)]
     shown = [line for line in lanes if line in kept]
     return [*shown, Line(f"… {len(lanes) - len(shown)} more", mark=" ")]

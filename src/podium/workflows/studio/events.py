@@ -131,6 +131,9 @@ class Validated(StudioEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "studio.validated"
     round: int
     conflicts: int
+    """All that are open."""
+    low: int = 0
+    """Those of low severity, which are listed and not settled."""
     error: str = ""
 
 

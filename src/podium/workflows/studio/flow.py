@@ -207,9 +207,13 @@ def _tell_route(studio: Studio) -> None:
 
 
 async def _aggregate(result: Result) -> None:
-    """Let the master write the deliverable. Out of budget the closing reserve pays for it; if that is not
-    enough, the departments' texts stand in. If the master fails, the run does, and the reports stay."""
+    """Let the master write the deliverable; the text of a single department is handed over as it is. Out of
+    budget the closing reserve pays for the master; if that is not enough, the departments' texts stand in. If
+    the master fails, the run does, and the reports stay."""
     run = result.studio.run
+    if result.sole_text:
+        result.integrated = result.sole_text
+        return
     stopped = any(one.status == "unfinished" for one in result.reports)
     try:
         if stopped:

@@ -23,6 +23,8 @@ REVISE_WITHIN = 20.0
 CLOSE_WITHIN = 10.0
 """Less than this above it, an accepted output still gets a note."""
 MAX_CONFLICT_ROUNDS = 2
+LISTED_ONLY = ("low",)
+"""Severities of conflicts that are listed, and cost no round of resolution by themselves."""
 CONFLICT_COST = {"low": 2.0, "medium": 5.0, "high": 10.0, "critical": 20.0}
 """Points of the overall quality that an open conflict costs."""
 SYNTHESIS_RETRIES = 3
@@ -39,6 +41,8 @@ Decision = Literal["accept", "revise", "discard"]
 Review = Literal["approved", "revision-needed", "rejected"]
 Mode = Literal["single", "sequential", "parallel"]
 
+DRAFT_IS_RESULT = "the direct draft is the result"
+TEAM_QUALITY = f"{DRAFT_IS_RESULT.capitalize()}; quality of the team's text"
 REPLACED = (
     "The direct draft was judged better and is the result. The team's text is in team-version.md; texts, "
     "scores and conflicts below are the team's."
@@ -270,16 +274,33 @@ def split_decisions(text: str) -> tuple[str, list[str]]:
     if not found:
         return text.strip(), []
     lines = text[found[-1].end() :].splitlines()
-    decided, used = list[str](), 0
+    decided, used, margin = list[str](), 0, 0
     for number, line in enumerate(lines, 1):
-        if _LISTED.match(line):
-            decided.append(_LISTED.sub("", line).strip())
+        indent, entry = len(line) - len(line.lstrip()), _LISTED.match(line)
+        if entry and (not decided or indent <= margin + 1):
+            decided.append(line[entry.end() :].strip())
+            margin, used = indent, number
+        elif used == number - 1 > 0 and line.strip() and indent >= margin + 2:  # the same entry goes on
+            decided[-1] += f" {_LISTED.sub('', line).strip()}"
             used = number
         elif line.strip():
             break
     rest = "\n".join(lines[used:]).strip()
     before = text[: found[-1].start()].strip()
     return "\n\n".join(part for part in (before, rest) if part), decided
+
+
+_DECIDED = re.compile(r"[*_]*\bdecided[*_]*:[*_]*\s*", re.IGNORECASE)
+
+
+def parts_of_decision(line: str) -> tuple[str, str, str]:
+    """Split `WHAT: NAME says …; NAME says …. Decided: …` into what it is about, who says what, and the
+    decision. A line of another form is all decision."""
+    found = _DECIDED.search(line)
+    if found is None:
+        return "", "", line
+    what, _, said = line[: found.start()].partition(":")
+    return what.strip(" *_"), said.strip(" *_"), line[found.end() :].strip()
 
 
 # ── learning ─────────────────────────────────────────────────────────────────────────────────────

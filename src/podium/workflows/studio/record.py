@@ -15,13 +15,15 @@ from podium.report.markdown import cell
 from podium.report.prose import prose
 from podium.report.words import count, one_line, safe
 from podium.workflows.studio.canon import CANON
-from podium.workflows.studio.contracts import DepartmentReport, SpecialistResult
+from podium.workflows.studio.contracts import DepartmentReport, FoundContradiction, SpecialistResult
 from podium.workflows.studio.deliverable import demoted, title_and_body
-from podium.workflows.studio.policy import REPLACED
+from podium.workflows.studio.policy import REPLACED, TEAM_QUALITY
 from podium.workflows.studio.routing import Route
 from podium.workflows.studio.working import Conflict
 
 SIGNS = {"completed": "✓", "failed": "✗", "unfinished": "■"}
+CONTRADICTIONS = "Contradictions between specialists, decided by the head"
+DETAIL = "a conflict of low severity costs no round of resolution"
 REVIEWS = {"approved": "✓", "revision-needed": "~", "rejected": "✗"}
 
 
@@ -86,7 +88,7 @@ def record_text(record: Record) -> str:
 
 def quality_title(record: Record) -> str:
     """Return what the overall figure is about."""
-    return "Quality of the team's text" if record.replaced else "Overall quality"
+    return TEAM_QUALITY if record.replaced else "Overall quality"
 
 
 def _routing(route: Route) -> str:
@@ -120,10 +122,9 @@ def _section(report: DepartmentReport) -> str:
         parts.append(f"*{score_line(report)}*")
     if report.specialist_results:
         parts.append("\n".join(_contribution(one) for one in report.specialist_results))
-    if report.decisions:
-        parts.append(
-            "Decided by the head:\n\n" + "\n".join(f"- {cell(one, 400)}" for one in report.decisions)
-        )
+    if report.found_contradictions:
+        lines = [f"- {_decision(one)}" for one in report.found_contradictions]
+        parts.append(f"{CONTRADICTIONS}:\n\n" + "\n".join(lines))
     if report.output:
         parts.append(f"### Text\n\n{demoted(report.output, 4)}")
     return "\n\n".join(parts)
@@ -158,6 +159,13 @@ def _contribution(result: SpecialistResult) -> str:
     return f"- {mark} {result.agent_name} {score}{tries}, {result.review_status}{why}{said}"
 
 
+def _decision(one: FoundContradiction) -> str:
+    if not one.what:
+        return cell(one.decision, 400)
+    said = f": {cell(one.said, 400)}" if one.said else ""
+    return f"**{cell(one.what, 100)}**{said} Decided: {cell(one.decision, 400)}"
+
+
 def quoted_feedback(result: SpecialistResult) -> str:
     """Return what the head said about the attempt that counts, where it was rejected."""
     if result.review_status != "rejected" or not result.counted_feedback:
@@ -178,7 +186,8 @@ def _conflict(conflict: Conflict, names: dict[str, str]) -> str:
         by = cell(names.get(conflict.yielded, conflict.yielded), 100)
         return f"{head} Resolved: {by} yielded, because {cell(conflict.reason, 300)}"
     said = " ".join(cell(one, 300) for one in dict.fromkeys(conflict.said))
-    return " ".join(part for part in (head, "**Unresolved.**", conflict.in_result, said) if part)
+    status = f"**Listed only**: {DETAIL}." if conflict.is_listed_only else "**Unresolved.**"
+    return " ".join(part for part in (head, status, conflict.in_result, said) if part)
 
 
 # ── pages ────────────────────────────────────────────────────────────────────────────────────────
@@ -219,7 +228,8 @@ def record_page(record: Record) -> str:
     return _templates().get_template("record.html").render(
         title=f"Record: {one_line(record.request, 120)}", record=record, reports=record.reports,
         quality=record.quality, quality_title=quality_title(record), replaced=REPLACED,
-        figures=figures_of(record.reports), signs=SIGNS, reviews=REVIEWS,
+        figures=figures_of(record.reports), signs=SIGNS, reviews=REVIEWS, detail=DETAIL,
+        contradictions=CONTRADICTIONS,
         score_line=score_line, quoted_feedback=quoted_feedback, names=names_of(record.reports),
         relevance={one.department: one.relevance for one in route.scores}, primary=route.primary,
         chosen=route.chosen, route=route, rehearsal=record.rehearsal, run_id=record.run_id,

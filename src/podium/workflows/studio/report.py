@@ -14,7 +14,7 @@ from podium.report.presentation import Presentation, Section
 from podium.report.words import count
 from podium.workflows.studio.drawing import draw
 from podium.workflows.studio.folding import StudioState, as_data
-from podium.workflows.studio.policy import REPLACED
+from podium.workflows.studio.policy import DRAFT_IS_RESULT, REPLACED, TEAM_QUALITY
 from podium.workflows.studio.tellers import STATUSES, figure, is_noise, line_of
 
 PROPOSE = "propose"
@@ -76,7 +76,8 @@ class StudioPresentation(Presentation):
         told += [f"{retries} {'retry' if retries == 1 else 'retries'}"] if retries else []
         conflicts = self.studio.conflicts.values()
         told += [count(len(conflicts), "conflict")] if conflicts else []
-        return " · ".join(told)
+        figures = " · ".join(told)
+        return f"{DRAFT_IS_RESULT}; of the team: {figures}" if self.studio.replaced else figures
 
     def deliverable(self, output: Any) -> str | None:
         text = cast("dict[str, Any]", output).get("deliverable") if isinstance(output, dict) else None
@@ -111,6 +112,7 @@ class StudioPresentation(Presentation):
                 context={
                     "signs": SIGNS,
                     "replaced": REPLACED,
+                    "team_quality": TEAM_QUALITY,
                     "states": {key: sign for key, (sign, _) in STATUSES.items()},
                 },
                 style="studio.css",
@@ -123,6 +125,8 @@ def _lines(data: dict[str, Any]) -> Iterator[str]:
     settled conflicts."""
     if data["replaced"]:
         yield f"**{REPLACED}**\n"
+        if data["quality"] is not None:
+            yield f"{TEAM_QUALITY} {figure(data['quality'])}.\n"
     open_ones = [one for one in data["conflicts"] if not one["yielded"]]
     if open_ones:
         yield "Open conflicts:\n"

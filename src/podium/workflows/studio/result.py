@@ -32,7 +32,7 @@ class Result:
     reports: list[DepartmentReport]
     conflicts: list[Conflict]
     integrated: str = ""
-    """The master's text; empty: there is none, and the departments' texts stand in."""
+    """The master's text, or that of the only department; empty: the departments' texts stand in."""
     delivered: Delivered = field(default_factory=lambda: Delivered(""))
     """The text after the editor's pass and the comparison with the direct draft."""
     deliverable: str = ""
@@ -53,6 +53,15 @@ class Result:
             return None
         grades = [(self.studio.route.relevance(one.key), _grade(one)) for one in self.reports]
         return overall_quality(grades, [one.severity for one in self.open_conflicts])
+
+    @property
+    def sole_text(self) -> str:
+        """The text of the only department, where its head wrote all of it and nothing contradicts it: the
+        master could only repeat it. Otherwise empty."""
+        if len(self.reports) != 1 or self.open_conflicts:
+            return ""
+        (report,) = self.reports
+        return report.output if report.status == "completed" and not report.stand_in else ""
 
     @property
     def gaps(self) -> list[str]:

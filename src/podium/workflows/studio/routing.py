@@ -92,7 +92,7 @@ def route_by_keywords(team: TeamSpec, request: str, known_names: Collection[str]
               _reason([word for word, _ in evidence[key]]))
         for key, department in team.departments.items()
     ]  # fmt: skip
-    route = routed(team, scores, dependencies(team, request))
+    route = routed(team, scores, dependencies(team, request, known_names))
     doubt = doubt_of(team, request, route, evidence, known_names)
     route = replace(route, doubt=doubt)
     name = _only_a_name(team, route, evidence, known_names)
@@ -177,17 +177,21 @@ def _is_foreign(words: Sequence[str], keywords: Collection[str]) -> bool:
     return 2 * sum(stem(word) in keywords for word in letters) < len(letters)
 
 
-def dependencies(team: TeamSpec, request: str | None = None) -> dict[str, list[str]]:
+def dependencies(
+    team: TeamSpec, request: str | None = None, known_names: Collection[str] = ()
+) -> dict[str, list[str]]:
     """Return whose output each department needs for a request; without a request, all that it may need."""
     needs: dict[str, list[str]] = {}
     said = set(stems_of(request or ""))
+    named = request is not None and bool(names_in(team, request, known_names))
     for key, one in team.departments.items():
         needed = [
             other
             for other, words in one.depends_when.items()
             if request is None or any(set(stems_of(word)) <= said for word in words)
         ]
-        needs[key] = list(dict.fromkeys([*one.depends_on, *needed]))
+        unnamed = () if named else one.depends_unless_named
+        needs[key] = list(dict.fromkeys([*one.depends_on, *needed, *unnamed]))
     return needs
 
 

@@ -60,6 +60,9 @@ class DepartmentSpec(_Part):
     """Departments whose output it needs."""
     depends_when: dict[str, list[str]] = {}
     """Departments whose output it needs where the request contains one of these words."""
+    depends_unless_named: list[str] = []
+    """Departments whose output it needs unless the request names a person: what one of them calls the people
+    is known to the other."""
     min_quality_threshold: float | None = Field(default=DEPARTMENT_THRESHOLD, ge=0, le=100)
     max_retries: int = Field(default=MAX_RETRIES, ge=0, le=10)
     """Of the head: new attempts after a failed one."""
@@ -78,7 +81,7 @@ class DepartmentSpec(_Part):
     @property
     def may_need(self) -> list[str]:
         """Every department that it waits for in some request."""
-        return list(dict.fromkeys([*self.depends_on, *self.depends_when]))
+        return list(dict.fromkeys([*self.depends_on, *self.depends_when, *self.depends_unless_named]))
 
 
 class TeamSpec(_Part):
@@ -120,14 +123,16 @@ def problems_of(team: TeamSpec) -> Iterator[Problem]:
             if not _KEY.fullmatch(specialist):
                 where = (*at, "specialists", specialist)
                 yield where, f"the key {specialist!r} must be lower-case letters, digits, _ or -"
-        for place, needed in enumerate(department.depends_on):
+        named = [(("depends_on", str(place)), key) for place, key in enumerate(department.depends_on)]
+        named += [(("depends_when", key), key) for key in department.depends_when]
+        named += [
+            (("depends_unless_named", str(place)), key)
+            for place, key in enumerate(department.depends_unless_named)
+        ]
+        for where, needed in named:
             if needed not in known:
-                where = (*at, "depends_on", str(place))
-                yield where, f"there is no department {needed!r}; there are {', '.join(sorted(known))}"
-        for needed in department.depends_when:
-            if needed not in known:
-                where = (*at, "depends_when", needed)
-                yield where, f"there is no department {needed!r}; there are {', '.join(sorted(known))}"
+                there = f"there are {', '.join(sorted(known))}"
+                yield (*at, *where), f"there is no department {needed!r}; {there}"
         yield from _head_problems(department.head, (*at, "head"))
     circle = circle_in({key: one.may_need for key, one in team.departments.items()})
     if circle:

@@ -118,7 +118,7 @@ def _synthesized(data: events.Synthesized, state: StudioState) -> Line | None:
     if data.fallback:
         what = f"no synthesis: the work of the {data.fallback} stands in"
         return Line(one_line(what), "warning", mark="!", indent=1)
-    decided = f", {count(len(data.contradictions), 'contradiction')} decided" if data.contradictions else ""
+    decided = f", {count(len(data.decisions), 'contradiction')} decided" if data.decisions else ""
     rounds = f" in {data.rounds} rounds" if data.rounds > 1 else ""
     return Line(f"synthesis of {count(data.inputs, 'part')}{rounds}{decided}", mark="─", indent=1)
 
@@ -128,8 +128,12 @@ def _validated(data: events.Validated, state: StudioState) -> Line:
         return Line(one_line(f"not checked across departments: {data.error}"), "warning", mark="!")
     if data.conflicts and data.round > MAX_CONFLICT_ROUNDS:
         return Line(f"{count(data.conflicts, 'conflict')} left open", "warning", mark="!")
+    if data.conflicts == data.low > 0:
+        return Line(f"{count(data.low, 'conflict')} of low severity listed", mark="▸")
     if data.conflicts:
-        return Line(f"{count(data.conflicts, 'conflict')} to settle, round {data.round}", mark="▸")
+        listed = f"; {data.low} of low severity listed" if data.low else ""
+        settled = count(data.conflicts - data.low, "conflict")
+        return Line(f"{settled} to settle, round {data.round}{listed}", mark="▸")
     return Line("no conflicts" + (" left" if state.conflicts else " between departments"), mark="✓")
 
 
@@ -145,7 +149,7 @@ def _resolved(data: events.ConflictResolved, state: StudioState) -> Line:
 def _aggregated(data: events.Aggregated, state: StudioState) -> Line:
     done = f"{data.departments - data.failed} of {count(data.departments, 'department')}"
     left = f", {count(data.unresolved, 'conflict')} unresolved" if data.unresolved else ""
-    figures = () if data.quality is None else (f"quality {data.quality:g}",)
+    figures = () if data.quality is None else (f"the team's quality {data.quality:g}",)
     weight: Weight = "warning" if data.failed or data.unresolved else "result"
     return Line(f"brought together: {done}{left}", weight, figures, "✓" if weight == "result" else "~")
 

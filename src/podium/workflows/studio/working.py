@@ -14,7 +14,7 @@ from podium.workflows.studio.canon import Canon, Denial, NewFact
 from podium.workflows.studio.contracts import Assignment, DepartmentReport
 from podium.workflows.studio.learning import Learnt
 from podium.workflows.studio.matching import Meanings
-from podium.workflows.studio.policy import Complexity, threshold_of
+from podium.workflows.studio.policy import LISTED_ONLY, Complexity, threshold_of
 from podium.workflows.studio.routing import Route
 from podium.workflows.studio.team import DepartmentSpec, TeamSpec, agent_id
 
@@ -144,6 +144,11 @@ class Conflict:
     in_result: str = ""
     """What became of it in the text that is handed over, where it stayed open."""
 
+    @property
+    def is_listed_only(self) -> bool:
+        """Whether no head was asked about it because it is only a detail."""
+        return self.severity in LISTED_ONLY and self.status != "resolved" and not self.rounds
+
     def shown(self) -> dict[str, Any]:
         return {
             "id": self.id, "kind": self.kind, "severity": self.severity, "departments": self.departments,
@@ -177,6 +182,11 @@ class Crossing:
     @property
     def open_conflicts(self) -> list[Conflict]:
         return [one for one in self.conflicts if one.status != "resolved"]
+
+    @property
+    def to_settle(self) -> list[Conflict]:
+        """The open conflicts that are worth a round of resolution."""
+        return [one for one in self.open_conflicts if one.severity not in LISTED_ONLY]
 
     @property
     def at_its_end(self) -> bool:
