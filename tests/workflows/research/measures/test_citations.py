@@ -11,9 +11,9 @@ from podium.workflows.research.measures.citations import (
     cited_by_name,
     cited_ids,
     only_known,
-    render,
 )
 from podium.workflows.research.measures.markup import CITATION, ids_of
+from podium.workflows.research.measures.styles import render
 from tests.workflows.research.measures.sources import AGENCY, EVERY, source
 
 SOURCES = [source(number) for number in (1, 2, 3)]

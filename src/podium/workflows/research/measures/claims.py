@@ -14,8 +14,6 @@ from podium.workflows.research.measures.markup import (
     blocks_of,
     without_citations,
 )
-from podium.workflows.research.measures.quotes import excerpt as excerpt
-from podium.workflows.research.measures.quotes import locate as locate
 from podium.workflows.research.measures.words import sentences_in, words_in
 
 _FIGURE = re.compile(

@@ -21,10 +21,10 @@ from podium.workflows.research.contracts import (
     PointCheck,
 )
 from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
-from podium.workflows.research.measures.claims import locate, split_claims
+from podium.workflows.research.measures.claims import split_claims
 from podium.workflows.research.measures.differences import stems
 from podium.workflows.research.measures.plagiarism import overlap
-from podium.workflows.research.measures.quotes import parts_of
+from podium.workflows.research.measures.quotes import locate, parts_of
 from podium.workflows.research.measures.readability import readability
 from podium.workflows.research.measures.seo import seo
 from podium.workflows.research.measures.support import (
