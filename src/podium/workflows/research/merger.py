@@ -135,7 +135,8 @@ def _tell_flaws(study: Study, version: Version) -> None:
     elif version.quality.missing and not study.edited:
         study.warn(f"The article leaves out: {'; '.join(version.quality.missing)}.")
     if version.checked and version.checked.unsupported:
-        study.warn(f"Not covered by the sources: {'; '.join(version.checked.unsupported)}.")
+        known = "" if study.sources_only else " What the article says of it is general knowledge."
+        study.warn(f"Not covered by the sources: {'; '.join(version.checked.unsupported)}.{known}")
     titles = {one.id: shorten(one.title, 80) for one in study.sources}
     for one in version.checked.contradictions if version.checked else []:
         who = " and ".join(f"“{titles[side.source_id]}”" for side in one.passages)
