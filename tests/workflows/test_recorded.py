@@ -1,8 +1,8 @@
 """Runs that a strong model has played, call by call: the flow must ask for the same and make the same of it.
 
 A file holds the replies by the path of their step, and the log as the types and paths of its events. What
-the replies were answers to is not kept: prompts may be worded anew, but no reply may be lost, asked for twice,
-or end in another document, and nothing else may happen.
+the replies were answers to is not kept: prompts may be worded anew, but no reply may be lost, asked for
+twice, or end in another document, and nothing else may happen.
 """
 
 from __future__ import annotations
