@@ -27,7 +27,7 @@ SHARED_OPTIONS: dict[str, frozenset[str]] = {
         {
             "content_type", "length", "tone", "depth", "min_sources", "preferred_sources", "min_quality",
             "citation_style", "online", "max_usd", "time_limit", "floor", "editor",
-            "beyond",
+            "sources_only",
         }
     ),
     "studio": frozenset(

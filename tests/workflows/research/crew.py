@@ -166,7 +166,6 @@ def plain_answer(call: podium.Call, complexity: float) -> Any:
         "judge": lambda: {"coverage": 0.9, "tone": 0.9},
         "draft": lambda: {"points": ["how many cases were counted"], "document": "# Direct\n\nMany cases."},
         "edit_result": lambda: {"parts": [{"part": "the request", "met": True}]},
-        "supplement": lambda: {"heading": "Not from the sources", "note": "Not checked.", "items": []},
         "compare": lambda: {"why": "no difference", "a": SCORES, "b": SCORES, "better": "equal"},
     }  # fmt: skip
     return answers[call.task]()

@@ -20,8 +20,9 @@ from podium.workflows.research.contracts import (
     QualityScore,
     Source,
 )
-from podium.workflows.research.measures.claims import locate, split_claims
+from podium.workflows.research.measures.claims import split_claims
 from podium.workflows.research.measures.length import reading_minutes
+from podium.workflows.research.measures.quotes import locate
 from podium.workflows.research.measures.words import count_words
 
 EXAMPLE = Path(__file__).parent / "example"

@@ -37,7 +37,7 @@ def test_the_markdown_has_readable_citations_and_references() -> None:
     assert "[2, 3]" in text
     assert "@s" not in text
     assert "\n## References\n\n1. International Energy Agency. *Global storage outlook 2024.*" in text
-    assert "8. *Fleet report: four summers.* 2024. Corpus document: operators/fleet-report.pdf." in text
+    assert "8. *Fleet report: four summers.* 2024. Document operators/fleet-report.pdf." in text
 
 
 def test_an_article_that_cites_nobody_has_no_references() -> None:

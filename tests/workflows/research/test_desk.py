@@ -24,7 +24,8 @@ from tests.workflows.research.crew import SCORES, Crew, Shelves, Told, checks_of
 
 COUNTED, PRICE = "how many cases the reports counted", "what a vaccine costs in Norway"
 DRAFT = {"points": [COUNTED, PRICE], "document": "# Direct\n\nA vaccine costs 90 crowns."}
-BOTH: dict[str, Any] = {"floor": True, "editor": True}
+BOTH: dict[str, Any] = {"floor": True, "editor": True, "sources_only": True}
+FREE: dict[str, Any] = {**BOTH, "sources_only": False}
 _SOURCE = re.compile(r"from source (s\d+)\n.*?\n\n(.*?)\nEND UNTRUSTED", re.DOTALL)
 
 
@@ -75,7 +76,7 @@ async def test_the_draft_comes_first_and_its_points_are_looked_for(store: Store)
     assert told.result.status == "completed", told.result.error
     assert [call.task for call in model.calls] == [
         "draft", "assess", "synthesize", "write_article", "edit", "fact_check", "judge", "edit_result",
-        "supplement", "compare", "compare",
+        "compare", "compare",
     ]  # fmt: skip
     assert "An article of about 1500 words. Tone: neutral." in model.calls[0].prompt
     asked = [query for _, query in shelves.asked]
@@ -105,43 +106,71 @@ async def test_points_without_evidence_are_dropped_and_reported(store: Store) ->
     assert PRICE not in kept["article.md"]
 
 
-async def test_what_the_sources_do_not_cover_stands_apart_and_marked(store: Store) -> None:
-    items = ["A vaccine usually costs\nabout 90 crowns [@s1].", "It is free for children."]
-    added = {"heading": "# Beyond the sources", "note": "*General knowledge, not checked.*", "items": items}
-    model = crew(supplement=added)
-    told = await study(store, model, "Measles in Norway", **BOTH)
-    (call,) = model.tasks("supplement")
-    assert f"- {PRICE}" in call.prompt
-    assert "90 crowns" in call.prompt, "the draft's text"
+NO_CITATION = "*What has no citation is general knowledge, or could not be confirmed in the sources.*"
+
+
+async def test_general_knowledge_stands_in_the_article_without_a_citation(store: Store) -> None:
+    new = "# What was counted\n\nA vaccine costs about 90 crowns.†\n\n"
+    model = crew(edit_result=editing(("# What was counted\n\n", new)))
+    told = await study(store, model, "Measles in Norway", **FREE)
+    edited = model.tasks("edit_result")[0].prompt
+    assert "A vaccine costs 90 crowns." in edited, "the editor sees the draft"
     article = told.output["article"]
-    section = (
-        "## Beyond the sources\n\n*General knowledge, not checked.*\n\n"
-        "- A vaccine usually costs about 90 crowns.\n- It is free for children.\n\n## References"
-    )
-    assert section in article["content"]
-    assert article["supplement"]["items"] == items
+    assert "A vaccine costs about 90 crowns.\n" in article["content"]
+    assert NO_CITATION in article["content"]
+    assert article["unsourced"] == ["A vaccine costs about 90 crowns."]
     assert all("crowns" not in claim["text"] for claim in told.output["claims"]), "it is no claim of a source"
     kept = await files(store, told.result)
-    assert "It is free for children." in kept["article.html"]
-    for call in model.tasks("compare"):
-        assert "It is free for children." in call.prompt
-    assert told.output["unsupported"] == [PRICE], "it stays reported"
+    assert "90 crowns.</p>" in kept["article.html"]
+    assert "†" not in kept["article.html"] + kept["article.md"]
+    assert "A vaccine costs about 90 crowns." in kept["record.html"], "the record lists it"
 
 
-async def test_a_supplement_is_left_out_where_it_is_not_wanted_or_needed(store: Store) -> None:
-    model = crew()
-    told = await study(store, model, "Measles in Norway", beyond=False, **BOTH)
-    assert model.tasks("supplement") == []
-    assert told.output["article"]["supplement"] is None
-    plain = Crew({})
-    await study(store, plain, "Measles in Norway", **BOTH)
-    assert plain.tasks("supplement") == [], "every point is covered"
+async def test_the_editor_says_in_the_articles_language_what_has_no_citation(store: Store) -> None:
+    new = "# What was counted\n\nIt costs 90 crowns.†\n\n† Ohne Nachweis steht Allgemeinwissen.\n\n"
+    model = crew(edit_result=editing(("# What was counted\n\n", new)))
+    told = await study(store, model, "Measles in Norway", **FREE)
+    content = told.output["article"]["content"]
+    assert "\n\n*Ohne Nachweis steht Allgemeinwissen.*\n\n## References" in content
+    assert NO_CITATION not in content
+    assert told.output["article"]["unsourced"] == ["It costs 90 crowns."]
 
 
-async def test_a_supplement_that_fails_is_warned_about(store: Store) -> None:
-    told = await study(store, crew(supplement=RuntimeError("no")), "Measles in Norway", **BOTH)
-    assert told.result.status == "completed"
-    assert any("could not be added" in one for one in told.output["warnings"])
+async def test_a_citation_that_no_passage_supports_is_taken_out(store: Store) -> None:
+    """The fact checker is asked once more, and its quotations are compared by a program."""
+    new = "# What was counted\n\nA vaccine costs 77 crowns in Oslo [@{web}].\n\n"
+    model = crew(edit_result=editing(("# What was counted\n\n", new)))
+    told = await study(store, model, "Measles in Norway", **FREE)
+    assert [call.task for call in model.calls][-4:] == ["edit_result", "fact_check", "compare", "compare"]
+    content = told.output["article"]["content"]
+    assert "A vaccine costs 77 crowns in Oslo.\n" in content
+    assert told.output["article"]["unsourced"] == ["A vaccine costs 77 crowns in Oslo."]
+    assert all(claim["verdict"] == "verified" for claim in told.output["claims"])
+
+
+async def test_what_the_fact_checker_does_not_confirm_a_program_does_not_confirm(store: Store) -> None:
+    """The sentence repeats words of its source, so that a program finds it there."""
+    said = "In one year of it the web report 1 counted 10 cases"
+
+    def doubting(call: Call) -> dict[str, Any]:
+        answer = checking(call)
+        claims = dict(re.findall(r"^- (c\d+) \(cites[^)]*\): (.*)$", call.prompt, re.MULTILINE))
+        for check in answer["checks"]:
+            if said in claims[check["claim_id"]]:
+                check |= {"verdict": "unverified", "source_id": "", "quote": ""}
+        return answer
+
+    new = f"# What was counted\n\n{said} [@{{web}}]. Nobody in Oslo counted 4711 of them [@{{web}}].\n\n"
+    model = crew(edit_result=editing(("# What was counted\n\n", new)), fact_check=doubting)
+    told = await study(store, model, "Measles in Norway", **FREE)
+    assert told.output["article"]["unsourced"] == [f"{said}.", "Nobody in Oslo counted 4711 of them."]
+
+
+async def test_an_edit_that_loses_the_evidence_is_not_used(store: Store) -> None:
+    whole = {"parts": [{"part": "all", "met": True}], "document": "# Short\n\nNothing is left.†"}
+    told = await study(store, crew(edit_result=whole), "Measles in Norway", **FREE)
+    assert told.output["article"]["title"] == "What was counted"
+    assert any("lost too much of its evidence" in one for one in told.output["warnings"])
 
 
 def test_a_point_needs_words_that_stand_in_a_source() -> None:
@@ -268,7 +297,7 @@ async def test_the_editor_sends_back_once_for_one_more_search_and_writing(store:
     assert told.result.status == "completed", told.result.error
     assert model.counted == {
         "draft": 1, "assess": 1, "synthesize": 1, "write_article": 2, "edit": 1, "fact_check": 2, "judge": 1,
-        "edit_result": 2, "supplement": 1, "compare": 2,
+        "edit_result": 2, "compare": 2,
     }  # fmt: skip
     assert ("web_search", remark) in shelves.asked
     prompt = model.tasks("write_article")[1].prompt

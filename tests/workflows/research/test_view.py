@@ -244,7 +244,7 @@ async def test_sources_are_counted_as_cited_and_what_is_missing_is_a_section(sto
     shown, html, markdown, data = await report(store, told.result)
     assert shown.summary() == "1 source · 1 iteration"
     assert len(told.output["sources"]) == 14
-    assert data["missing"] == {"coverage": 0.75, "missing": ["prices"], "unsupported": []}
+    assert data["missing"] == {"coverage": 0.75, "missing": ["prices"], "unsupported": [], "unsourced": []}
     assert "The article was judged to cover 75% of the request." in markdown
     assert "The article was judged to cover 75% of the request." in html
 

@@ -136,16 +136,16 @@ async def deliver(
     gaps: Sequence[str] = (),
     revise: Revise | None = None,
     accept: Accept | None = None,
-    finish: Callable[[Delivered], Awaitable[None]] | None = None,
+    settle: Callable[[str], Awaitable[str]] | None = None,
     replace: bool = True,
 ) -> Delivered:
     """Let the editor finish a document, compare it with the draft, and return what is handed over.
 
     `revise` is how the authors work in the editor's remarks; by default one author does, who has all the
     material. It may change the lists `material` and `gaps`: they are read anew for each ask. `accept` looks
-    at what the editor changed; what it objects to is not taken over. `finish` comes after the editor and
-    before the comparison. With `replace=False` a draft that is judged better does not take the document's
-    place; a warning that comes first says so.
+    at what the editor changed; what it objects to is not taken over. `settle` puts right what the editor
+    left, before the comparison. With `replace=False` a draft that is judged better does not take the
+    document's place; a warning that comes first says so.
     """
     run = desk.run
     async with run.branch("delivery"), run.closing():
@@ -153,8 +153,8 @@ async def deliver(
         try:
             if desk.editor and document.strip():
                 delivered = await _edit(desk, delivered, draft, material, gaps, revise, accept)
-            if finish is not None:
-                await finish(delivered)
+            if settle is not None and delivered.checked:
+                delivered.document = await settle(delivered.document)
             if draft is not None and document.strip():
                 delivered.comparison = await _compare(desk, desk.rendered(delivered.document), draft.document)
         except BudgetExhaustedError as error:

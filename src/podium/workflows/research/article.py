@@ -16,10 +16,9 @@ from markdown_it.token import Token
 
 from podium.report.frame import templates_of
 from podium.report.prose import prose
-from podium.workflows.research.contracts import Claim, Source, Supplement
+from podium.workflows.research.contracts import Claim, Source
 from podium.workflows.research.evidence import Card, cards_of
-from podium.workflows.research.measures.citations import CITATION
-from podium.workflows.research.measures.claims import Mark, marks_of
+from podium.workflows.research.measures.claims import Mark, marks_of, unmarked
 from podium.workflows.research.measures.links import web_address
 from podium.workflows.research.measures.markup import CLOSE, OPEN, cleaned, understands_citations
 from podium.workflows.research.measures.styles import STYLES, Entry, references, render
@@ -32,21 +31,9 @@ _TITLE = re.compile(r"\A\s*<h1>.*?</h1>\s*", re.DOTALL)
 _SECTION = re.compile(r"<h2>")
 
 
-def with_supplement(markdown: str, supplement: Supplement | None) -> str:
-    """The article with its supplement as a last section; what cites there is taken out."""
-    if supplement is None or not supplement.items:
-        return markdown
-    heading, note, *items = (
-        " ".join(re.sub(rf"\s*(?:{CITATION.pattern})", "", one).split())
-        for one in (supplement.heading, supplement.note, *supplement.items)
-    )
-    listed = "\n".join(f"- {one}" for one in items)
-    return f"{markdown.rstrip()}\n\n## {heading.lstrip('# ')}\n\n*{note.strip('*_ ')}*\n\n{listed}\n"
-
-
 def content_of(markdown: str, sources: Sequence[Source], style: str = "numeric") -> str:
     """The article as Markdown."""
-    text, listed = render(cleaned(markdown).strip(), sources, style)
+    text, listed = render(unmarked(cleaned(markdown)).strip(), sources, style)
     return f"{text}\n\n## {REFERENCES}\n\n{listed}\n" if listed else f"{text}\n"
 
 
@@ -63,6 +50,7 @@ def html_of(
     """
     markdown, style = cleaned(markdown), style if style in STYLES else "numeric"
     marks = marks_of(markdown)
+    markdown = unmarked(markdown)
     cards = cards_of(marks, sources, claims, texts)
     entries = references(markdown, sources, style)
     labels = {one.source_id: _label(one) for one in entries}

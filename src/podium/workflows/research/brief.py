@@ -28,8 +28,8 @@ ONLINE = ("web", "academic", "news", "social")
 FIELDS = tuple(Brief.model_fields)
 PLACES = ("corpus", "online")
 """What a brief may say besides: where its sources are."""
-SWITCHES = ("floor", "editor", "beyond")
-"""And whether there is a direct draft, an editor, and a supplement."""
+SWITCHES = ("floor", "editor", "sources_only")
+"""And whether there is a direct draft, an editor, and general knowledge."""
 
 Problems = list[str]
 Reader = Callable[[Any], Any]

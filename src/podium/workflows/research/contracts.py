@@ -270,15 +270,6 @@ class Judgement(Shape):
 # ── the result ───────────────────────────────────────────────────────────────────────────────────
 
 
-class Supplement(Shape):
-    """What the request needs and the sources do not cover, from general knowledge: marked, and apart from the
-    article."""
-
-    heading: Annotated[str, Field(min_length=1, max_length=200)]
-    note: Annotated[str, Field(min_length=1, max_length=400)]
-    items: list[Phrase] = Field(default=[], max_length=8)
-
-
 class Article(Shape):
     title: str
     content: str
@@ -290,8 +281,8 @@ class Article(Shape):
     """Minutes."""
     cited: list[str] = []
     """Ids of the sources that it cites."""
-    supplement: Supplement | None = None
-    """A section of `content` and `html` that no source supports, and that says so."""
+    unsourced: list[str] = []
+    """Its sentences of general knowledge: no source supports them, and nobody has checked them."""
 
 
 class QualityScore(Shape):

@@ -1,28 +1,37 @@
 """The direct draft, the final editor and the blind comparison of a research run.
 
-The draft has no sources, so it is never the article: its points are a checklist, and its text only a measure.
-The editor may state only what a passage says; a program looks up every statement that is new.
+The draft has no sources, so it is never the article: its points are a checklist, and its text is a measure
+and another version for the editor. What the editor cites is checked once more; a citation that does not hold
+is taken out. With `sources_only` the editor may state only what a passage says, and does not see the draft.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from podium.errors import StepFailedError
+from podium.tools.aside import aside
 from podium.workflows.delivery.contracts import Delivered
 from podium.workflows.delivery.events import summary_of
 from podium.workflows.delivery.flow import Desk, affordable, deliver
-from podium.workflows.research.article import content_of, with_supplement
-from podium.workflows.research.contracts import Claim, Edit, Supplement
+from podium.workflows.research.article import content_of
+from podium.workflows.research.contracts import Claim, Edit
 from podium.workflows.research.excerpts import stems_of
 from podium.workflows.research.library import Answer
 from podium.workflows.research.measures.citations import cited_ids, only_known
-from podium.workflows.research.measures.claims import illustrations_in, split_claims
-from podium.workflows.research.measures.markup import prose_of
+from podium.workflows.research.measures.claims import (
+    UNSOURCED,
+    illustrations_in,
+    marks_of,
+    split_claims,
+    with_marks_inside,
+)
+from podium.workflows.research.measures.markup import CITATION, prose_of
 from podium.workflows.research.measures.words import count_words, sentences_in
 from podium.workflows.research.merger import best_version
 from podium.workflows.research.policy import SEARCHES, Decision, decide
-from podium.workflows.research.roles import SUPPLEMENT, agent_of
+from podium.workflows.research.roles import agent_of
 from podium.workflows.research.shelving import shelve, take_texts
 from podium.workflows.research.study import Checked, Made, Study, Version
 from podium.workflows.research.supervisor import measure, score
@@ -34,18 +43,37 @@ from podium.workflows.research.workers.quality import (
     check_facts,
     checked_again,
     claims_in,
+    facts_of,
     looked_up,
 )
 from podium.workflows.research.workers.research import POINT_RESULTS, scrape
 from podium.workflows.research.workers.writing import clean_draft, write_article
 
-RULE = (
+SOURCES_ONLY = (
     "The passages of the sources above are the only ground. Every statement that you add or change says what "
     "a passage says, in words close to it, and ends with the marker of that source, such as [@s3]. A program "
     "looks it up and takes back a change that no passage supports, so give each statement a change of its "
     "own where you can. Keep every marker at its sentence, and cite in no other way: no list of references, "
     "it is added later. Reword or cut what the fact checker could not confirm. What the sources do not say "
     "is left out; where the reader needs to know that, one short sentence says so."
+)
+LEAST_EVIDENCE = 0.35
+"""Share of the verified statements that an edit has to keep: it may cut, but not write the sources out."""
+RULE = (
+    "Make it the best answer to the question that there is, and let the reader see what the sources support. "
+    "Where the other version answers more fully or more clearly, take its order, tables, examples and code "
+    "as they are, and put the team's evidence into them. Every statement that a passage above supports "
+    "ends with the marker of that source, such as [@s3]: keep the markers that are there, and set one also "
+    "where a passage says what the other version says in its own words. Where a passage contradicts the "
+    "other version, the passage counts. What the question needs and no passage says is told as well, in its "
+    f"place; such a sentence ends with {UNSOURCED} instead of a marker (as in: one is asked {UNSOURCED}.), "
+    "also in a list or in a table's cell; code needs none. One sentence or cell holds either what a "
+    "source says or what none says. A fact checker looks up what you cite. Write no sentence about the "
+    "sources or what they do not say, no web address outside code, and no list of references: it is added "
+    "later. The marks "
+    f"{UNSOURCED} are taken out before the reader sees the text; instead, the very last line of the article "
+    f"is {UNSOURCED} and one sentence in the article's language that says: what has no citation is general "
+    "knowledge or could not be confirmed in the sources."
 )
 JUDGED_BY = (
     "Sources that can be followed count: of two texts that say the same, the one whose statements name their "
@@ -68,8 +96,9 @@ def desk_of(study: Study, *, floor: bool, editor: bool) -> Desk | None:
     article = "An" if kind[0] in "aeiou" else "A"
     return Desk(
         study.run, brief.topic, form=f"{article} {kind} of about {brief.length} words. Tone: {brief.tone}.",
-        rule=RULE, judged_by=JUDGED_BY, floor=floor, editor=editor, rewrites=False, shows_draft=False,
-        seal=study.sealed, rendered=lambda text: _rendered(study, text),
+        rule=SOURCES_ONLY if study.sources_only else RULE, judged_by=JUDGED_BY, floor=floor, editor=editor,
+        rewrites=not study.sources_only, shows_draft=not study.sources_only,
+        seal=study.sealed, rendered=lambda text: content_of(text, study.sources, brief.citation_style),
         noted=study.note,
     )  # fmt: skip
 
@@ -90,13 +119,21 @@ async def hand_over(study: Study) -> None:
     def accept(before: str, after: str) -> str:
         return objection(study, study.final or version, after)
 
-    async def finish(edited: Delivered) -> None:
-        open_points = [*_unsupported(study.final or version), *edited.missing]
-        await supplement(study, edited.document, list(dict.fromkeys(open_points)))
+    async def mark(text: str) -> str:
+        before = study.final or version
+        text = with_marks_inside(only_known(text, study.sources).markdown)
+        checked = await _facts_after(study, before, text)
+        new = marked(text, checked) if keeps_evidence(before, checked) else None
+        if new is None:
+            study.warn("The editor's version lost too much of its evidence; the version before is kept.")
+            return before.article
+        study.final = replace(before, checked=checked)
+        return new
 
+    strict = study.sources_only
     delivered = await deliver(
-        study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise, accept=accept,
-        finish=finish, replace=False,
+        study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise,
+        accept=accept if strict else None, settle=None if strict else mark, replace=False,
     )  # fmt: skip
     study.final = _finished(study, study.final or version, delivered)
     study.edited, study.comparison = delivered.checked, delivered.shown()
@@ -104,27 +141,53 @@ async def hand_over(study: Study) -> None:
         study.notes.append(f"Final editor: {summary_of(delivered.edited)}.")
 
 
-def _rendered(study: Study, text: str) -> str:
-    """The article as the reader sees it."""
-    return content_of(with_supplement(text, study.supplement), study.sources, study.brief.citation_style)
-
-
-async def supplement(study: Study, article: str, open_points: list[str]) -> None:
-    """Write down what is generally known of the points that no source covers: apart from the article, and
-    marked as unchecked."""
-    if study.draft is None or not study.beyond or not open_points:
-        return
-    if not await affordable(study.run, SUPPLEMENT, article, study.draft.document):
-        return
+async def _facts_after(study: Study, version: Version, text: str) -> Checked | None:
+    """The claims of an edited article, checked by the fact checker; by a program alone where the budget does
+    not allow that, or where nothing was cited anew."""
+    if version.checked is None:
+        return None
+    known = await aside(checked_again, study, replace(version.checked, cited_only=True), text)
+    if known is None or all(one.verdict == "verified" for one in known.claims):
+        return known
+    agent = agent_of("fact_checker")
+    if not await affordable(study.run, agent, text, *study.fenced(one.text for one in known.claims)):
+        study.warn("What the editor changed was compared with the sources by a program alone.")
+        return known
     try:
-        made = await study.run.ask(
-            SUPPLEMENT, "supplement", returns=Supplement, request=study.brief.topic,
-            article=study.sealed(article, "the article"), open=open_points, draft=study.draft.document,
-        )  # fmt: skip
+        found = await facts_of(study, text, agent, points=[], known=known)
     except StepFailedError as error:
-        study.warn(f"What the sources do not cover could not be added: {error.reason}")
-        return
-    study.supplement = made if made.items else None
+        study.warn(
+            f"What the editor changed was compared with the sources by a program alone: {error.reason}"
+        )
+        return known
+    for one in found.claims:
+        if one.verdict == "contradicted":
+            study.warn(f"A source contradicts what the article says: “{_short(one)}”")
+    return replace(found, unsupported=known.unsupported, cited_only=True)
+
+
+def keeps_evidence(version: Version, checked: Checked | None) -> bool:
+    """Whether an edit left enough of what the sources confirm."""
+    if checked is None:
+        return True
+    held = sum(one.verdict == "verified" for one in checked.claims)
+    return held >= LEAST_EVIDENCE * sum(one.verdict == "verified" for one in _claims(version))
+
+
+def marked(text: str, checked: Checked | None) -> str:
+    """Return an edited article in which only what a passage supports or contradicts carries a citation. A
+    statement whose citation does not hold stays, with the mark of general knowledge in its place."""
+    marks = marks_of(text)
+    if checked is None or len(marks) != len(CITATION.findall(text)):
+        return text
+    held = {one.text for one in checked.claims if one.verdict != "unverified"}
+    places = iter(marks)
+    text = re.sub(
+        rf"[ \t]*(?:{CITATION.pattern})",
+        lambda found: found[0] if next(places).sentence in held else UNSOURCED,
+        text,
+    )
+    return re.sub(rf"{UNSOURCED}(?:[ \t]*{UNSOURCED})+", UNSOURCED, text)
 
 
 def _finished(study: Study, version: Version, delivered: Delivered) -> Version:

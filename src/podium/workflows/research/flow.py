@@ -57,9 +57,9 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         time_limit: float | None = None,
         floor: UseFloor = True,
         editor: UseEditor = True,
-        beyond: Annotated[
-            bool, Meta(description="Add what the sources do not cover, apart and marked as unchecked.")
-        ] = True,
+        sources_only: Annotated[
+            bool, Meta(description="State only what the sources say; no general knowledge.")
+        ] = False,
     ) -> Outcome | Partial:
         """Write a cited article from sources that were really read.
 
@@ -80,7 +80,8 @@ def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = Non
         library = open_library(run.settings, corpus, bool(online))
         seal = await run.step("seal", _draw_seal)
         study = Study(run, wanted, library, clock or WallClock(), seal)
-        study.desk, study.beyond = desk_of(study, floor=floor, editor=editor), beyond
+        study.sources_only = sources_only
+        study.desk = desk_of(study, floor=floor, editor=editor)
         return await _pursue(study)
 
     return Workflow(

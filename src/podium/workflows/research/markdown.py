@@ -85,8 +85,11 @@ def _missing(data: Data) -> Iterator[str]:
         yield f"The article was judged to cover {data['coverage']:.0%} of the request.\n"
     yield from (f"- {cell(line, 400)}" for line in data["missing"])
     if data["unsupported"]:
-        yield "\nNot covered by the sources, so that the article says nothing of it:\n"
+        yield "\nNot covered by the sources:\n"
         yield from (f"- {cell(line, 400)}" for line in data["unsupported"])
+    if data["unsourced"]:
+        yield "\nGeneral knowledge in the article, which nobody has checked:\n"
+        yield from (f"- {cell(line, 400)}" for line in data["unsourced"])
 
 
 def _comparison(data: Data) -> Iterator[str]:

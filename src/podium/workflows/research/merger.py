@@ -12,10 +12,11 @@ from podium.report.cuts import cut_note
 from podium.report.words import shorten
 from podium.tools.aside import aside
 from podium.workflows.research import events
-from podium.workflows.research.article import content_of, html_of, with_supplement
+from podium.workflows.research.article import content_of, html_of
 from podium.workflows.research.contracts import Article, Edit, FinalOutput, Metrics, Source
 from podium.workflows.research.excerpts import shared_most
 from podium.workflows.research.measures.citations import cited_ids
+from podium.workflows.research.measures.claims import unsourced_in
 from podium.workflows.research.measures.length import reading_minutes
 from podium.workflows.research.measures.words import count_words
 from podium.workflows.research.page import to_page, to_record
@@ -103,11 +104,11 @@ def _pages(study: Study, output: FinalOutput) -> tuple[str, str]:
 def _article(study: Study, version: Version) -> Article:
     text, style = version.article, study.brief.citation_style
     claims = version.checked.claims if version.checked else []
-    words, whole = count_words(text), with_supplement(text, study.supplement)
+    words = count_words(text)
     return Article(
-        title=title_of(text, study.brief.topic), content=content_of(whole, study.sources, style),
-        html=html_of(whole, study.sources, claims, study.texts, style), word_count=words,
-        reading_time=max(reading_minutes(words), 1), cited=cited_ids(text), supplement=study.supplement,
+        title=title_of(text, study.brief.topic), content=content_of(text, study.sources, style),
+        html=html_of(text, study.sources, claims, study.texts, style), word_count=words,
+        reading_time=max(reading_minutes(words), 1), cited=cited_ids(text), unsourced=unsourced_in(text),
     )  # fmt: skip
 
 
@@ -134,7 +135,8 @@ def _tell_flaws(study: Study, version: Version) -> None:
     elif version.quality.missing and not study.edited:
         study.warn(f"The article leaves out: {'; '.join(version.quality.missing)}.")
     if version.checked and version.checked.unsupported:
-        study.warn(f"Not covered by the sources: {'; '.join(version.checked.unsupported)}.")
+        known = "" if study.sources_only else " What the article says of it is general knowledge."
+        study.warn(f"Not covered by the sources: {'; '.join(version.checked.unsupported)}.{known}")
     titles = {one.id: shorten(one.title, 80) for one in study.sources}
     for one in version.checked.contradictions if version.checked else []:
         who = " and ".join(f"“{titles[side.source_id]}”" for side in one.passages)

@@ -94,7 +94,7 @@ def _sections(data: Data, output: FinalOutput, texts: Mapping[str, str]) -> list
     quality = output_quality(data)
     laps = iterations_of(rows(data, "plan_history"), quality.get("threshold", 0.0))
     wanted: list[tuple[str, str, Any, Data]] = [
-        ("missing", "What is missing", missing_of(data), {}),
+        ("missing", "What is missing or has no source", missing_of(data), {}),
         ("comparison", "Beside a direct draft", comparison_of(data), {}),
         ("quality", "Quality", quality, {}),
         ("contradictions", "Where the sources disagree", contradictions_of(data, passages), {}),

@@ -269,9 +269,3 @@ def _iteration(call: Call) -> int:
 
 def _topic(call: Call) -> str:
     return section_of(call.prompt, "Topic").partition("\n\n")[0].strip()
-
-
-@rehearses("research", "supplement")
-def rehearse_supplement(call: Call) -> dict[str, Any]:
-    """Nothing: general knowledge cannot be made up."""
-    return {"heading": "Not from the sources", "note": f"{LABEL} Nothing is added.", "items": []}

@@ -56,18 +56,6 @@ WRITER = Agent(
     attempts=1,
     prompts=PROMPTS,
 )
-SUPPLEMENT = Agent(
-    "Advisor",
-    role="advisor",
-    instructions=(
-        "You tell readers what is generally known where the sources of an article say nothing, and never "
-        "more than you know." + _UNTRUSTED
-    ),
-    profile="powerful",
-    temperature=0.3,
-    max_tokens=2_000,
-    prompts=PROMPTS,
-)
 FACT_CHECKER = Agent(
     "Fact checker",
     role="fact_checker",

@@ -13,7 +13,8 @@ from podium.tools.corpus.corpus import SCHEME
 from podium.tools.sources.found import Found, Retrieved
 from podium.workflows.research.contracts import Source
 from podium.workflows.research.excerpts import relevance_of
-from podium.workflows.research.measures.duplicates import is_contained, works_of
+from podium.workflows.research.measures.duplicates import is_contained, translations_in, works_of
+from podium.workflows.research.measures.support import language_of
 from podium.workflows.research.study import Study
 from podium.workflows.research.workers.research import Texts
 
@@ -57,10 +58,17 @@ async def _drop_copies(study: Study, fresh: Iterable[str]) -> None:
     for work in (one for one in works if len(one) > 1):
         kept = {one for one in work if written and one not in set(fresh)}
         kept = kept or {_preferred(work, texts, {one.id: one.url for one in study.sources})}
-        for key in (one for one in work if one not in kept):
-            study.copies.add(same(study.found[key].url))
-            study.sources = [one for one in study.sources if one.id != key]
-            del study.texts[key]
+        _drop(study, (one for one in work if one not in kept))
+    local = {one.id: one.url for one in study.sources if one.full_text and one.url.startswith(SCHEME)}
+    translated = translations_in(local, language_of(study.brief.topic))
+    _drop(study, translated if not written else translated & set(fresh))
+
+
+def _drop(study: Study, keys: Iterable[str]) -> None:
+    for key in sorted(keys):
+        study.copies.add(same(study.found[key].url))
+        study.sources = [one for one in study.sources if one.id != key]
+        del study.texts[key]
 
 
 def _preferred(work: Sequence[str], texts: Mapping[str, str], urls: Mapping[str, str]) -> str:

@@ -31,7 +31,6 @@ from podium.workflows.research.contracts import (
     PlanEntry,
     QualityScore,
     Source,
-    Supplement,
 )
 from podium.workflows.research.excerpts import best_passages, nearest, without_doubles
 from podium.workflows.research.library import Library
@@ -68,6 +67,8 @@ class Checked:
     contradictions: list[Contradiction]
     unsupported: list[str] = field(default_factory=list[str])
     """Points for which the fact checker found no passage."""
+    cited_only: bool = False
+    """Whether sentences that cite nobody are no claims but general knowledge."""
 
 
 @dataclass(frozen=True)
@@ -154,10 +155,8 @@ class Study:
     """The version that is handed over, after the editor's pass."""
     edited: bool = False
     """The editor has checked it against the request."""
-    beyond: bool = True
-    """Whether a supplement is wanted."""
-    supplement: Supplement | None = None
-    """What the sources do not cover, from general knowledge."""
+    sources_only: bool = False
+    """Whether the article may state only what a source says."""
     comparison: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list[str])
     """What the record says of the final editor."""

@@ -188,17 +188,19 @@ def checks_of(output: Any) -> Data:
 
 
 def missing_of(output: Any) -> Data:
-    """What the article leaves out, and what the sources do not cover; empty if nothing is missing."""
-    found: Data = {"coverage": None, "missing": [], "unsupported": []}
+    """What the article leaves out, what the sources do not cover, and what it says without a source; empty if
+    there is nothing of that."""
+    found: Data = {"coverage": None, "missing": [], "unsupported": [], "unsourced": []}
     if not isinstance(output, dict):
         return {}
     data = cast("Data", output)
     coverage = data.get("coverage")
     found["coverage"] = coverage if isinstance(coverage, float | int) else None
-    for key in ("missing", "unsupported"):
-        listed: Any = data.get(key)
+    lists = {**data, "unsourced": part(output, "article").get("unsourced")}
+    for key in ("missing", "unsupported", "unsourced"):
+        listed: Any = lists.get(key)
         found[key] = [str(one) for one in cast("list[Any]", listed)] if isinstance(listed, list) else []
-    return found if found["missing"] or found["unsupported"] else {}
+    return found if found["missing"] or found["unsupported"] or found["unsourced"] else {}
 
 
 def comparison_of(output: Any) -> Data:

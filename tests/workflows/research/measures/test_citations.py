@@ -11,9 +11,9 @@ from podium.workflows.research.measures.citations import (
     cited_by_name,
     cited_ids,
     only_known,
-    render,
 )
 from podium.workflows.research.measures.markup import CITATION, ids_of
+from podium.workflows.research.measures.styles import render
 from tests.workflows.research.measures.sources import AGENCY, EVERY, source
 
 SOURCES = [source(number) for number in (1, 2, 3)]
@@ -141,21 +141,21 @@ def test_citations_in_the_text(style: str, text: str) -> None:
 LISTS = {
     "apa": """\
 - International Energy Agency. (2024, March 5). *Solar power in 2024: what changed?* iea.example. <https://www.iea.example/solar(2024)>
-- *Notes on storage.* (n.d.). Corpus document: notes/storage.md.
+- *Notes on storage.* (n.d.). Document notes/storage.md.
 - Park, J. (n.d.). *Undated page.* blog.example. Retrieved November 15, 2026, from <https://blog.example/x>
 - van der Berg, J., Smith, J. Q., & Ruiz, A. (2023a). *A study of grids.* arxiv.example. <https://arxiv.example/abs/2401.1>
 - van der Berg, J., Smith, J. Q., & Ruiz, A. (2023b, November). *Grids again.* arxiv.example. <https://arxiv.example/abs/2402.2>
 - Wei, L., & O'Brien, M. (2020, January 2). *Two people.* example.org. <https://example.org/5>""",
     "mla": """\
 - International Energy Agency. “Solar power in 2024: what changed?” *iea.example*, 5 Mar. 2024, <https://www.iea.example/solar(2024)>.
-- “Notes on storage.” Corpus document: notes/storage.md.
+- “Notes on storage.” Document notes/storage.md.
 - Park, Jo. “Undated page.” *blog.example*, <https://blog.example/x>. Accessed 15 Nov. 2026.
 - van der Berg, Jane, et al. “A study of grids.” *arxiv.example*, 2023, <https://arxiv.example/abs/2401.1>.
 - van der Berg, Jane, et al. “Grids again.” *arxiv.example*, Nov. 2023, <https://arxiv.example/abs/2402.2>.
 - Wei, Li, and Mary O'Brien. “Two people.” *example.org*, 2 Jan. 2020, <https://example.org/5>.""",
     "chicago": """\
 - International Energy Agency. 2024. “Solar power in 2024: what changed?” iea.example. March 5, 2024. <https://www.iea.example/solar(2024)>
-- “Notes on storage.” n.d. Corpus document: notes/storage.md.
+- “Notes on storage.” n.d. Document notes/storage.md.
 - Park, Jo. n.d. “Undated page.” blog.example. Accessed November 15, 2026. <https://blog.example/x>
 - van der Berg, Jane, John Q. Smith, and Ana Ruiz. 2023a. “A study of grids.” arxiv.example. <https://arxiv.example/abs/2401.1>
 - van der Berg, Jane, John Q. Smith, and Ana Ruiz. 2023b. “Grids again.” arxiv.example. November 2023. <https://arxiv.example/abs/2402.2>
@@ -164,7 +164,7 @@ LISTS = {
 1. International Energy Agency. *Solar power in 2024: what changed?* iea.example, March 5, 2024. <https://www.iea.example/solar(2024)>
 2. Jane van der Berg, John Q. Smith, Ana Ruiz. *A study of grids.* arxiv.example, 2023. <https://arxiv.example/abs/2401.1>
 3. Jane van der Berg, John Q. Smith, Ana Ruiz. *Grids again.* arxiv.example, November 2023. <https://arxiv.example/abs/2402.2>
-4. *Notes on storage.* No date. Corpus document: notes/storage.md.
+4. *Notes on storage.* Document notes/storage.md.
 5. Li Wei, Mary O'Brien. *Two people.* example.org, January 2, 2020. <https://example.org/5>
 6. Jo Park. *Undated page.* blog.example, no date. <https://blog.example/x>""",
 }  # fmt: skip

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.workflows.research.measures.claims import Mark, Sentence, marks_of, needs_source, split_claims
+from podium.workflows.research.measures.claims import (
+    Mark,
+    Sentence,
+    marks_of,
+    needs_source,
+    split_claims,
+    unmarked,
+    unsourced_in,
+    with_marks_inside,
+)
 from podium.workflows.research.measures.quotes import excerpt, locate
 
 # ── claims ──
@@ -33,6 +42,49 @@ def test_sentences_that_cite_and_sentences_that_should_are_claims() -> None:
 def test_a_row_of_a_table_that_cites_is_one_claim() -> None:
     text = "| System | Price |\n|---|---|\n| Iron air | $20 [@s7] |\n| Other | $30 |\n"
     assert split_claims(text) == [Sentence("Iron air · $20", ("s7",))]
+
+
+MARKED = (
+    "Lost updates become errors.† The code is 40001 [@s1]. `dpkg` asks †. It compares both [@s2].\n\n"
+    "| Level | Skew |\n|---|---|\n| Two | possible † |\n| Three | none [@s1] |\n\n"
+    "† What has no number is general knowledge.\n"
+)
+
+
+def test_general_knowledge_is_no_claim_and_joins_no_other_sentence() -> None:
+    text = with_marks_inside(MARKED)
+    assert split_claims(text) == [
+        Sentence("The code is 40001.", ("s1",)),
+        Sentence("It compares both.", ("s2",)),
+        Sentence("Three · none", ("s1",)),
+    ]
+    assert unsourced_in(text) == ["Lost updates become errors.", "dpkg asks.", "possible"]
+    assert [one.sentence for one in marks_of(text)] == [
+        "The code is 40001.",
+        "It compares both.",
+        "Three · none",
+    ]
+
+
+def test_a_cell_of_general_knowledge_is_no_part_of_its_rows_claim() -> None:
+    text = "| a | b | c |\n|---|---|---|\n| Upgrade | kept [@s4] | you are asked † |\n"
+    assert split_claims(text) == [Sentence("Upgrade · kept", ("s4",))]
+
+
+def test_readers_see_no_marks_but_one_line_that_says_what_has_no_citation() -> None:
+    seen = unmarked(with_marks_inside(MARKED))
+    assert "†" not in seen
+    assert seen.startswith("Lost updates become errors. The code is 40001 [@s1]. `dpkg` asks. It compares")
+    assert seen.endswith("| Three | none [@s1] |\n\n*What has no number is general knowledge.*\n")
+    assert unmarked("Nothing is marked [@s1].\n") == "Nothing is marked [@s1].\n"
+
+
+def test_an_ellipsis_between_words_ends_no_sentence() -> None:
+    text = "Use SELECT ... FOR UPDATE before 3 of them [@s1]. Wait … Then 4 go on [@s2]."
+    assert [one.text for one in split_claims(text)] == [
+        "Use SELECT ... FOR UPDATE before 3 of them.",
+        "Wait … Then 4 go on.",
+    ]
 
 
 def test_a_claim_that_is_written_twice_is_one() -> None:

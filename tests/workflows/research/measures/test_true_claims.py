@@ -50,6 +50,15 @@ REFS = (
     "--update-refs\n--no-update-refs\nAutomatically force-update any branches that point to commits that are "
     "being rebased."
 )
+DIGEST = (
+    "The comparisons are done by calculating the MD5 message digests of the files, and storing the MD5 of "
+    "the file as it was included in the most recent version of the package."
+)
+PROPOSED = "Garbee proposed it in May of 1998."
+STAGES = "Stage 2 is the version from HEAD, and stage 3 from MERGE_HEAD."
+ALONE = "If neither the user nor the package maintainer has changed the file, it is left alone."
+VOTED = "The scheme was adopted by vote on 2023-03-06 after a long discussion of the developers."
+LEVEL = "The transaction isolation level cannot be changed after the first query of the transaction."
 
 
 def verdict(claim: str, *passages: str, between: str = " Other things stand here. " * 80) -> str:
@@ -74,6 +83,12 @@ def verdict(claim: str, *passages: str, between: str = " Other things stand here
         ("Debian Maintainers can't sponsor packages.", SPONSORS),
         ("Debian Maintainers have the right for named packages, not for the archive as a whole.", GRANT),
         ("Debian Maintainer · The specific packages that a DD has granted · No", GRANT),
+        ("dpkg stores the MD5 digest of the file as it was included in the most recent version.", DIGEST),
+        ("The version from MERGE_HEAD is stage 3.", STAGES),
+        ("Garbee proposed it in May 1998.", PROPOSED),
+        ("Neither changed: the file is left alone.", ALONE),
+        ("The scheme was adopted by vote in March 2023.", VOTED),
+        ("The level must be set before the first query of the transaction.", LEVEL),
         ("A merge makes this comparison once, and considers only the two heads and their merge base.", HEADS),
     ],
 )  # fmt: skip
@@ -95,6 +110,11 @@ def test_true_sentences_are_verified(claim: str, passage: str) -> None:
             "They sponsor packages in two suites.",
         ),
         ("In a merge the individual commits are considered.", HEADS),
+        ("The transaction isolation level cannot be changed before the first query.", LEVEL),
+        ("Garbee proposed it in June 1998.", PROPOSED),
+        ("dpkg stores the SHA256 digest of the file as it was included in the most recent version.", DIGEST),
+        ("The scheme was adopted by vote in April 2023.", VOTED),
+        ("The file is not left alone if neither has changed it.", ALONE),
     ],
 )
 def test_false_sentences_are_still_refused(claim: str, passage: str) -> None:

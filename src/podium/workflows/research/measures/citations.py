@@ -14,8 +14,6 @@ import msgspec
 
 from podium.workflows.research.measures.claims import split_claims
 from podium.workflows.research.measures.markup import CITATION, CITED, blocks_of, cleaned, ids_of
-from podium.workflows.research.measures.styles import Rendered as Rendered
-from podium.workflows.research.measures.styles import render as render
 
 if TYPE_CHECKING:
     from podium.workflows.research.contracts import Source

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from podium.workflows.research.measures.markup import CITED, Block, blocks_of, without_citations
-from podium.workflows.research.measures.quotes import excerpt as excerpt
-from podium.workflows.research.measures.quotes import locate as locate
+from podium.workflows.research.measures.markup import (
+    BETWEEN_CELLS,
+    CITED,
+    Block,
+    blocks_of,
+    without_citations,
+)
 from podium.workflows.research.measures.words import sentences_in, words_in
 
 _FIGURE = re.compile(
@@ -40,6 +44,14 @@ _ILLUSTRATES = re.compile(
 )
 
 
+UNSOURCED = "†"
+"""Stands behind a sentence of general knowledge, which no source supports. Programs need it; no reader sees
+it."""
+EXPLAINED = "What has no citation is general knowledge, or could not be confirmed in the sources."
+_EXPLAINED = re.compile(rf"^[*_> ]{{0,3}}{UNSOURCED}[ \t]*([^\n]*?)[*_]{{0,3}}[ \t]*$", re.MULTILINE)
+"""The line that says what has no citation."""
+
+
 class Sentence(msgspec.Struct, frozen=True):
     """A sentence of the article that can be right or wrong."""
 
@@ -64,9 +76,10 @@ def split_claims(markdown: str) -> list[Sentence]:
         sentences = _sentences(block) if block.kind != "heading" else []
         shown = illustrations_in(sentences)
         for sentence in sentences:
-            text = without_citations(sentence)
+            text = _read(sentence)
             ids = [one for group in CITED.findall(sentence) for one in group.split(";")]
-            if text and (ids or (block.kind != "row" and sentence not in shown and needs_source(text))):
+            open_ = block.kind != "row" and sentence not in shown and needs_source(sentence)
+            if text and (ids or open_):
                 before = found[text].source_ids if text in found else ()
                 found[text] = Sentence(text, tuple(dict.fromkeys((*before, *ids))))
     return list(found.values())
@@ -75,7 +88,7 @@ def split_claims(markdown: str) -> list[Sentence]:
 def marks_of(markdown: str) -> list[Mark]:
     """Every citation, also those in tables and headings, as a page numbers them."""
     return [
-        Mark(tuple(ids.split(";")), without_citations(sentence))
+        Mark(tuple(ids.split(";")), _read(sentence))
         for block in blocks_of(markdown)
         for sentence in _sentences(block)
         for ids in CITED.findall(sentence)
@@ -96,14 +109,45 @@ def illustrations_in(sentences: Sequence[str]) -> set[str]:
 
 def needs_source(sentence: str) -> bool:
     """Whether a sentence tells a figure, a date or what somebody found. A question tells nothing."""
-    if sentence.endswith("?") or len(words_in(sentence)) < 4:
+    sentence = without_citations(sentence)
+    if sentence.endswith("?") or UNSOURCED in sentence or len(words_in(sentence)) < 4:
         return False
     return bool(_FIGURE.search(_NO_FIGURE.sub("", sentence)) or _TOLD.search(sentence))
 
 
+def unsourced_in(markdown: str) -> list[str]:
+    """Return the sentences that are marked as general knowledge; the line that explains them is none."""
+    blocks = [one for one in blocks_of(_EXPLAINED.sub("", markdown)) if UNSOURCED in one.text]
+    parts = [one.text.split(BETWEEN_CELLS) if one.kind == "row" else sentences_in(one.text) for one in blocks]
+    return [_read(one) for part in parts for one in part if UNSOURCED in one]
+
+
+def with_marks_inside(markdown: str) -> str:
+    """Return an article whose marks of general knowledge stand before the full stop of their sentence."""
+    return re.sub(rf"([.!?…]+)[ \t]*{UNSOURCED}", rf"{UNSOURCED}\1", markdown)
+
+
+def unmarked(markdown: str) -> str:
+    """Return an article as readers see it: without the marks of general knowledge, and with a last line that
+    says what has no citation."""
+    if UNSOURCED not in markdown:
+        return markdown
+    told = [found[1].strip() for found in _EXPLAINED.finditer(markdown)]
+    body = re.sub(rf"[ \t]*{UNSOURCED}", "", _EXPLAINED.sub("", markdown)).rstrip()
+    return f"{body}\n\n*{next(filter(None, told), EXPLAINED)}*\n"
+
+
+def _read(sentence: str) -> str:
+    """A sentence as it is read aloud."""
+    return re.sub(rf"\s*{UNSOURCED}", "", without_citations(sentence))
+
+
 def _sentences(block: Block) -> list[str]:
-    """What a block says. A row of a table says one thing, and so does a heading."""
+    """What a block says. A row of a table says one thing, without its cells of general knowledge, and so does
+    a heading."""
     if block.kind == "code":
         return []
-    whole = block.kind in ("heading", "row")
-    return [block.text] if whole else sentences_in(block.text) or [block.text]
+    if block.kind == "row":
+        cells = block.text.split(BETWEEN_CELLS)
+        return [BETWEEN_CELLS.join(one for one in cells if CITED.search(one) or UNSOURCED not in one)]
+    return [block.text] if block.kind == "heading" else sentences_in(block.text) or [block.text]

@@ -11,23 +11,25 @@ from typing import NamedTuple
 
 from podium.brain.words import word_set
 from podium.workflows.research.excerpts import terms_of
-from podium.workflows.research.measures.facts_in import NEGATORS, OPPOSITES, figures_of, tokens_of
+from podium.workflows.research.measures.facts_in import MONTHS, NEGATORS, OPPOSITES, figures_of, tokens_of
 from podium.workflows.research.measures.words import sentences_in
 
 NEAR_COPY = 0.7
 """Share of the claim's words that stand in the passage in the same order, if it is nearly a copy of it."""
 LONGEST_EXCHANGE = 3
 """Words that stand in the place of others, if one name or figure was exchanged."""
+LONGEST_OPENING = 7
+"""Words of a passage's opening, more than the claim's, in which a negation of both is looked for."""
 CAPITALISED = 0.35
 """Share of capital letters within a sentence from which on they mark no names: German, headings."""
 RUN_TOGETHER = 14
 """Letters from which on a word of a passage may be several without spaces, as in texts of PDF files."""
-BETWEEN_CELLS = " · "
-"""Between the cells of a table's row."""
 _STEM = 6
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ies|ed|es|e|s|y)$")
 _INSIDE = re.compile(r"(?<=[\w,;)’'\"”] )([A-ZÀ-ÖØ-Þ][\w’'-]*)")
 _CLAUSE = re.compile(r"[;:.!?]|,\s|\b(?:but|while|whereas|although|unless|except|because)\b", re.IGNORECASE)
+_WITH_DIGITS = re.compile(r"\b[^\W\d_]+[\d_][\w-]*")
+"""Names such as `MD5` and `MERGE_HEAD`."""
 _FLAG = re.compile(r"--?no-(?=\w)")
 """An option that switches off, such as `--no-edit`: a name, no negation."""
 _STARTERS = word_set(
@@ -90,7 +92,11 @@ def names_of(text: str, known: str = "") -> Counter[str]:
     lowered = {one.lower() for one in tokens_of(known) if one.islower()}
     named = [one for one in first if one[:1].isupper() and one in always and one.lower() not in lowered]
     named += [one for one in first if len(one) > 1 and one.isupper()]
-    return Counter(one for one in [*inside, *named] if len(one) > 1 and one.lower() not in NEGATORS)
+    return Counter(
+        one
+        for one in [*inside, *named]
+        if len(one) > 1 and one.lower() not in NEGATORS and one.lower() not in MONTHS  # a month is a date
+    )
 
 
 def missing_name(claim: str, passage: str, context: str, text: str = "") -> str:
@@ -99,7 +105,8 @@ def missing_name(claim: str, passage: str, context: str, text: str = "") -> str:
     An abbreviation is known if the whole `text` writes it out.
     """
     around = f"{passage}\n{context}"
-    present = Counter(_base(one).lower() for one in tokens_of(around) if one[0].isalpha())
+    words = [*tokens_of(around), *_WITH_DIGITS.findall(around)]
+    present = Counter(_base(one).lower() for one in words if one[0].isalpha())
     initials = _acronyms(around) | _acronyms(text)
     short = {word for word in tokens_of(around) if len(word) > 1 and word.isupper()}
     written_out = {word for run in _runs(claim) if _initials(run) & short for word in run.split()}
@@ -193,15 +200,21 @@ def exchanged(claim: str, passage: str) -> str:
             return f"The quoted passage says “{held}” where the claim says “{said}”."
     blocks = [one for one in matcher.get_matching_blocks() if one.size > 1] or matcher.get_matching_blocks()
     begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
-    said, denied = (sum(_is_negator(one) for one in side) for side in (ours, theirs[begin:end]))
+    said, denied = (_count_negators(side) for side in (ours, theirs[begin:end]))
     if said == denied or end - begin > 1.3 * len(ours):
         return ""
     before, after = blocks[0].a, len(ours) - blocks[-1].a - blocks[-1].size
     if any(map(_is_negator, ours[:before])):  # `Without a reason` and `If there is no reason`
-        denied += any(map(_is_negator, theirs[max(begin - before - LONGEST_EXCHANGE, 0) : begin]))
+        denied += any(map(_is_negator, theirs[max(begin - before - LONGEST_OPENING, 0) : begin]))
     if after and any(map(_is_negator, ours[-after:])):
         denied += any(map(_is_negator, theirs[end : end + after + LONGEST_EXCHANGE]))
     return "" if said == denied else "The claim and the quoted passage differ in a negation."
+
+
+def _count_negators(tokens: list[str]) -> int:
+    """Count the negations of a passage; `neither … nor` is one."""
+    found = [one.lower() for one in tokens if _is_negator(one)]
+    return len(found) - (found.count("nor") if "neither" in found else 0)
 
 
 def _differ(mine: list[str], other: list[str]) -> bool:
@@ -239,6 +252,8 @@ def opposed(claim: str, passage: str) -> str:
     """Return which word of the claim has its opposite in the passage, of the same thing; empty if none."""
     words = {one.lower() for one in tokens_of(claim)}
     held = {one.lower() for one in tokens_of(passage)}
+    if _count_negators(tokens_of(claim)) != _count_negators(tokens_of(passage)):
+        return ""  # `cannot be changed after` and `must be set before`: negations are compared elsewhere
     for word in sorted(words & set(OPPOSITES)):
         against = OPPOSITES[word] & held
         if word in held or not against or OPPOSITES[word] & words:

@@ -6,10 +6,17 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from podium.brain.words import word_set
+
 LEAST = 20
 """Samples that a text must have to be compared."""
 CONTAINED = 0.7
 """Share of a text's samples from which on another text holds it."""
+_LANGUAGES = word_set(
+    "ar bg bn ca cn cs da de el en eo es et eu fa fi fr ga gl he hi hr hu id is it ja ka ko lt lv ml mr nb"
+    " nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk vi zh"
+)
+_LANGUAGE = re.compile(r"[._-]([a-z]{2})(?:[_-][A-Za-z]{2,4})?(?=\.\w{2,5}$)")
 _LETTERS = re.compile(r"[\W\d_]+")
 _ANCHOR = re.compile(r"(?=((?:en|er|on|st).{28}))")
 
@@ -29,6 +36,23 @@ def is_contained(text: str, other: str) -> bool:
     """Whether nearly all of a text stands in the other."""
     own = samples_of(text)
     return len(own) >= LEAST and len(own & samples_of(other)) >= CONTAINED * len(own)
+
+
+def translations_in(addresses: Mapping[str, str], language: str) -> set[str]:
+    """Return the ids of translations to leave out: files whose names differ in a language code alone, such as
+    `guide.de.pdf` and `guide.fr.pdf`. One of them stays, in the wanted language if there is one."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for key, address in addresses.items():
+        found = _LANGUAGE.search(address)
+        code = found[1] if found and found[1] in _LANGUAGES else ""
+        name = _LANGUAGE.sub("", address) if code else address
+        groups.setdefault(name, []).append((key, code))
+    left: set[str] = set()
+    for group in groups.values():
+        order = (language, "en", "")
+        kept = min(group, key=lambda one: order.index(one[1]) if one[1] in order else len(order))
+        left |= {key for key, _ in group} - {kept[0]}
+    return left
 
 
 def works_of(texts: Mapping[str, str]) -> list[list[str]]:

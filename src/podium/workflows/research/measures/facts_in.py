@@ -56,7 +56,7 @@ _DATES = (
     re.compile(
         rf"\b{_NAMES_OF_MONTHS} (?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d|[.,]\d)(?:,? (?P<y>\d{{4}})\b)?"
     ),
-    re.compile(rf"\b{_NAMES_OF_MONTHS},? (?P<y>\d{{4}})\b"),
+    re.compile(rf"\b{_NAMES_OF_MONTHS}(?:,| of)? (?P<y>\d{{4}})\b"),
     re.compile(r"\b(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})\b"),
 )
 _LONE_MONTH = re.compile(

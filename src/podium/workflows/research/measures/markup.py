@@ -20,6 +20,8 @@ _ID = re.compile(r"@([A-Za-z][\w-]{0,39})")
 OPEN, CLOSE = "\ue000", "\ue001"
 """Around the ids of a citation in a block's text: no article may hold these two itself."""
 CITED = re.compile(f"{OPEN}([^{CLOSE}]*){CLOSE}")
+BETWEEN_CELLS = " · "
+"""Between the cells of a table's row."""
 MOST_BRACKETS = 5_000
 """Many times more than an article has citations and links. Reading takes the square of their number, so a
 text with more is read without them."""
@@ -96,7 +98,7 @@ def _blocks(tokens: list[Token]) -> Iterator[Block]:
         elif token.nesting == -1:
             inside.pop()
             if token.type == "tr_close" and cells:
-                yield Block("row", " · ".join(cells))
+                yield Block("row", BETWEEN_CELLS.join(cells))
                 cells.clear()
         elif token.type in ("fence", "code_block"):
             yield Block("code", token.content)

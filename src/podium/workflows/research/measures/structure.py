@@ -7,7 +7,6 @@ from statistics import fmean
 
 import msgspec
 
-from podium.workflows.research.measures.length import length_score as length_score
 from podium.workflows.research.measures.markup import Block, blocks_of, without_citations
 from podium.workflows.research.measures.words import words_in
 

@@ -167,7 +167,7 @@ def _where(source: Source, *, retrieved: str = "") -> str:
     if link:
         return f"{retrieved}<{link}>"
     if source.url.startswith("corpus:"):
-        return f"Corpus document: {cell(source.url.removeprefix('corpus:'), 200)}."
+        return f"Document {cell(source.url.removeprefix('corpus:'), 200)}."
     return ""
 
 
@@ -248,12 +248,12 @@ def _numeric(one: _Cited) -> tuple[str, str]:
     names = [cell(f"{name.given} {name.family}".strip(), 160) for name in one.names]
     who = f"{', '.join(names[:3])} et al." if len(names) > 3 else ", ".join(names)
     site = site_of(source.url)
-    when = _long_date(one.date) if one.date else "no date" if site else "No date"
+    when = _long_date(one.date) if one.date else "no date" if site else ""
     told = [
         who and _ended(who),
         f"*{_ended(cell(_title(source), 300))}*",
         site and f"{cell(site, 80)},",
-        f"{when}.",
+        when and f"{when}.",
     ]
     return str(one.number), _joined(*told, _where(source))
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 
 from podium.brain.words import word_set
 from podium.workflows.research.measures.differences import (
-    BETWEEN_CELLS,
     denied,
     exchanged,
     held_stems,
@@ -25,6 +24,7 @@ from podium.workflows.research.measures.differences import (
     stems,
 )
 from podium.workflows.research.measures.facts_in import NEGATORS, Figures, figures_of, tokens_of
+from podium.workflows.research.measures.markup import BETWEEN_CELLS
 from podium.workflows.research.measures.quotes import locate
 from podium.workflows.research.measures.words import sentences_in
 
@@ -81,7 +81,9 @@ def missing_support(
     named = missing_name(claim, passage, context, text)
     if BETWEEN_CELLS in claim:  # the row of a table: its `No` denies a heading
         return named
-    different = exchanged(claim, passage) or named or opposed(claim, passage)
+    different = exchanged(claim, passage) or named
+    if not different and (not read or is_near_copy(claim, passage)):  # a reader sees what other words mean
+        different = opposed(claim, passage)
     return different or denied(claim, passage, strict=not read)
 
 
@@ -94,6 +96,8 @@ def supporting_span(
     """
     spans = list(_spans(text, start, end))
     own = own_passage(text, start, end)
+    if not is_copied(claim, text[start:end]) and exchanged(claim, text[start:end]):
+        return None  # in a list without full stops its whole sentence is too long to be compared
     settled = _is_replaced(claim, own)
     for begin, stop in spans:
         passage = text[begin:stop]
@@ -243,11 +247,11 @@ def _figures(claim: Figures, passage: Figures) -> str:
 
 
 def _other_language(claim: str, passage: str) -> bool:
-    one, other = _language(claim), _language(passage)
+    one, other = language_of(claim), language_of(passage)
     return bool(one and other and one != other)
 
 
-def _language(text: str) -> str:
+def language_of(text: str) -> str:
     """The language whose function words stand out; empty if none does."""
     words = Counter(token.lower() for token in tokens_of(text))
     scores = sorted(

@@ -57,6 +57,8 @@ def _sentences(text: str) -> Iterator[str]:
     for stop in _STOP.finditer(text):
         if stop[0][0] == "." and _is_abbreviation(text, stop):
             continue
+        if stop[0][0] in ".…" and text[stop.start() - 1 : stop.start()].isspace():  # `SELECT ... FOR UPDATE`
+            continue
         yield text[begin : stop.end()].strip()
         begin = stop.end()
     yield text[begin:].strip()

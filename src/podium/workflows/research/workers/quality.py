@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -21,10 +21,10 @@ from podium.workflows.research.contracts import (
     PointCheck,
 )
 from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
-from podium.workflows.research.measures.claims import locate, split_claims
+from podium.workflows.research.measures.claims import split_claims
 from podium.workflows.research.measures.differences import stems
 from podium.workflows.research.measures.plagiarism import overlap
-from podium.workflows.research.measures.quotes import parts_of
+from podium.workflows.research.measures.quotes import locate, parts_of
 from podium.workflows.research.measures.readability import readability
 from podium.workflows.research.measures.seo import seo
 from podium.workflows.research.measures.support import (
@@ -39,7 +39,7 @@ from podium.workflows.research.study import Checked, Made, Study
 from podium.workflows.research.workers.analysis import value_of
 from podium.workflows.research.workers.writing import clean_draft, revised, unwrapped
 
-AT_A_TIME = 40
+AT_A_TIME = 60
 """Claims in one ask of the fact checker."""
 LEAST_KEPT = 0.6
 """An edit that leaves less of the words, or of the cited sources, is no edit."""
@@ -51,46 +51,84 @@ COPIED = 0.25
 
 
 async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
-    """Tie every claim to the passage that supports it. A quote that does not stand in its source counts for
-    nothing, whatever the model says. Many claims are checked in several parts, side by side."""
-    claims = claims_in(clean_draft(study)[0])
-    parts = [claims[at : at + AT_A_TIME] for at in range(0, len(claims), AT_A_TIME)] or [[]]
-    agent = agent_of(worker, cheaper=cheaper)
-    if len(parts) == 1:
-        answers = [await _check(study, agent, claims, whole=True)]
-    else:
-        outcomes = await study.run.gather(
-            {f"part-{nth}": _check(study, agent, part, whole=nth == 1) for nth, part in enumerate(parts, 1)}
-        )
-        answers = [outcome.unwrap() for outcome in outcomes.values()]
-    checks = {one.claim_id: one for answer in answers for one in answer.checks}
-    titles = study.contexts
-    checked = Checked(
-        [tied(one, checks.get(one.id), study.texts, titles) for one in claims],
-        contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
-        uncovered(study.checklist, [one for answer in answers for one in answer.points], study.texts),
-    )
+    """Check the claims of the draft."""
+    checked = await facts_of(study, clean_draft(study)[0], agent_of(worker, cheaper=cheaper))
     counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
-    told: dict[str, Any] = {"claims": len(claims), **counts}
+    told: dict[str, Any] = {"claims": len(checked.claims), **counts}
     told |= {"unsupported": checked.unsupported} if checked.unsupported else {}
     return Made(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
 
 
-async def _check(study: Study, agent: Agent, claims: list[Claim], *, whole: bool) -> FactCheck:
-    """One part: with all sources if contradictions among them are to be found, else with those it cites."""
-    cited = None if whole else {source for one in claims for source in one.source_ids}
+async def facts_of(
+    study: Study,
+    article: str,
+    agent: Agent,
+    points: Sequence[str] | None = None,
+    known: Checked | None = None,
+) -> Checked:
+    """Tie every claim to the passage that supports it. A quote that does not stand in its source counts for
+    nothing, whatever the model says. Many claims are checked in several parts, side by side.
+    `points` are looked for in the sources, too; by default the study's checklist. Where a program alone
+    cannot confirm what the checker says is verified, a verdict that is `known` counts."""
+    claims = claims_in(article, cited_only=known is not None and known.cited_only)
+    points = study.checklist if points is None else points
+    parts = in_parts(claims, AT_A_TIME)
+    if len(parts) == 1:
+        answers = [await _check(study, agent, claims, points)]
+    else:
+        outcomes = await study.run.gather(
+            {
+                f"part-{nth}": _check(study, agent, part, points if nth == 1 else None)
+                for nth, part in enumerate(parts, 1)
+            }
+        )
+        answers = [outcome.unwrap() for outcome in outcomes.values()]
+    checks = {one.claim_id: one for answer in answers for one in answer.checks}
+    titles, before = study.contexts, {one.text: one for one in known.claims} if known else {}
+    return Checked(
+        [_tied_or_known(one, checks.get(one.id), study.texts, titles, before) for one in claims],
+        contradictions_in([one for answer in answers for one in answer.contradictions], study.texts),
+        uncovered(list(points), [one for answer in answers for one in answer.points], study.texts),
+    )
+
+
+def in_parts(claims: list[Claim], most: int) -> list[list[Claim]]:
+    """Split claims into parts of nearly the same size."""
+    size = -(-len(claims) // max(-(-len(claims) // most), 1)) or 1
+    return [claims[at : at + size] for at in range(0, len(claims), size)] or [[]]
+
+
+def _tied_or_known(
+    claim: Claim,
+    check: Check | None,
+    texts: Mapping[str, str],
+    titles: Mapping[str, str],
+    known: Mapping[str, Claim],
+) -> Claim:
+    """The verdict on a claim; what the checker did not confirm stays unconfirmed."""
+    found = tied(claim, check, texts, titles)
+    before = known.get(claim.text)
+    if found.verdict != "unverified" or before is None or before.verdict != "verified":
+        return found
+    confirmed = check is None or check.verdict == "verified"
+    return before.model_copy(update={"id": claim.id}) if confirmed else found
+
+
+async def _check(study: Study, agent: Agent, claims: list[Claim], points: Sequence[str] | None) -> FactCheck:
+    """One part: with all sources where points and contradictions are looked for, else with those it cites."""
+    cited = None if points is not None else {source for one in claims for source in one.source_ids}
     return await study.run.ask(
         agent, "fact_check", returns=FactCheck, topic=study.brief.topic,
         sources=study.fenced((one.text for one in claims), cited), claims=[one.shown() for one in claims],
-        points=study.checklist if whole else [],
+        points=list(points or ()),
     )  # fmt: skip
 
 
 VERDICTS = ("verified", "unverified", "contradicted")
 
 
-def claims_in(markdown: str) -> list[Claim]:
-    found = split_claims(markdown)
+def claims_in(markdown: str, *, cited_only: bool = False) -> list[Claim]:
+    found = [one for one in split_claims(markdown) if one.source_ids or not cited_only]
     return [
         Claim(id=f"c{nth}", text=one.text, source_ids=list(one.source_ids))
         for nth, one in enumerate(found, 1)
@@ -213,7 +251,7 @@ def carried_over(checked: Checked, markdown: str) -> Checked:
     same = {old.text: old for old in checked.claims}
     every = [*checked.claims, *(_joined(*two) for two in pairwise(checked.claims))]
     claims: list[Claim] = []
-    for one in claims_in(markdown):
+    for one in claims_in(markdown, cited_only=checked.cited_only):
         likely = [same[one.text]] if one.text in same else every
         before = max(likely, key=lambda old: _alike(old, one), default=None)
         if before is not None and _alike(before, one) >= ALIKE:
