@@ -124,6 +124,7 @@ async def test_general_knowledge_stands_in_the_article_without_a_citation(store:
     assert "90 crowns.</p>" in kept["article.html"]
     assert "†" not in kept["article.html"] + kept["article.md"]
     assert "A vaccine costs about 90 crowns." in kept["record.html"], "the record lists it"
+    assert "1 sentence without a source" in kept["record.html"]
 
 
 async def test_the_editor_says_in_the_articles_language_what_has_no_citation(store: Store) -> None:

@@ -68,6 +68,7 @@ def to_record(
         title=f"Record: {title}", topic=topic, run_id=run_id, rehearsal=rehearsal, models=list(models),
         status=output.status, words=article.word_count if article else 0,
         cited=len(article.cited) if article else 0, incomplete=incomplete,
+        unsourced=len(article.unsourced) if article else 0,
         warnings=[one for one in output.warnings if one != incomplete], notes=list(output.system_notes),
         sources=data["sources"], quality=output.quality.overall if output.quality else None,
         checks=checks_of(data), metrics=output.metrics,
