@@ -27,9 +27,9 @@ from podium.brain import Brain
 from podium.brain.files import import_facts
 from podium.engine.events import Charge
 from podium.settings import BrainOptions, Settings
-from podium.workflows.studio.canon import Canon, Denial, NewFact, Recalled
+from podium.workflows.studio.context import Canon, Denial, NewFact, Recalled
 from podium.workflows.studio.flow import studio_with
-from podium.workflows.studio.remembering import open_brain
+from podium.workflows.studio.memory import open_brain
 
 T = TypeVar("T")
 

@@ -11,10 +11,9 @@ import pytest
 
 import podium
 from podium.api import enqueue
-from podium.api.going_on import MARKS, put_in_line
-from podium.cluster.driving import STOPPED, Driving
-from podium.cluster.port import LOST
-from podium.cluster.shared import shared
+from podium.api.control import MARKS, put_in_line
+from podium.cluster.port import LOST, shared
+from podium.cluster.worker import STOPPED, Driving
 from podium.engine.codec import decode
 from podium.engine.log import RunRow, Store
 from podium.settings import Settings

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.api.queueing import enqueue
+from podium.api.admission import enqueue
 from podium.engine.budget import NANO, Ledger, Scope
 from podium.engine.events import Charge
-from podium.engine.limits import Limits
 from podium.engine.log import Store
-from podium.engine.purse import Purse
+from podium.engine.owner_budget import Limits, Purse
 from podium.errors import BudgetExhaustedError, FencedError
 from podium.settings import Settings
 from podium.stores import open_store

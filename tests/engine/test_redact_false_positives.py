@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podium.engine.codec import encode
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = Path(sysconfig.get_path("stdlib"))

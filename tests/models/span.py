@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
-from podium.engine.limits import Limits
-from podium.models.share import FleetPace
+from podium.engine.owner_budget import Limits
+from podium.models.provider_limits import FleetPace
 from podium.stores import open_store
-from podium.stores.postgres.database import Db, connect
+from podium.stores.postgres.connection import Db, connect
 from tests.stores.postgres import Server
 
 WORKERS = 4

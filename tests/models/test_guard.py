@@ -6,9 +6,16 @@ from itertools import pairwise
 
 import pytest
 
-from podium.models.faults import ModelFault
-from podium.models.guard import APART_S, FIRST_REST_S, LONGEST_REST_S, OPENS_AFTER, Breaker, Pace
-from podium.models.guards import Guards
+from podium.models.model import ModelFault
+from podium.models.provider_limits import (
+    APART_S,
+    FIRST_REST_S,
+    LONGEST_REST_S,
+    OPENS_AFTER,
+    Breaker,
+    Guards,
+    Pace,
+)
 
 
 class Clock:

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.engine import codec
-from podium.models.mending import mended
-from podium.models.repair import Found, Mismatch, find, repair_prompt
+from podium.models.repair import Found, Mismatch, find, mended, repair_prompt
 
 
 class Point(msgspec.Struct):

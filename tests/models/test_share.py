@@ -13,11 +13,9 @@ from typing import cast
 
 import pytest
 
-from podium.engine.limits import Limits
 from podium.engine.log import Store
-from podium.models.guard import Pace
-from podium.models.guards import Guards
-from podium.models.share import CALLS_BURST_S, FleetPace
+from podium.engine.owner_budget import Limits
+from podium.models.provider_limits import CALLS_BURST_S, FleetPace, Guards, Pace
 from podium.stores import open_store
 from tests.stores.postgres import Server
 

@@ -30,8 +30,8 @@ from podium.engine.events import (
 )
 from podium.engine.state import RunState
 from podium.models.events import ModelAttempted, ModelFellBack, ModelRepaired
-from podium.report.lines import TELLERS, Line, tells
-from podium.report.tellers import line_of
+from podium.report.event_lines import line_of
+from podium.report.presentation import TELLERS, Line, tells
 from tests.report.logs import BEGIN, log
 
 

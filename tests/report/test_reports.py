@@ -27,10 +27,9 @@ from podium.engine.events import (
     StepStarted,
 )
 from podium.models.events import ModelAttempted
-from podium.report.facts import Facts, facts_of
-from podium.report.html import to_html
+from podium.report.data import Facts, facts_of
+from podium.report.html import prose, to_html
 from podium.report.markdown import to_markdown
-from podium.report.prose import prose
 from tests.report.logs import log
 
 HOSTILE = '<script>alert(1)</script><img src="http://evil/x.png" onerror=x> \x1b[31m'

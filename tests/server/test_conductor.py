@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from podium.api import enqueue, resume, start
-from podium.api.going_on import MARKS, Change
+from podium.api.control import MARKS, Change
 from podium.engine.budget import Budget
 from podium.engine.log import RunRow, Store
 from podium.errors import RunLockedError
-from podium.server.conductor import STOPPED, Conductor
+from podium.server.schedulers import STOPPED, Conductor
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.server.serving import flow

@@ -13,11 +13,10 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from podium.server.callers import LocalDoor
-from podium.server.guard import Guard
-from podium.server.origins import Names
-from podium.server.punctual import Punctual
-from podium.server.serving import listen
+from podium.server.auth import LocalDoor
+from podium.server.rate_limits import Names
+from podium.server.security import Guard
+from podium.server.serving import Punctual, listen
 from podium.server.users import add_user
 from tests.server.serving import PATIENCE_S, served, started
 

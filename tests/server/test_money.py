@@ -15,7 +15,7 @@ from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.log import Row, RunRow
 from podium.server.problems import RefusedError
-from podium.server.purses import Purses
+from podium.server.quotas import Purses
 from podium.server.users import User, add_user
 from podium.stores import open_store
 from tests.server.serving import served, started, until

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import SettingsError, UsageError
-from podium.server.callers import LocalDoor, UsersDoor
-from podium.server.rates import Rates
+from podium.server.auth import LocalDoor, UsersDoor
+from podium.server.rate_limits import Rates
 from podium.server.users import Users, add_user, hashed, name_in, new_key, read_users
 
 KEY = hashed("podium-alice-x")

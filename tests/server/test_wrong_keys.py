@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import UsageError
-from podium.server.callers import UsersDoor
-from podium.server.key_check import TRIES, KeyCheck, WrongKey
-from podium.server.origins import client_network
+from podium.server.auth import TRIES, KeyCheck, UsersDoor, WrongKey
+from podium.server.rate_limits import client_network
 from podium.server.serving import Serving, check
 from podium.server.users import Users, add_user, new_key
 from podium.settings import Settings

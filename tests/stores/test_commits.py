@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from podium.engine.log import Written
 from podium.stores.batch import ROW_WIDTH, Batch, HeldLease, Standing
-from podium.stores.commits import Commits, Report
+from podium.stores.commit_queue import Commits, Report
 
 MANY = 384
 

@@ -16,9 +16,8 @@ from podium.engine.log import Lease, Message, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
 from podium.stores import open_store
 from podium.stores.address import shown
-from podium.stores.postgres.database import SCHEMA, connect, open_database
-from podium.stores.postgres.patience import Patience
-from podium.stores.postgres.writing import insert_rows
+from podium.stores.postgres.connection import SCHEMA, Patience, connect, open_database
+from podium.stores.postgres.statements import insert_rows
 from tests.stores.children import child
 from tests.stores.postgres import Server, look, server
 from tests.stores.samples import (

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from podium.settings import ProviderOptions, Settings
-from podium.tools.search import Brave, Ddgs, Engine, Hit, SearchWeb, Tavily, find, open_engine
 from podium.tools.tool import ToolError
 from podium.tools.toolbox import Toolbox
+from podium.tools.web import Brave, Ddgs, Engine, Hit, SearchWeb, Tavily, find, open_engine
 from tests.tools.site import Answer, serving
 
 TAVILY: dict[str, Any] = {

@@ -10,8 +10,8 @@ import pytest
 
 import podium
 from podium.agents.overrides import fixed_characters
-from podium.api.going_on import go_on
-from podium.api.queueing import enqueue
+from podium.api.admission import enqueue
+from podium.api.control import go_on
 from podium.engine.history import HISTORY, history_of
 from podium.engine.log import Store
 from podium.engine.state import RunState

@@ -14,14 +14,12 @@ from typing import Any, TypeVar, overload
 from msgspec.structs import replace
 
 from podium.agents.agent import Agent
-from podium.agents.calling import Calling
-from podium.agents.exchange import AGAIN, Check, Exchange
+from podium.agents.attempts import AGAIN, Check, Exchange
+from podium.agents.cache_session import Taking
+from podium.agents.caller import Calling, redacted
 from podium.agents.models import Models
 from podium.agents.overrides import Overrides
-from podium.agents.prompts import Template
-from podium.agents.question import Question
-from podium.agents.taking import Taking
-from podium.agents.wire import redacted
+from podium.agents.prompts import Question, Template
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES, Effect
 from podium.engine.run import Run as EngineRun

@@ -1,25 +1,41 @@
-"""Acting on runs that somebody else may be driving: cancel, answer, replay."""
+"""Cancel, answer, replay, requeue.
+
+A server's conductor and the workers of a fleet take runs up in the same way; this is that way.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from podium.api.context import context
+from podium.api.handle import RunHandle
+from podium.api.launch import resume
 from podium.engine.budget import Budget
 from podium.engine.codec import decode, encode
-from podium.engine.events import TERMINAL, RunCancelled
+from podium.engine.events import TERMINAL, RunCancelled, RunFailed
 from podium.engine.history import HISTORY, history_of
+from podium.engine.history import OVER as OVER_going_on
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Row, RunRow, RunUpdate, Store
-from podium.engine.replay import replay as replay_run
+from podium.engine.redaction import redactor
 from podium.engine.result import RunResult
+from podium.engine.runner import replay as replay_run
 from podium.engine.state import RunState
 from podium.engine.workflow import Workflow
-from podium.errors import NotResumableError, ReplayDivergedError, RunLockedError, UsageError
+from podium.errors import (
+    NotResumableError,
+    PodiumError,
+    ReplayDivergedError,
+    RunLockedError,
+    StoreError,
+    UsageError,
+)
 from podium.settings import Settings
 from podium.workflows import find_workflow
 
@@ -184,3 +200,77 @@ async def replay(
             if changed:
                 error.hint = f"Prompts overridden in another way than in the run: {', '.join(changed)}."
             raise
+
+
+MARKS: dict[str, Any] = {"served": True}
+"""What the log of a run says that a server, or a fleet, drives."""
+RESUME = "resume"
+"""The kind of message that lets a run go on."""
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run goes on with."""
+
+    budget: Budget = Budget()
+    model: str | None = None
+    model_for: dict[str, str] = {}
+    reply_timeout: float | None = None
+    reply_tokens: int | None = None
+
+
+async def put_in_line(
+    store: Store, settings: Settings, run_id: str, change: Change | None = None, *, take_over: bool = False
+) -> None:
+    """Make a run `queued` again, with what it is to go on with. Durable when this returns."""
+    lease = await store.acquire(run_id, take_over=take_over)
+    try:
+        await store.post(run_id, RESUME, msgspec.to_builtins(change or Change()))
+        journal = Journal(store, lease, redactor(settings.secrets()))
+        journal.update(status="queued", stop_reason="", budget=change.budget if change else None)
+        await journal.committed()
+    finally:
+        await store.release(lease)
+
+
+async def go_on(store: Store, settings: Settings, run_id: str, *, nap_s: float | None = None) -> RunHandle:
+    """Drive a run with what has been asked of it while it waited; the newest counts. One that sleeps for
+    longer than `nap_s` is paused until it wakes."""
+    asked = [message for message in await store.inbox(run_id) if message.kind == RESUME]
+    changes = [msgspec.convert(message.data, Change) for message in asked]
+    await store.discard([message.id for message in asked[:-1]])
+    change = changes[-1] if changes else Change()
+    return await resume(
+        run_id, store=store, settings=settings, budget=change.budget, model=change.model,
+        model_for=change.model_for or None, reply_timeout=change.reply_timeout,
+        reply_tokens=change.reply_tokens, marks=MARKS, nap_s=nap_s,
+    )  # fmt: skip
+
+
+async def is_served(store: Store, run_id: str) -> bool:
+    """Whether it is the business of a server or a fleet: somebody's own run on a terminal is not."""
+    _, config, _ = history_of(await store.read(run_id, types=HISTORY))
+    if config.get("served"):
+        return True
+    return any(message.kind == RESUME for message in await store.inbox(run_id))
+
+
+async def refuse(store: Store, settings: Settings, row: RunRow, error: PodiumError) -> None:
+    """A run that cannot even be taken up (its model is gone, say) has failed, and its log says why. One that
+    is over is not touched: whoever is late may have been told of it by a queue that a crash set back."""
+    if isinstance(error, StoreError | NotResumableError):
+        return
+    with suppress(StoreError):
+        lease = await store.acquire(row.run_id)
+        try:
+            if (await store.get(row.run_id)).status in OVER_going_on:
+                return
+            journal = Journal(store, lease, redactor(settings.secrets()))
+            told = RunFailed(
+                error=error.message, error_type=type(error).__name__, hint=error.hint, usage=row.usage,
+                driven_s=row.driven_s,
+            )  # fmt: skip
+            journal.append("", told)
+            journal.update(status="failed")
+            await journal.committed()
+        finally:
+            await store.release(lease)

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 
 from podium.agents.models import Models
-from podium.api.accepting import accept, accept_fork, check_start, first_driven, first_of
-from podium.api.choosing import choose_model, named, reply_config
-from podium.api.context import Context, ModelChoice, open_context
+from podium.api.admission import accept, accept_fork, check_start, first_driven, first_of
+from podium.api.context import Context, ModelChoice, choose_model, named, open_context, reply_config
 from podium.api.handle import RunHandle
 from podium.engine.budget import Budget
 from podium.engine.codec import encode

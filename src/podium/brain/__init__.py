@@ -10,7 +10,7 @@ contradictions between them and something new.
 from __future__ import annotations
 
 from podium.brain.brain import Brain
-from podium.brain.rules import Contradiction
-from podium.engine.facts import Fact, FactChange, ProjectShare
+from podium.brain.contradictions import Contradiction
+from podium.engine.store_parts import Fact, FactChange, ProjectShare
 
 __all__ = ["Brain", "Contradiction", "Fact", "FactChange", "ProjectShare"]

@@ -1,4 +1,4 @@
-"""The brain of one project: what it knows, found by name, by word and by meaning."""
+"""Brain of one project."""
 
 from __future__ import annotations
 
@@ -7,19 +7,35 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from podium.brain.canon import NAMED, Canon
+from podium.brain.contradictions import Contradiction, find_contradictions
 from podium.brain.editing import cleaned, now, prepared, told
-from podium.brain.embedding import open_embedder
-from podium.brain.meaning import Meaning
-from podium.brain.predicates import predicate_key
-from podium.brain.ranking import fuse
-from podium.brain.rules import Contradiction, find_contradictions
-from podium.brain.words import search_terms
+from podium.brain.semantic_search import Meaning, open_embedder
+from podium.brain.vocabulary import predicate_key, search_terms
 from podium.engine.events import Charge
-from podium.engine.facts import Fact, FactChange, FactUpdate
 from podium.engine.log import Store
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
+from podium.engine.store_parts import Fact, FactChange, FactUpdate
 from podium.errors import UsageError
 from podium.settings import Settings
+
+_K = 60
+"""How much a first place is worth beside a tenth; the usual figure of reciprocal rank fusion."""
+
+
+def fuse(named: Iterable[Fact], *ranked: Sequence[Fact]) -> list[Fact]:
+    """One order out of several: a fact gets points for its place in each list, and the points of a first
+    place for being about somebody who is named."""
+    points: dict[str, float] = {}
+    facts: dict[str, Fact] = {}
+    for fact in named:
+        facts.setdefault(fact.id, fact)
+        points[fact.id] = 1 / (_K + 1)
+    for order in ranked:
+        for place, fact in enumerate(order, 1):
+            facts.setdefault(fact.id, fact)
+            points[fact.id] = points.get(fact.id, 0.0) + 1 / (_K + place)
+    return sorted(facts.values(), key=lambda fact: -points[fact.id])
+
 
 LONGEST_PROJECT = 100
 _NO_NAMES = ("", ".", "..")

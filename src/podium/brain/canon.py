@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 from podium.brain.claims import Claim, claims_of
 from podium.brain.life import DeadNames, speaks_of_life, tells_death, tells_life
-from podium.brain.predicates import ALIAS, predicate_key
-from podium.brain.words import STOP_WORDS, TITLES, name_key, word_set, words_of
-from podium.engine.facts import Fact
+from podium.brain.vocabulary import ALIAS, STOP_WORDS, TITLES, name_key, predicate_key, word_set, words_of
+from podium.engine.store_parts import Fact
 
 NAMED = ("character", "place", "object")
 """Kinds whose subjects are names."""

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from podium.brain.words import name_key
+from podium.brain.vocabulary import name_key
 from podium.engine.codec import encode, reader
-from podium.engine.facts import Fact, FactChange, FactUpdate
-from podium.engine.redact import Redact
+from podium.engine.redaction import Redact
+from podium.engine.store_parts import Fact, FactChange, FactUpdate
 
 LONGEST = {"subject": 200, "predicate": 200, "value": 4000, "quote": 2000}
 """Characters that are kept of each part."""

@@ -11,9 +11,9 @@ import msgspec
 from podium.brain.brain import checked_project
 from podium.brain.editing import now, prepared
 from podium.engine.codec import encode
-from podium.engine.facts import Fact, FactChange
 from podium.engine.log import Store
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
+from podium.engine.store_parts import Fact, FactChange
 from podium.errors import UsageError
 from podium.settings import Settings, nearest
 

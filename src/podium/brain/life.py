@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from podium.brain.claims import Claim, claims_of
-from podium.brain.predicates import STATUS
-from podium.brain.words import SPELLINGS, word_set, words_of
-from podium.engine.facts import Fact
+from podium.brain.vocabulary import SPELLINGS, STATUS, word_set, words_of
+from podium.engine.store_parts import Fact
 
 DeadNames = dict[str, list[tuple[tuple[str, ...], str]]]
 """Names of the dead as words, with the key of whom each means, by their first word."""

@@ -8,9 +8,9 @@ import msgspec
 
 from podium.brain.brain import Brain
 from podium.brain.canon import Canon
+from podium.brain.contradictions import Contradiction, find_contradictions
 from podium.brain.editing import accepted, discarded, edited, replaced
-from podium.brain.rules import Contradiction, find_contradictions
-from podium.engine.facts import Fact, FactUpdate
+from podium.engine.store_parts import Fact, FactUpdate
 
 
 class Outcome(msgspec.Struct):

@@ -1,14 +1,84 @@
-"""The table of commands. A command's module is imported when the command is used, not before."""
+"""Command table, help layout."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import groupby
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import App, Group
+from rich.text import Text
 
 from podium import __version__
-from podium.cli.help import TwoColumns
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+
+LEAST_BESIDE = 36
+"""With less room than this beside the labels, descriptions stand below them."""
+
+
+class TwoColumns:
+    """A help formatter for cyclopts."""
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        if not panel.entries:
+            return
+        console.print(Text(str(panel.title), style="bold"))
+        rows = [
+            (", ".join(entry.display_labels_with_metavar), _description(entry)) for entry in panel.entries
+        ]
+        widest = max(len(label) for label, _ in rows)
+        beside = console.width - widest - 4 >= LEAST_BESIDE
+        for label, description in rows:
+            _print_row(console, label, description, widest + 4 if beside else 0)
+        console.print()
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
+        if usage:
+            console.print(Text("Usage: " + _plain(usage).removeprefix("Usage: ")))
+            console.print()
+
+    def render_description(self, console: Console, options: ConsoleOptions, description: Any) -> None:
+        """Prose is folded to the width of the terminal; indented lines (commands) stay as they are."""
+        lines = _plain(description).splitlines()
+        for prose, group in groupby(lines, key=lambda line: line[:1] not in ("", " ")):
+            given = list(group)
+            for line in wrap(" ".join(given), console.width) if prose else given:
+                console.print(Text(line), soft_wrap=True)
+        if lines:
+            console.print()
+
+
+def _print_row(console: Console, label: str, description: str, column: int) -> None:
+    """A label with its description beside it from `column` on, or (0) below it."""
+    indent = column or 6
+    lines = wrap(description, console.width - indent)
+    first = lines.pop(0) if lines and column else ""
+    console.print(Text.assemble((f"  {label}".ljust(column if first else 0), "cyan"), first))
+    for line in lines:
+        console.print(Text(" " * indent + line))
+
+
+def _plain(renderable: Any) -> str:
+    inner = getattr(renderable, "primary_renderable", renderable)
+    return (inner.plain if isinstance(inner, Text) else str(inner or "")).strip()
+
+
+def _description(entry: HelpEntry) -> str:
+    """The sentence, then what may be given and what is taken otherwise."""
+    parts = [_plain(entry.description)]
+    if entry.choices:
+        parts.append(f"One of: {', '.join(entry.choices)}.")
+    if entry.default not in (None, '""'):  # an empty text says nothing
+        parts.append(f"[default: {entry.default}]")
+    if entry.required and entry.positional_label is None:
+        parts.append("[required]")
+    return " ".join(part for part in parts if part)
+
 
 INTRODUCTION = """\
 Run teams of language-model agents you can trust.
@@ -24,11 +94,11 @@ GROUPS = ("Run", "Look", "Steer", "Set up")
 
 COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Run", "run", "run:run", "WORKFLOW REQUEST", "Start a workflow and follow it."),
-    ("Run", "resume", "resume:resume", "[RUN]", "Go on with a run that stopped, from where it was."),
+    ("Run", "resume", "control:resume", "[RUN]", "Go on with a run that stopped, from where it was."),
     (
         "Run",
         "replay",
-        "replay:replay",
+        "fork:replay",
         "[RUN]",
         "Play a finished run again from its log, without any model call.",
     ),
@@ -43,15 +113,15 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Look", "show", "show:show", "[RUN] [STEP]", "One run: status, cost, questions, steps, result."),
     ("Look", "events", "events:events", "[RUN]", "The log of a run; --follow keeps watching."),
     ("Look", "report", "report:report", "[RUN]", "A report of a run as HTML, Markdown or JSON."),
-    ("Look", "trace", "trace:trace", "[RUN]", "The trace of a run for OpenTelemetry: a file, or sent."),
+    ("Look", "trace", "report:trace", "[RUN]", "The trace of a run for OpenTelemetry: a file, or sent."),
     ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
     ("Look", "serve", "serve:serve", "", "Everything over HTTP, live in a browser; drives runs too."),
     ("Run", "worker", "worker:worker", "", "Drive runs of a store that many machines share."),
     ("Run", "schedule", "", "COMMAND", "Runs that workers start again and again."),
     ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
     ("Look", "corpus", "", "COMMAND", "Folders of documents that research can read: index, search."),
-    ("Steer", "answer", "answer:answer", "RUN ANSWER", "Answer a run that waits for a person."),
-    ("Steer", "cancel", "cancel:cancel", "RUN", "Stop a run for good."),
+    ("Steer", "answer", "control:answer", "RUN ANSWER", "Answer a run that waits for a person."),
+    ("Steer", "cancel", "control:cancel", "RUN", "Stop a run for good."),
     (
         "Set up",
         "cache",
@@ -62,7 +132,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     (
         "Set up",
         "init",
-        "init:init",
+        "setup:init",
         "[FOLDER]",
         "Write podium.toml and an example workflow into this folder.",
     ),
@@ -83,10 +153,10 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Set up", "prompts", "", "COMMAND", "What the shipped workflows ask models; copy one to change it."),
     ("Set up", "workspaces", "", "COMMAND", "Where builds work: what is kept, and how to remove it."),
     ("Set up", "users", "", "COMMAND", "Who may use a server that others can reach."),
-    ("Set up", "copy", "copy:copy", "RUN --to URL", "Copy a run into another store."),
-    ("Set up", "migrate", "migrate:migrate", "", "Make a store, or bring its tables to this version."),
+    ("Set up", "copy", "stores:copy", "RUN --to URL", "Copy a run into another store."),
+    ("Set up", "migrate", "stores:migrate", "", "Make a store, or bring its tables to this version."),
     ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
-    ("Set up", "completion", "completion:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
+    ("Set up", "completion", "setup:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
 )
 """Group, name, `module:function` in `podium.cli.commands`, its arguments, and what it does."""
 
@@ -96,13 +166,13 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
         "Runs with --project propose facts. Review them, and later runs of the project build upon what you "
         "accepted.",
         (
-            ("show", "brain.show:show", "[FACT]", "Projects and their facts; one fact with its history."),
-            ("search", "brain.search:search", "TEXT", "Facts by name, by word and by meaning."),
-            ("review", "brain.review:review", "[RUN]", "Accept, edit or discard what a run proposes."),
-            ("forget", "brain.forget:forget", "[FACT…]", "Remove facts for good."),
-            ("export", "brain.files:export", "[FILE]", "Write facts as lines of JSON."),
-            ("import", "brain.files:import_", "FILE", "Read facts from lines of JSON."),
-            ("embed", "brain.embed:embed", "", "Prepare facts for search by meaning."),
+            ("show", "brain:show", "[FACT]", "Projects and their facts; one fact with its history."),
+            ("search", "brain:search", "TEXT", "Facts by name, by word and by meaning."),
+            ("review", "brain_review:review", "[RUN]", "Accept, edit or discard what a run proposes."),
+            ("forget", "brain:forget", "[FACT…]", "Remove facts for good."),
+            ("export", "brain:export", "[FILE]", "Write facts as lines of JSON."),
+            ("import", "brain:import_", "FILE", "Read facts from lines of JSON."),
+            ("embed", "brain:embed", "", "Prepare facts for search by meaning."),
         ),
     ),
     "prompts": (
@@ -134,8 +204,8 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
         "Who may use a server that others can reach.\n\n"
         "`podium serve --users FILE` lets in whoever has a key of that file.",
         (
-            ("add", "users:add", "NAME", "Add a user; prints their key, which is kept nowhere."),
-            ("list", "users:list_", "", "The users of a file, and what they may do."),
+            ("add", "serve:add", "NAME", "Add a user; prints their key, which is kept nowhere."),
+            ("list", "serve:list_", "", "The users of a file, and what they may do."),
         ),
     ),
     "corpus": (

@@ -1,30 +1,31 @@
-"""The first and the last thing that is said about a run: what it is, and what became of it."""
+"""Header, result card, tables, next commands."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
+from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from podium.cli.cells import shorten
-from podium.cli.layout import fit
-from podium.cli.next_steps import next_steps
+from podium.cli.layout import badge, fit, one_row, pad, shorten
 from podium.cli.opening import Commands
-from podium.cli.questions import print_question
-from podium.cli.status import badge
-from podium.cli.terminal import err, out, print_raw, results
+from podium.cli.terminal import err, out, print_question, print_raw, results
 from podium.engine.events import Charge, RunWaiting
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.report.cuts import cut_note, cut_steps
-from podium.report.presentation import Presentation
+from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import (
     amount,
     brief,
     clock,
     count,
+    cut_note,
+    cut_steps,
     model_name,
     money,
     one_line,
@@ -33,6 +34,51 @@ from podium.report.words import (
     size,
     unknown_calls,
 )
+
+_FLAGS = {"usd": "--max-usd", "tokens": "--max-tokens", "calls": "--max-calls", "seconds": "--time-limit"}
+
+
+def next_steps(
+    state: RunState, status: str, commands: Commands, shown: Presentation = GENERIC
+) -> list[tuple[str, str]]:
+    """Pairs of a command and why one would use it, the most useful first."""
+    run_id = state.run_id
+    own = [(commands(*words), why) for words, why in shown.suggestions()]
+    show = (commands("show", run_id), "details")
+    report = (commands("report", run_id, "-o", "report.html"), "report")
+    if status == "waiting":
+        return [(command, "answer") for command in answers(state, commands)] + [show]
+    if status in ("paused", "queued", "failed"):
+        return [(commands("resume", run_id), "resume"), show]
+    if status == "partial":
+        goes_on = [(commands("resume", run_id, *_larger_budget(state)), "resume")]
+        return [*(goes_on if state.can_go_on else own), show, report]
+    if status == "running":
+        return [(commands("events", run_id, "--follow"), "watch")]
+    return [*own, show, report] if status == "completed" else [show]
+
+
+def answers(state: RunState, commands: Commands) -> list[str]:
+    """One command per way to answer the first open question."""
+    found: list[str] = []
+    for path, question in list(state.questions.items())[:3]:
+        which = () if len(state.questions) == 1 else ("--question", shlex.quote(path))
+        given = [shlex.quote(choice) for choice in question.choices] or ["TEXT"]
+        found += [commands("answer", state.run_id, choice, *which) for choice in given[:4]]
+    return found
+
+
+def _larger_budget(state: RunState) -> tuple[str, ...]:
+    """The ceiling that was met, doubled, and never less than what is needed: a starting point, not advice."""
+    met = state.exhausted
+    if met is None or met.scope or met.kind not in _FLAGS:
+        return ()
+    total = max(met.limit * 2, met.spent + met.needed)
+    if met.kind in ("tokens", "calls"):
+        return _FLAGS[met.kind], str(ceil(total))
+    rounded = f"{ceil(total * 100) / 100:.2f}".rstrip("0").rstrip(".")
+    return _FLAGS[met.kind], rounded + ("s" if met.kind == "seconds" else "")
+
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
 SHOWN_LINES = 200
@@ -251,3 +297,56 @@ def _fitted(console: Console, parts: tuple[str | Text | tuple[str, str], ...]) -
     text = Text.assemble(*parts)
     shown = fit(text.plain, console)
     return text if shown == text.plain else Text(shown, spans=text.spans)
+
+
+GAP = 2
+LEAST = 6
+"""Cells that a column of words keeps, however narrow it gets."""
+
+
+def print_table(
+    console: Console,
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    figures: Sequence[str] = (),
+    spare: Sequence[str] = (),
+    indent: int = 0,
+) -> None:
+    """One line per row. On a terminal that is too narrow, columns that can be spared go first (in that
+    order), then the widest words give way; elsewhere nothing is cut off."""
+    if console.is_terminal and spare and _width(titles, rows) > console.width - indent:
+        kept = [place for place, title in enumerate(titles) if title != spare[0]]
+        fewer = [[row[place] for place in kept] for row in (titles, *rows)]
+        print_table(console, fewer[0], fewer[1:], figures=figures, spare=spare[1:], indent=indent)
+        return
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    right = [title in figures for title in titles]
+    widths = _widths(titles, cells)
+    if console.is_terminal:
+        _narrow(widths, right, console.width - indent)
+    for number, row in enumerate((titles, *cells)):
+        shown = [one_row(cell, width) for cell, width in zip(row, widths, strict=True)]
+        placed = [
+            " " * (width - cell_len(cell)) + cell if figure else pad(cell, width)
+            for cell, width, figure in zip(shown, widths, right, strict=True)
+        ]
+        line = " " * indent + (" " * GAP).join(placed).rstrip()
+        say_line(console, Text(line, style="dim" if number == 0 else ""))
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(cell_len(row[place]) for row in (titles, *rows)) for place in range(len(titles))]
+
+
+def _width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    return sum(_widths(titles, rows)) + GAP * (len(titles) - 1)
+
+
+def _narrow(widths: list[int], right: list[bool], room: int) -> None:
+    """Take from the widest column of words until all fit."""
+    while sum(widths) + GAP * (len(widths) - 1) > room:
+        words = [place for place, figure in enumerate(right) if not figure and widths[place] > LEAST]
+        if not words:
+            return
+        widths[max(words, key=widths.__getitem__)] -= 1

@@ -1,27 +1,34 @@
-"""Driving a run in the foreground: watch it, pause it on Ctrl-C, ask its questions, tell how it ended."""
+"""Foreground driving, hand-over to a fleet, request text."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Generator
-from contextlib import aclosing, contextmanager, suppress
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 
 from podium.api import RunHandle, answer, resume
 from podium.api.outcome import watched
 from podium.cli.card import print_card, print_header, print_quietly
-from podium.cli.failure import INTERRUPTED, CrashedError
+from podium.cli.commands.runs import summary_of
+from podium.cli.failure import INTERRUPTED, OK, CrashedError
 from podium.cli.flags import OutputFlags
 from podium.cli.live import JsonLines, Lines, LiveLines, Silence, View
 from podium.cli.opening import Commands
-from podium.cli.questions import ask_person
-from podium.cli.terminal import err, interactive, out, print_json
-from podium.engine.log import Store
+from podium.cli.terminal import ask_person, err, interactive, out, print_json, print_raw, say
+from podium.cluster.fleet import Fleet
+from podium.cluster.port import LOCAL, open_engine
+from podium.engine.log import RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.errors import PodiumError, StoreAwayError
+from podium.engine.workflow import Estimate
+from podium.errors import PodiumError, StoreAwayError, UsageError
+from podium.report.words import safe
 from podium.settings import Settings
+from podium.settings.places import at_home
 
 HARD_EXIT_S = 2.0
 """How long the second Ctrl-C waits for an orderly end before the process is simply left."""
@@ -171,3 +178,66 @@ def _leave(view: View) -> None:
     with suppress(OSError):
         view.stop()
     os._exit(INTERRUPTED)
+
+
+@asynccontextmanager
+async def fleet_of(settings: Settings, store: Store) -> AsyncGenerator[Fleet]:
+    """The fleet of a store."""
+    if settings.engine == LOCAL:
+        raise UsageError("The engine `local` has no workers.", hint="Leave --engine away, or name another.")
+    engine = await open_engine(settings.engine, settings.store)
+    try:
+        yield Fleet(store, settings, engine)
+    finally:
+        await engine.close()
+
+
+def tell_queued(row: RunRow, settings: Settings, output: OutputFlags) -> int:
+    """What became of a run that was handed over."""
+    if output.json:
+        print_json(summary_of(row))
+    elif output.quiet:
+        print_raw(row.run_id.encode())
+    else:
+        say(f"Run {row.run_id} is queued; a worker drives it.")
+        say((f"Watch it with: {Commands(settings)('events', row.run_id, '--follow')}", "dim"))
+    return 0
+
+
+STDIN = "@-"
+"""How `-` is written inside: the parser would take a bare hyphen for an option."""
+
+
+def read_request(given: str, what: str = "request", hint: str = "Say what the run should do.") -> str:
+    """The text of a request or an answer (`what`); empty or unreadable ones are refused."""
+    if given == STDIN:
+        text, source = sys.stdin.buffer.read().decode("utf-8-sig", "replace"), "Standard input"
+    elif given.startswith("@") and len(given) > 1:
+        text, source = _read_file(at_home(given[1:])), given[1:]
+    else:
+        text, source = given, f"The {what}"
+    if not text.strip():
+        raise UsageError(f"{source} is empty.", hint=hint)
+    return text
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}.",
+            hint="`@FILE` reads a file; where an @ is meant as text, put a space before it.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text.", hint="Save it as UTF-8.") from error
+
+
+def print_estimate(estimate: Estimate, *, as_json: bool) -> int:
+    """The exit code."""
+    if as_json:
+        print_json(estimate.data)
+    else:
+        for line in estimate.lines:
+            say(safe(line))
+    return OK

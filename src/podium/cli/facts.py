@@ -11,9 +11,8 @@ from rich.text import Text
 
 from podium.brain import Brain, Contradiction, Fact
 from podium.brain.files import FIELDS
-from podium.cli.card import say_prose
+from podium.cli.card import print_table, say_prose
 from podium.cli.opening import opened
-from podium.cli.table import print_table
 from podium.cli.terminal import out, say
 from podium.engine.log import Store
 from podium.errors import EmbeddingError, UsageError

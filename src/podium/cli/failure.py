@@ -16,8 +16,7 @@ from cyclopts.exceptions import (
 )
 
 from podium.cli.app import FAMILIES, NAMES
-from podium.cli.redaction import clean, clean_traceback
-from podium.cli.terminal import print_json, say
+from podium.cli.terminal import clean, clean_traceback, print_json, say
 from podium.errors import (
     PodiumError,
     RunInterrupted,

@@ -1,16 +1,53 @@
-"""Lines into columns: time, where, what, figures; for any width, with or without colour."""
+"""Columns, cells, status badges."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from podium.cli.cells import one_row, pad, shorten, shorten_path
-from podium.report.lines import Line, Weight
+from podium.report.presentation import Line, Weight
 from podium.report.words import one_line
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut at the end, with an ellipsis."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(width - 1, 0)).rstrip() + "…" if width > 0 else ""
+
+
+def shorten_path(path: str, width: int) -> str:
+    """Cut a step's path at its beginning: the end tells more."""
+    if cell_len(path) <= width:
+        return path
+    parts = path.split("/")
+    while len(parts) > 1:
+        parts = parts[1:]
+        shorter = "…/" + "/".join(parts)
+        if cell_len(shorter) <= width:
+            return shorter
+    return "…" + parts[0][-(width - 1) :] if width > 1 else "…"[:width]
+
+
+def tail(text: str, width: int) -> str:
+    """The end of a text, at most `width` cells of it."""
+    while cell_len(text) > width:
+        text = text[max(cell_len(text) - width, 1) // 2 or 1 :]
+    return text
+
+
+def pad(text: str, width: int) -> str:
+    """Fill up to `width` cells; wide characters count as two."""
+    return text + " " * max(width - cell_len(text), 0)
+
+
+def one_row(text: str, width: int) -> str:
+    """`text` as one safe line of at most `width` cells."""
+    return shorten(one_line(text, width * 2 + 8), width)
+
 
 NARROW = 72
 """Below this only the most important figure is shown."""
@@ -130,3 +167,29 @@ def meter(spent: float, limit: float, cells: int = 10) -> str:
 def clip(text: str, console: Console) -> str:
     """Cut to the width of a terminal."""
     return shorten(fit(text, console), console.width) if console.is_terminal else fit(text, console)
+
+
+_SIGNS: dict[str, tuple[str, str]] = {
+    "queued": ("○", "dim"),
+    "running": ("●", "cyan"),
+    "waiting": ("?", "bold yellow"),
+    "paused": ("■", "yellow"),
+    "completed": ("✓", "green"),
+    "partial": ("~", "yellow"),
+    "failed": ("✗", "red"),
+    "cancelled": ("■", "dim"),
+    "stale": ("↻", "dim"),
+    "interrupted": ("■", "dim"),
+}
+
+
+def badge(status: str, console: Console) -> Text:
+    """`✓ completed`, in its colour."""
+    sign, style = _SIGNS.get(status, ("·", ""))
+    return Text(fit(f"{sign} {status}", console), style=style)
+
+
+def sign(status: str, console: Console) -> Text:
+    """The sign alone, where the word is told elsewhere on the same line."""
+    shown, style = _SIGNS.get(status, ("·", ""))
+    return Text(fit(shown, console), style=style)

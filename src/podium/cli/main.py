@@ -15,8 +15,7 @@ from cyclopts import CycloptsError
 
 from podium.cli.app import build_app
 from podium.cli.failure import FAILED, INTERRUPTED, STOPPED, tell, tell_error, tell_unexpected, tell_usage
-from podium.cli.redaction import redact_logs
-from podium.cli.terminal import abandon_stdout, reserve_stdout
+from podium.cli.terminal import abandon_stdout, redact_logs, reserve_stdout
 from podium.errors import PodiumError
 
 BROKEN_PIPE = 141

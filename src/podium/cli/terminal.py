@@ -1,11 +1,15 @@
-"""Where output goes: one console for results, one for errors, JSON as bytes."""
+"""Consoles, prompts, redacted output."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import shutil
+import signal
 import sys
 import termios
+import traceback
 from collections.abc import Callable
 from functools import cache
 from typing import Any, BinaryIO
@@ -14,6 +18,12 @@ from rich.console import Console
 from rich.text import Text
 
 from podium.engine.codec import encode
+from podium.engine.events import RunWaiting
+from podium.engine.redaction import Redact, redact_text, redactor
+from podium.errors import PodiumError
+from podium.report.words import document_outline as outline
+from podium.report.words import one_line, safe
+from podium.settings import Settings
 
 PLAIN_WIDTH = 160
 """How wide tables may be when nobody looks at them on a terminal and no width is given."""
@@ -103,3 +113,107 @@ def hide_controls() -> Callable[[], None]:
 def interactive() -> bool:
     """Whether a person can be asked here and now."""
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+async def ask_person(question: RunWaiting, path: str = "") -> str | None:
+    """The answer, or `None` when the person leaves without one (Ctrl-C, Ctrl-D)."""
+    console = out()
+    console.print()
+    print_question(console, question, path)
+    for number, choice in enumerate(question.choices, 1):
+        console.print(Text(f"  {number}. {one_line(choice)}"))
+    console.print(Text("  (Ctrl-D leaves it open)", style="dim"))
+    while True:
+        given = await _read_line("> ")
+        if given is None:
+            out().print()
+            return None
+        chosen = choice_of(given.strip(), question.choices)
+        if chosen is not None:
+            return chosen
+        wanted = f" one of: {', '.join(question.choices)}" if question.choices else ""
+        out().print(Text(f"Please answer{wanted}."))
+
+
+async def _read_line(prompt: str) -> str | None:
+    """A line from the terminal. Not `input()`: a Ctrl-C between its prompt and its read would be lost."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str | None] = loop.create_future()
+    number = sys.stdin.fileno()
+
+    def settle(text: str | None) -> None:
+        if not line.done():
+            line.set_result(text)
+
+    def readable() -> None:
+        settle(os.read(number, 65536).decode("utf-8", "replace") or None)
+
+    loop.add_reader(number, readable)
+    loop.add_signal_handler(signal.SIGINT, settle, None)
+    loop.add_signal_handler(signal.SIGTERM, settle, None)
+    try:
+        out().print(Text(prompt), end="")
+        return await line
+    finally:
+        loop.remove_reader(number)
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+def choice_of(given: str, choices: list[str]) -> str | None:
+    """What was meant: free text, a choice, its number, or the beginning of exactly one."""
+    if not choices or given in choices:
+        return given or None
+    if given.isdecimal() and 1 <= int(given) <= len(choices):
+        return choices[int(given) - 1]
+    begun = [choice for choice in choices if given and choice.lower().startswith(given.lower())]
+    return begun[0] if len(begun) == 1 else None
+
+
+def print_question(console: Console, question: RunWaiting, path: str = "") -> None:
+    """The question with what belongs to it; `path` tells it from others that are open."""
+    asked = (safe(question.question).strip(), "bold")
+    where = (f"  {path}" if path else "", "dim")
+    console.print(Text.assemble(("? ", "bold yellow"), asked, where), soft_wrap=not console.is_terminal)
+    if question.details is not None:
+        details = Text(safe(outline(question.details)).strip(), style="dim")
+        console.print(details, soft_wrap=not console.is_terminal)
+
+
+@cache
+def _redactor() -> Redact:
+    """Return the redactor of this process. Wrong settings are reported elsewhere; variables count anyway."""
+    try:
+        settings = Settings.load()
+    except PodiumError:
+        settings = Settings()
+    return redactor(settings.secrets())
+
+
+def clean(text: str) -> str:
+    """Return the text without secrets."""
+    return redact_text(text, _redactor())
+
+
+def clean_traceback(error: BaseException) -> str:
+    return clean("".join(traceback.format_exception(error)))
+
+
+class CleanRecord(logging.LogRecord):
+    """A log record without secrets, whichever handler prints it."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        try:
+            message = self.getMessage()
+        except (TypeError, ValueError, KeyError):
+            return  # wrong arguments: the handler reports them
+        if (shown := clean(message)) != message:
+            self.msg, self.args = shown, None
+        if self.exc_info and self.exc_info[1] is not None:
+            self.exc_text = clean("".join(traceback.format_exception(*self.exc_info))).rstrip("\n")
+
+
+def redact_logs() -> None:
+    """Redact all records of Python's logging from now on."""
+    logging.setLogRecordFactory(CleanRecord)

@@ -1,11 +1,111 @@
-"""A fleet as a server or a command sees it: runs are accepted, put in line again, forgotten."""
+"""Run submission, schedule firing."""
 
 from __future__ import annotations
 
-from podium.api.going_on import Change, put_in_line
-from podium.cluster.port import Engine, Load, Ticket
+import logging
+import re
+import time
+from importlib.util import find_spec
+from typing import Any
+
+import msgspec
+
+from podium.api import enqueue
+from podium.api.admission import run_id_of
+from podium.api.context import reply_config
+from podium.api.control import MARKS, Change, put_in_line
+from podium.cluster.port import Engine, Load, Schedule, Ticket
+from podium.engine.budget import Budget
 from podium.engine.log import RunRow, Store
+from podium.errors import PodiumError, StoreError, UnknownRunError, UsageError
 from podium.settings import Settings
+
+LOG = logging.getLogger("podium.cluster")
+
+_FIELD = re.compile(r"(?:[\d*/,-]|[A-Za-z]{3})+")
+_NAMED = [[f"@{word}"] for word in ("hourly", "daily", "midnight", "weekly", "monthly", "yearly", "annually")]
+MAX_DELAY_S = 600.0
+"""A moment that nobody was there for is made up for so much later at most."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run of a schedule is started with."""
+
+    workflow: str
+    request: Any
+    model: str | None = None
+    model_for: dict[str, str] = {}
+    reply_timeout: float | None = None
+    reply_tokens: int | None = None
+    budget: Budget = Budget()
+    concurrency: int | None = None
+    cache: bool | None = None
+    approve: list[str] = []
+    options: dict[str, Any] = {}
+
+
+def check_cron(cron: str) -> None:
+    """Refuse what names no moments, before anybody is asked to keep it, and what one engine would read
+    otherwise than another: seconds, years, the last or third day, chance."""
+    fields = cron.split()
+    plain = fields in _NAMED or (len(fields) == 5 and all(map(_FIELD.fullmatch, fields)))
+    if not plain or not comes(cron):
+        raise no_moments(cron)
+
+
+def comes(cron: str) -> bool:
+    """Whether there is a moment at all: the 31st of February is none. Without the extra there is nobody to
+    ask, which opening the engine tells."""
+    if find_spec("croniter") is None:
+        return True
+    from croniter import CroniterBadDateError, croniter  # noqa: PLC0415 - of the extra; not everybody has it
+
+    try:
+        return croniter.is_valid(cron) and croniter(cron).get_next() > 0
+    except CroniterBadDateError:
+        return False
+
+
+def no_moments(cron: str) -> UsageError:
+    return UsageError(
+        f"{cron!r} is no moment that comes again.",
+        hint="Give minute, hour, day, month and weekday, such as '0 8 * * 1-5'.",
+    )
+
+
+async def fire(store: Store, settings: Settings, engine: Engine, schedule: Schedule, moment: int) -> None:
+    """Start the run of one moment. Its id comes from the schedule and the moment, so that there is exactly
+    one, however often and by however many this is called."""
+    if moment < schedule.created_at or time.time() - moment > MAX_DELAY_S:
+        return
+    run_id = run_id_of(f"{schedule.name} {schedule.created_at} {moment}")
+    try:
+        row = await _made(store, settings, schedule, moment, run_id)
+    except StoreError:
+        raise
+    except PodiumError as error:
+        LOG.error("The schedule %s could not start a run: %s", schedule.name, error)
+        return
+    if row.status == "queued":
+        await engine.submit([Ticket(row.run_id, row.workflow)])
+        LOG.info("The schedule %s has started run %s.", schedule.name, row.run_id)
+
+
+async def _made(store: Store, settings: Settings, schedule: Schedule, moment: int, run_id: str) -> RunRow:
+    try:
+        return await store.get(run_id)
+    except UnknownRunError:
+        start = msgspec.convert(schedule.start, Start)
+    limits = reply_config(start.reply_timeout, start.reply_tokens)
+    try:
+        return await enqueue(
+            start.workflow, start.request, store=store, settings=settings, model=start.model,
+            model_for=start.model_for or None, budget=start.budget, concurrency=start.concurrency,
+            cache=start.cache, approve=start.approve, options=start.options,
+            marks={**MARKS, **limits, "schedule": schedule.name, "moment": moment}, run_id=run_id,
+        )  # fmt: skip
+    except StoreError:
+        return await store.get(run_id)  # somebody was quicker, or the store is away
 
 
 class Fleet:

@@ -1,4 +1,4 @@
-"""The port: what Podium wants of an engine that spreads runs over machines. Small, so that any can do it.
+"""Engine port, shared-store protocol, open_engine.
 
 An engine carries run ids. It gives each to one worker at a time, hears that the worker lives, and gives the
 run to another when it does not. Everything else is in the log: taking a run up means replaying it, and a
@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, NamedTuple, Protocol
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
+
+from podium.engine.log import RunRow, Store
+from podium.errors import UsageError
+from podium.stores import is_postgres
 
 
 class Ticket(NamedTuple):
@@ -107,3 +112,87 @@ class Engine(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class SharedStore(Store, Protocol):
+    """A store that many machines use."""
+
+    async def list_unattended(
+        self, stop_reason: str, *, limit: int, owner: str | None = None, after: str = ""
+    ) -> list[RunRow]:
+        """Runs that want to be driven and that nobody drives, the oldest first: `queued` ones, those whose
+        driver is gone, those paused for `stop_reason`, those that have got an answer. Of an owner whose runs
+        are limited, not more than there is room for. `after` is the run at which the page before ended."""
+        ...
+
+    async def claim_sweep(self, seconds: float) -> bool:
+        """Whether nobody has looked for such runs for so long; then it is the caller's turn."""
+        ...
+
+    async def count_open(self, owner: str | None) -> tuple[int, int]:
+        """How many runs of an owner (`None`: of all) are driven, and how many wait for their turn."""
+        ...
+
+    async def set_limit(self, owner: str, max_runs: int) -> None:
+        """How many runs of an owner may be driven at once, on all machines together."""
+        ...
+
+    async def take_place(self, run_id: str, owner: str) -> bool:
+        """Whether there is room for one more run of this owner; then it has the place until `leave_place`, or
+        until this process is gone."""
+        ...
+
+    async def leave_place(self, run_id: str) -> None: ...
+
+
+def shared(store: Store) -> SharedStore:
+    """The store as one for many machines; `UsageError` if it is none."""
+    if not is_postgres(store.url):
+        raise UsageError(
+            "Workers on several machines need a store that all of them reach.",
+            hint="Name it with --store postgresql://HOST/DATABASE.",
+        )
+    return cast("SharedStore", cast("Any", store))
+
+
+PROCRASTINATE = "procrastinate"
+QUEUED = ("", PROCRASTINATE)
+"""The names of the engine that keeps its queue in the store."""
+TEMPORAL = "temporal://"
+LOCAL = "local"
+"""No engine: a server drives its runs itself, whatever its store is."""
+
+
+async def open_engine(name: str, store: str, *, patience_s: float = 30.0) -> Engine:
+    """The engine `name` (empty: the usual one) for a store. `patience_s`: how long a database that is away is
+    waited for."""
+    if name not in QUEUED and not name.startswith(TEMPORAL):
+        raise UsageError(
+            f"There is no engine {name}.", hint=f"Known: {PROCRASTINATE}, {TEMPORAL}HOST:PORT/NAMESPACE."
+        )
+    if not is_postgres(store):
+        raise UsageError(
+            "Workers on several machines need a store that all of them reach.",
+            hint="Name it with --store postgresql://HOST/DATABASE.",
+        )
+    if find_spec("procrastinate") is None:
+        raise UsageError(
+            "Running on many machines needs an extra that is not installed.",
+            hint="Install it with: pip install 'podium[cluster]'.",
+        )
+    if name.startswith(TEMPORAL):
+        return await _open_temporal(name, store)
+    from podium.cluster.procrastinate.engine import ProcrastinateEngine  # noqa: PLC0415 - slow to import
+
+    return await ProcrastinateEngine.open(store, patience_s=patience_s)
+
+
+async def _open_temporal(name: str, store: str) -> Engine:
+    if find_spec("temporalio") is None:
+        raise UsageError(
+            "Temporal needs an extra that is not installed.",
+            hint="Install it with: pip install 'podium[temporal]'.",
+        )
+    from podium.cluster.temporal.engine import TemporalEngine  # noqa: PLC0415 - slow to import
+
+    return await TemporalEngine.open(name, store)

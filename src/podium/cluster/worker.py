@@ -1,29 +1,223 @@
-"""`podium worker`: takes runs from the engine, drives them, and ends in order."""
+"""Worker, run sessions, sweep.
+
+Between the row of a run and the engine's job for it a process can die, and an engine can lose a job. The log
+is the truth: a run that is `queued` there, or whose driver is gone, is somebody's business.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
+import random
 import signal
+import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TypeVar
 
 import msgspec
 
-from podium.cluster.driving import Driving
-from podium.cluster.opening import open_engine
-from podium.cluster.port import Crew, Engine, Schedule
-from podium.cluster.schedules import fire
-from podium.cluster.shared import SharedStore, shared
-from podium.cluster.sweeping import Sweep
-from podium.errors import StoreAwayError, StoreError, UsageError
+from podium.api import RunHandle
+from podium.api.control import go_on, is_served, refuse
+from podium.cluster.fleet import fire
+from podium.cluster.port import LOST, Crew, Engine, Schedule, SharedStore, Ticket, open_engine, shared
+from podium.engine.log import RunRow
+from podium.engine.result import RunResult
+from podium.errors import (
+    FencedError,
+    PodiumError,
+    RunLockedError,
+    StoreAwayError,
+    StoreError,
+    UnknownRunError,
+    UsageError,
+)
 from podium.settings import Settings
 from podium.stores import open_store
 from podium.stores.address import take_lease
 
 LOG = logging.getLogger("podium.cluster")
+
+STOPPED = "worker stopped"
+"""Why a run is paused that another worker goes on with."""
+NAP_S = 5.0
+"""A run that sleeps for longer gives its place away."""
+_ENDED = frozenset({"completed", "partial", "failed", "cancelled"})
+"""Whoever lets such a run go on puts it in line first, and then it is `queued`."""
+_LOOK_S = 0.25
+_STORE_S = 5.0
+"""After so long a run is tried again whose store took nothing more."""
+
+
+Left = Callable[[str], Awaitable[object]]
+"""Called when an owner has room for another run."""
+
+
+class Driving:
+    """All runs that this worker drives."""
+
+    def __init__(self, store: SharedStore, settings: Settings, lease_s: float, left: Left) -> None:
+        self._store = store
+        self._settings = settings
+        self._lease_s = lease_s
+        self._left = left
+        self._handles: dict[str, RunHandle] = {}
+        self._stopping = False
+        self._grace_s = 0.0
+        self.finished: Counter[str] = Counter()
+        """How stretches ended, since the worker started."""
+
+    @property
+    def running(self) -> int:
+        return len(self._handles)
+
+    def stop(self, grace_s: float) -> None:
+        """Pause everything, so that others can go on with it. Calls in flight get time to be recorded."""
+        self._stopping = True
+        self._grace_s = grace_s
+        for handle in self._handles.values():
+            handle.request_pause(STOPPED, grace_s=grace_s)
+
+    def stop_at_once(self) -> None:
+        """Also cut off what is in flight."""
+        self.stop(0.0)
+
+    async def drive(self, run_id: str) -> float | None:
+        """One stretch; see `podium.cluster.port.Drive`."""
+        if self._stopping:
+            return time.time()
+        status, row = "not started", None
+        try:
+            row = await self._store.get(run_id)
+            if row.status in _ENDED:
+                return None  # nobody wants it driven: it was told twice, or somebody was quicker
+            if row.owner and not await self._store.take_place(run_id, row.owner):
+                LOG.info("Run %s waits: %s has as many under way as they may.", run_id, row.owner)
+                return None  # whoever ends one of them submits the next
+            result = await self._stretch(row)
+            status = result.status
+            return _again(result)
+        except FencedError:
+            LOG.warning("Run %s is not driven here any more: it was taken over by another worker.", run_id)
+        except UnknownRunError:
+            LOG.warning("Run %s is gone.", run_id)
+        except RunLockedError as error:
+            LOG.info("Run %s is left alone: %s", run_id, error)
+        except StoreError as error:
+            LOG.warning("Run %s has to wait: %s", run_id, error)
+            return time.time() + _STORE_S
+        except PodiumError as error:
+            LOG.warning("Run %s could not be driven: %s", run_id, error)
+            await refuse(self._store, self._settings, await self._store.get(run_id), error)
+        finally:
+            self.finished[status] += 1
+            await self._leave(row)
+        return None
+
+    async def _leave(self, row: RunRow | None) -> None:
+        """Give the place of a run to the next of its owner."""
+        if row is None or not row.owner:
+            return
+        try:
+            await self._store.leave_place(row.run_id)
+            await self._left(row.owner)
+        except StoreError as error:
+            LOG.info("The sweep will find the next run of %s: %s", row.owner, error)
+
+    async def _stretch(self, row: RunRow) -> RunResult:
+        handle = await self._taken_up(row.run_id)
+        self._handles[row.run_id] = handle
+        if self._stopping:  # since it was looked at
+            handle.request_pause(STOPPED, grace_s=self._grace_s)
+        LOG.info("Run %s (%s) is driven here.", row.run_id, row.workflow)
+        began = time.monotonic()
+        try:
+            result = await handle.result()
+        except asyncio.CancelledError as error:  # the engine wants it back
+            await handle.abandon(STOPPED if LOST in error.args else "paused")
+            raise
+        finally:
+            del self._handles[row.run_id]
+        LOG.info("Run %s is %s after %.1f s.", row.run_id, result.status, time.monotonic() - began)
+        return result
+
+    async def _taken_up(self, run_id: str) -> RunHandle:
+        """An engine may notice that a worker is gone a moment before its lease in the store is over."""
+        until = time.monotonic() + self._lease_s
+        while True:
+            try:
+                return await go_on(self._store, self._settings, run_id, nap_s=NAP_S)
+            except RunLockedError:
+                if self._stopping or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(_LOOK_S)
+
+
+def _again(result: RunResult) -> float | None:
+    """When a run wants to be driven again that was stopped by nobody's will."""
+    if result.status != "paused":
+        return None
+    if result.wake_at is not None:
+        return result.wake_at
+    if result.stop_reason == STOPPED:
+        return time.time()
+    return time.time() + _STORE_S if result.stop_reason == "store error" else None
+
+
+SWEEP_S = 5.0
+PAGE = 1000
+_MOST_FOREIGN = 10_000
+
+
+class Sweep:
+    """Looks for such runs, now and then."""
+
+    def __init__(self, store: SharedStore, engine: Engine, page: int = PAGE) -> None:
+        self._store = store
+        self._engine = engine
+        self._page = page
+        self._foreign: set[str] = set()
+        """Somebody's own runs, which are left alone."""
+
+    async def keep_sweeping(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_S * random.uniform(0.7, 1.3))  # not all workers at once
+            try:
+                if await self._store.claim_sweep(0.6 * SWEEP_S):
+                    await self.sweep()
+            except StoreError as error:
+                LOG.info("The sweep has to wait: %s", error)
+
+    async def sweep(self, owner: str | None = None) -> int:
+        """Submit what nobody carries, of everybody or of one owner; returns how many runs that were."""
+        found, after = 0, ""
+        while True:
+            rows = await self._store.list_unattended(STOPPED, limit=self._page, owner=owner, after=after)
+            found += await self._submit([row for row in rows if row.run_id not in self._foreign], owner)
+            if len(rows) < self._page:
+                return found
+            after = rows[-1].run_id
+
+    async def _submit(self, rows: list[RunRow], owner: str | None) -> int:
+        carried = await self._engine.carried([row.run_id for row in rows]) if rows else set[str]()
+        lost = [row for row in rows if row.run_id not in carried and await self._is_ours(row.run_id)]
+        await self._engine.submit([Ticket(row.run_id, row.workflow) for row in lost])
+        if owner is None:
+            for row in lost:
+                LOG.info("Run %s was carried by nobody; it is submitted again.", row.run_id)
+        return len(lost)
+
+    async def _is_ours(self, run_id: str) -> bool:
+        if await is_served(self._store, run_id):
+            return True
+        if len(self._foreign) >= _MOST_FOREIGN:
+            self._foreign.clear()
+        self._foreign.add(run_id)
+        return False
+
+
 Opened = TypeVar("Opened")
 
 DRAIN_S = 30.0

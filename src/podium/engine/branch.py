@@ -1,17 +1,46 @@
-"""A branch: the part of a run that one asyncio task walks through, with its own key counters."""
+"""Branches, key counters and path quoting.
+
+A name that occurs again in its branch gets a number (`grade#2`); an explicit key takes the number's
+place (`grade[alice]`). The separators are quoted in names, so a path can always be taken apart again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
 from podium.engine.budget import Scope
-from podium.engine.paths import joined
-from podium.engine.redact import SHORTEST, Redact, clean_name
+from podium.engine.redaction import SHORTEST, Redact, clean_name
 from podium.errors import DuplicateKeyError
+
+_PLAIN = re.compile(r"[^/#\[\]%\x00-\x1f]+")
+
+
+@lru_cache(maxsize=4096)
+def quoted(name: str) -> str:
+    """A name as one part of a path."""
+    if _PLAIN.fullmatch(name):
+        return name
+    if not name:
+        raise ValueError("a step or branch needs a name")
+    return quote(name, safe=" !$&'()*+,;=:@~")
+
+
+def joined(parent: str, name: str, occurrence: int, key: str | None) -> str:
+    """The path of a step or branch below `parent`."""
+    part = quoted(name)
+    if key is not None:
+        part = f"{part}[{quoted(key)}]"
+    elif occurrence > 1:
+        part = f"{part}#{occurrence}"
+    return f"{parent}/{part}" if parent else part
+
 
 T = TypeVar("T")
 

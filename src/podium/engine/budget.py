@@ -1,4 +1,4 @@
-"""Ceilings that hold: reserve the worst case, call, settle what it really cost.
+"""Ceilings, scopes, reservations, ledger.
 
 A `Scope` is a place with a ceiling: the run itself, or a branch that was given a budget. A reservation
 counts in every scope from its branch up to the run. It exists only around one call, so a parent that
@@ -314,3 +314,41 @@ class Ledger:
         for scope in wanted.scopes:
             for kind in (0, 1, 2):
                 scope.reserved[kind] += wanted.amount[kind]
+
+
+LARGEST = 2**63 - 1
+"""The largest integer that a database column holds."""
+MOST_TOKENS = 100_000_000
+"""More tokens than any model reads or writes in one call."""
+MOST_CALLS = 10_000
+"""More requests than one call to a model can make."""
+MOST_USD = 1_000_000.0
+"""More US dollars than one call costs."""
+
+
+def is_count(value: object, most: int) -> bool:
+    """Return whether a value is a whole number from 0 to `most`."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def is_cost(value: object) -> bool:
+    """Return whether a value is a finite amount of US dollars that one call can cost."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value) and 0 <= value <= MOST_USD
+
+
+def problem_with(charge: Charge) -> str:
+    """Return the first figure of a charge that cannot be true, as `name value`; empty if all can."""
+    if not is_cost(charge.usd):
+        return f"usd {charge.usd!r}"
+    for name, most in (
+        ("input_tokens", MOST_TOKENS),
+        ("output_tokens", MOST_TOKENS),
+        ("calls", MOST_CALLS),
+        ("unpriced_calls", MOST_CALLS),
+    ):
+        value: object = getattr(charge, name)
+        if not is_count(value, most):
+            return f"{name} {value!r}"
+    return ""

@@ -11,7 +11,6 @@ import msgspec
 
 from podium.engine.branch import CURRENT, Branch, Deadline
 from podium.engine.budget import NANO, Budget, Ledger, Overruns, Scope
-from podium.engine.clock import Clock
 from podium.engine.codec import decode, encode
 from podium.engine.events import (
     NOTHING,
@@ -23,12 +22,9 @@ from podium.engine.events import (
     RunWarned,
     StepCompleted,
 )
-from podium.engine.journal import Journal
-from podium.engine.limits import Limits
-from podium.engine.memo import Done, Memo
-from podium.engine.purse import Purse
-from podium.engine.slots import Slots
-from podium.engine.turns import turns_of
+from podium.engine.journal import Done, Journal, Memo
+from podium.engine.owner_budget import Limits, Purse
+from podium.engine.pacing import Clock, Slots, turns_of
 from podium.errors import (
     OWNER,
     BudgetExhaustedError,
@@ -41,6 +37,7 @@ from podium.errors import (
 
 if TYPE_CHECKING:
     from podium.engine.effect import Attempt, Effect
+
 
 D = TypeVar("D", bound=EventData)
 

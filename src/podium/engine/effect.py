@@ -40,6 +40,7 @@ from podium.errors import (
 if TYPE_CHECKING:
     from podium.engine.run import Run
 
+
 BLOB_BYTES = 32_768
 """Results above this size are stored as blobs."""
 

@@ -1,8 +1,9 @@
-"""How a stretch of driving ends: what goes into the log, and what the caller is told."""
+"""Stop orders, draining, recorded endings."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,14 +16,7 @@ from podium.engine.budget import KINDS
 from podium.engine.codec import decode, encode
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES
-from podium.engine.events import (
-    RunCancelled,
-    RunCompleted,
-    RunEnded,
-    RunFailed,
-    RunPartial,
-    RunPaused,
-)
+from podium.engine.events import RunCancelled, RunCompleted, RunEnded, RunFailed, RunPartial, RunPaused
 from podium.engine.failure import describe
 from podium.engine.result import RunResult
 from podium.engine.workflow import Outcome, Partial
@@ -31,6 +25,9 @@ from podium.errors import (
     FencedError,
     GaveUpError,
     PodiumError,
+    RunCancelledError,
+    RunInterrupted,
+    RunPausedError,
     StepFailedError,
     StoreError,
     StoreFullError,
@@ -267,3 +264,109 @@ def causes_of(error: BaseException | None) -> list[str]:
         if isinstance(current, BaseExceptionGroup):
             todo += list(cast("BaseExceptionGroup[BaseException]", current).exceptions)
     return list(found)
+
+
+CANCEL_GRACE_S = 0.5
+"""How long a call in flight may still bring its reply after a cancel."""
+PAUSE_GRACE_S = 10.0
+"""How long calls in flight may take to be recorded when a run is paused, unless somebody says otherwise."""
+
+
+class Orders:
+    """What a driver was told from outside. The last word has a cancel; a second pause means: at once."""
+
+    def __init__(self, pause_grace_s: float = PAUSE_GRACE_S) -> None:
+        self.wake = asyncio.Event()
+        """There is something for the driver to look at."""
+        self.hurry = asyncio.Event()
+        """What is in flight is not waited for any more."""
+        self.given: RunInterrupted | None = None
+        self.core: Core | None = None
+        """The stretch that is under way: from an order on, nothing in it starts."""
+        self._pause_grace_s = pause_grace_s
+
+    @property
+    def grace_s(self) -> float:
+        """How long calls in flight may take to be recorded."""
+        return CANCEL_GRACE_S if isinstance(self.given, RunCancelledError) else self._pause_grace_s
+
+    @property
+    def cancelled(self) -> Ending | None:
+        """How the stretch ends if the run was cancelled."""
+        given = self.given
+        return Ending("cancelled", reason=str(given)) if isinstance(given, RunCancelledError) else None
+
+    def cancel(self, reason: str = "") -> None:
+        """End the run for good."""
+        if isinstance(self.given, RunPausedError):  # what is in flight has less time now
+            asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self.hurry.set)
+        self._give(RunCancelledError(reason or "cancelled"))
+
+    def pause(self, reason: str = "paused", *, at_once: bool = False, grace_s: float | None = None) -> None:
+        """Stop so that it can be resumed."""
+        if at_once or grace_s == 0 or isinstance(self.given, RunPausedError):
+            self.hurry.set()
+        if grace_s is not None:
+            self._pause_grace_s = grace_s
+        if self.given is None:
+            self._give(RunPausedError(reason))
+
+    def _give(self, order: RunInterrupted) -> None:
+        if self.given is None or isinstance(order, RunCancelledError):
+            self.given = order
+            if self.core is not None:
+                self.core.stop = order
+            self.wake.set()
+
+
+CANCEL_LIMIT_S = 1.8
+"""After this the run is ended, whatever still runs is cut off from the log."""
+
+
+async def stop(core: Core, main: asyncio.Task[Any], orders: Orders, grace: float) -> Ending:
+    """Nothing starts any more; calls in flight get a moment to be recorded; then all is ended."""
+    began = time.monotonic()
+    for effect in list(core.effects):
+        if not effect.calling and effect.task is not None:
+            effect.task.cancel()
+    await _drain(core, orders.hurry, began + grace)
+    await end_all(core, main, max(time.monotonic() + 0.3, began + CANCEL_LIMIT_S))
+    if orders.cancelled is not None:
+        return orders.cancelled
+    if main.done() and not main.cancelled():
+        return ending_of(main, core)
+    return Ending("paused", reason=str(orders.given))
+
+
+async def end_all(core: Core, main: asyncio.Task[Any], limit: float | None = None) -> None:
+    """End the workflow and whatever it has under way."""
+    limit = time.monotonic() + CANCEL_LIMIT_S if limit is None else limit
+    if core.effects:
+        await asyncio.sleep(0)  # one that was started just now has to begin before it can end
+    effects = [effect.task for effect in core.effects if effect.task is not None]
+    for task in effects:
+        task.cancel()
+    await _end_task(main, limit)
+    if effects:
+        await asyncio.wait(effects, timeout=max(0.0, limit - time.monotonic()))
+
+
+async def _end_task(task: asyncio.Task[Any], limit: float) -> None:
+    """Cancel a task until it gives in, or time is up."""
+    while not task.done() and time.monotonic() < limit:
+        task.cancel()
+        await asyncio.wait([task], timeout=min(0.2, max(0.0, limit - time.monotonic())))
+
+
+async def _drain(core: Core, hurried: asyncio.Event, until: float) -> None:
+    """Wait until nothing is in flight, or there is no time for that any more."""
+    hurry = asyncio.get_running_loop().create_task(hurried.wait())
+    try:
+        while not hurried.is_set():
+            calling = [e.task for e in core.effects if e.calling and e.task is not None]
+            left = until - time.monotonic()
+            if not calling or left <= 0:
+                return
+            await asyncio.wait([*calling, hurry], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        hurry.cancel()

@@ -1,17 +1,127 @@
-"""What a run's log and row tell before anybody drives it: how it was made, and whether it can go on."""
+"""Forks and resumability of a stored log."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
 from podium.engine.budget import Budget
-from podium.engine.events import BudgetRaised, RunCreated, RunResumed, RunStarted
+from podium.engine.codec import content_hash, decode, encode
+from podium.engine.effect import BLOB_BYTES
+from podium.engine.events import (
+    BudgetRaised,
+    EventData,
+    RunAnswered,
+    RunCreated,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    StepCompleted,
+    StepStale,
+)
 from podium.engine.log import DAMAGED, UNREADABLE, Row, RunRow, damaged_event
 from podium.engine.result import RunResult
-from podium.errors import NotResumableError, StoreError
+from podium.errors import NotResumableError, StoreError, UsageError
+
+_LEFT_BEHIND = ("run.", "budget.")
+"""Kinds of rows that belong to the old run's life, not to its work."""
+_OUTCOMES = frozenset({"step.completed", "step.failed", "run.answered"})
+_KEPT_ANYWAY = frozenset({"run.answered", "run.waiting", "run.warned"})
+
+
+class Fork(msgspec.Struct, frozen=True):
+    """Where and how a fork differs from its source."""
+
+    source: str
+    """The run that it is taken from."""
+    at: str
+    """The step from which on it differs."""
+    reply: Any = msgspec.UNSET
+    """Put in the place of that step's result, or of the answer to that question."""
+    edit: str = ""
+    """What is changed: `reply`, `prompt`, `model`, or nothing."""
+
+
+def steps_of(rows: Sequence[Row]) -> list[str]:
+    """The steps that a fork can start from, in the order in which they began."""
+    return list(dict.fromkeys(row.path for row in rows if row.type in {"step.started", "run.waiting"}))
+
+
+def forked_rows(rows: Sequence[Row], created: bytes, fork: Fork) -> tuple[list[Row], list[bytes]]:
+    """The first rows of the new run: its creation, the fork, what it inherits, and the edit; and the
+    blobs that they name and the store may not hold yet."""
+    start = _start_of(rows, fork.at)
+    now = time.time_ns() // 1000
+    before = [row for row in rows if row.seq < start]
+    kept = [_inherited(row) for row in before if row.path != fork.at and _is_work(row)]
+    if any(row.path == fork.at and row.type in _OUTCOMES for row in before):
+        again = StepStale(reason="forked here", inherited=True)  # an earlier life had recorded it
+        kept.append(Row(0, now, fork.at, again.type, encode(again)))
+    finished = sum(row.type in {"step.completed", "step.failed"} for row in kept)
+    told = RunForked(source=fork.source, at=fork.at, edit=fork.edit, steps=finished)
+    new = [Row(0, now, "", "run.created", created), Row(0, now, "", "run.forked", encode(told))]
+    new += kept
+    blobs: list[bytes] = []
+    if fork.reply is not msgspec.UNSET:
+        new.append(_edited(rows, fork, blobs))
+    return [row._replace(seq=number) for number, row in enumerate(_in_order(new), 1)], blobs
+
+
+def _start_of(rows: Sequence[Row], at: str) -> int:
+    starts = [row.seq for row in rows if row.path == at and row.type in {"step.started", "run.waiting"}]
+    if starts:
+        return starts[-1]
+    known = steps_of(rows)
+    close = get_close_matches(at, known, 3, 0.4)
+    hint = f"Did you mean {', '.join(close)}?" if close else f"Its steps: {', '.join(known[:12]) or 'none'}."
+    raise UsageError(f"The run has no step {at}.", hint=hint)
+
+
+def _is_work(row: Row) -> bool:
+    return row.type in _KEPT_ANYWAY or not row.type.startswith(_LEFT_BEHIND)
+
+
+def _inherited(row: Row) -> Row:
+    try:
+        fields: dict[str, Any] = dict(decode(row.data))
+    except UNREADABLE as error:
+        raise damaged_event(row, error) from error
+    return row._replace(data=encode({**fields, "inherited": True}))
+
+
+def _edited(rows: Sequence[Row], fork: Fork, blobs: list[bytes]) -> Row:
+    """The chosen step with the result (or the question with the answer) that a person wrote."""
+    last = [row for row in rows if row.path == fork.at and row.type in _OUTCOMES]
+    if not last:
+        raise UsageError(
+            f"The step {fork.at} has no result that could be edited.", hint="Fork without a reply."
+        )
+    fingerprint, raw = str(decode(last[-1].data).get("fingerprint", "")), encode(fork.reply)
+    data: EventData
+    if last[-1].type == "run.answered":
+        data = RunAnswered(answer=msgspec.Raw(raw), fingerprint=fingerprint, inherited=True)
+    elif len(raw) > BLOB_BYTES:
+        blobs.append(raw)
+        blob = content_hash(raw)
+        data = StepCompleted(fingerprint=fingerprint, blob=blob, edited=True, inherited=True)
+    else:
+        result = msgspec.Raw(raw)
+        data = StepCompleted(fingerprint=fingerprint, result=result, edited=True, inherited=True)
+    return Row(0, last[-1].time_us, fork.at, data.type, encode(data))
+
+
+def _in_order(rows: list[Row]) -> list[Row]:
+    """Times never go backwards in a log: what is inherited gets the time of the fork at the earliest."""
+    latest, ordered = 0, list[Row]()
+    for row in rows:
+        latest = max(latest, row.time_us)
+        ordered.append(row._replace(time_us=latest))
+    return ordered
+
 
 HISTORY = ("run.created", "run.started", "run.resumed", "budget.raised")
 """The events that `history_of` reads."""

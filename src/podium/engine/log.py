@@ -16,12 +16,12 @@ import msgspec
 
 from podium.engine.budget import Budget
 from podium.engine.events import NOTHING, Charge, Event, decode_event
-from podium.engine.facts import Facts
-from podium.engine.samples import Samples
+from podium.engine.store_parts import Facts, Samples
 from podium.errors import StoreError
 
 if TYPE_CHECKING:
-    from podium.engine.limits import Limits
+    from podium.engine.owner_budget import Limits
+
 
 Written = tuple[int, int, str, str, bytes]
 """A `Row`, or the bare tuple: a class of its own costs a driver more than the rest of queueing it."""

@@ -16,20 +16,10 @@ from podium.engine.budget import Budget
 from podium.engine.codec import fingerprint, reader
 from podium.engine.core import Core
 from podium.engine.effect import Effect, Raised
-from podium.engine.events import (
-    ArtifactCreated,
-    Charge,
-    EventData,
-    RunWarned,
-    StepStarted,
-)
-from podium.engine.gathering import Gathering
+from podium.engine.events import ArtifactCreated, Charge, EventData, RunWarned, StepStarted
 from podium.engine.log import Store
-from podium.engine.recall import NOT_HELD, recall
-from podium.engine.retry import Retry
-from podium.engine.steps import PlainStep, returned_type
-from podium.engine.telling import WELCOME, check_namespace, keep, tell
-from podium.engine.waiting import ask_person
+from podium.engine.operations import WELCOME, Gathering, ask_person, check_namespace, keep, tell
+from podium.engine.steps import NOT_HELD, PlainStep, Retry, recall, returned_type
 from podium.errors import BudgetExhaustedError, StoreError
 
 T = TypeVar("T")

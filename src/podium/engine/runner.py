@@ -1,4 +1,4 @@
-"""Driving a run: take it up, walk the workflow, stop it in order, write how it ended.
+"""Drivers that run or replay a workflow.
 
 A stretch of driving ends when the workflow returns or fails, when every branch waits for a person,
 or when somebody orders a stop. However it ends, the log can be taken up again.
@@ -17,20 +17,27 @@ import msgspec
 from podium.engine.branch import CURRENT
 from podium.engine.budget import Budget
 from podium.engine.core import Answer, Core
-from podium.engine.ending import Ending, ending_asleep, ending_of, ending_of_broken, overrun_warnings
+from podium.engine.ending import (
+    PAUSE_GRACE_S,
+    Ending,
+    Orders,
+    end_all,
+    ending_asleep,
+    ending_of,
+    ending_of_broken,
+    overrun_warnings,
+    stop,
+)
 from podium.engine.events import BudgetRaised, BudgetSettled, RunCreated, RunResumed, RunStarted
 from podium.engine.failure import describe, is_close
 from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
-from podium.engine.journal import Journal, Redact
+from podium.engine.journal import MAX_RECOVERIES, Journal, Memo, Redact
 from podium.engine.log import Lease, Message, Store, this_process
-from podium.engine.memo import MAX_RECOVERIES, Memo
-from podium.engine.orders import PAUSE_GRACE_S, Orders
+from podium.engine.pacing import tuned
 from podium.engine.result import RunResult
 from podium.engine.run import Run
-from podium.engine.stopping import end_all, stop
-from podium.engine.tuning import tuned
 from podium.engine.workflow import Workflow
-from podium.errors import ExitError, FencedError, PodiumError, RunPausedError, StoreError
+from podium.errors import ExitError, FencedError, PodiumError, ReplayDivergedError, RunPausedError, StoreError
 
 
 class MakeRun(Protocol):
@@ -330,3 +337,68 @@ def too_many_recoveries() -> Ending:
         hint="Look at the step that was in flight; resume once its cause is removed.",
     )
     return Ending("failed", error=error)
+
+
+class _NoLease:
+    """Nobody holds a log that is only read."""
+
+    epoch = 0
+    last_seq = 0
+    last_time_us = 0
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.on_lost: Callable[[StoreError], object] | None = None
+
+
+class _ReadOnlyJournal(Journal):
+    def append_raw(self, path: str, event_type: str, data: bytes) -> int:
+        raise ReplayDivergedError(path, f"the log does not hold this {event_type}")
+
+    def commit(
+        self,
+        waiter: asyncio.Future[Any] | None = None,
+        outcome: Any = None,
+        first: Callable[[], None] | None = None,
+    ) -> asyncio.Future[Any] | None:
+        return None
+
+
+async def replay(
+    store: Store, run_id: str, workflow: Workflow, *, make_run: MakeRun, redact: Redact
+) -> RunResult:
+    """The result of a finished run, from its log alone. Raises `ReplayDivergedError` where the
+    workflow asks for something that the log does not hold."""
+    rows = await store.read(run_id)
+    created, config, budget = history_of(rows)
+    memo = Memo.of(rows)
+    journal = _ReadOnlyJournal(store, _NoLease(run_id), redact)
+    core = Core(journal, memo, budget, closing=workflow.closing, replaying=True)
+    run = make_run(run_id, workflow.name, created.request, created.options, config, core)
+
+    async def walk() -> Any:
+        CURRENT.set(core.root_branch(asyncio.current_task()))
+        value = await workflow.fn(run, created.request, **workflow.typed(created.options))
+        run.returned()
+        return value
+
+    task = asyncio.get_running_loop().create_task(walk())
+    await asyncio.gather(task, return_exceptions=True)  # whatever it raises is looked at below
+    if core.divergence is not None:
+        raise core.divergence
+    ending = ending_of(task, core)
+    result = RunResult(
+        run_id=run_id,
+        workflow=workflow.name,
+        status=ending.status,
+        stop_reason=core.clean(ending.reason),
+        warnings=[*core.warnings, *core.notes],
+        usage=core.ledger.spent,
+        saved=core.saved,
+        duration_s=memo.driven_s,
+        artifacts=list(core.artifacts.values()),
+        model=shown_model(config),
+        rehearsal=core.rehearsed or bool(config.get("rehearsal")),
+    )
+    ending.fill(result, core)
+    return result

@@ -1,9 +1,11 @@
-"""The state of a run: a fold over its events. Live view, `show`, reports and results are made of it."""
+"""Fold base and RunState."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -37,7 +39,22 @@ from podium.engine.events import (
     StepStale,
     StepStarted,
 )
-from podium.engine.folding import Fold
+
+
+class Fold(ABC):
+    """What a log comes to, up to the last event that was applied: the same for an old run and a live one."""
+
+    @classmethod
+    def of(cls, log: Iterable[Event]) -> Self:
+        """All of a log at once."""
+        state = cls()
+        for event in log:
+            state.apply(event)
+        return state
+
+    @abstractmethod
+    def apply(self, event: Event) -> None:
+        """Take one more event of the log into account."""
 
 
 class StepState(msgspec.Struct):

@@ -1,18 +1,121 @@
-"""The generic report as one HTML file: no script, nothing remote, light, dark and on paper."""
+"""HTML report, templates, sanitizing.
+
+`frame.html` forbids scripts and everything remote, and holds the tokens and classes of all pages; a template
+of any room extends it. Nothing is markup unless it went through `prose`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
-from jinja2 import PackageLoader
-from markupsafe import Markup
+import nh3
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
 
-from podium.report.facts import Facts, StepFacts
-from podium.report.frame import templates_of
+from podium.report.data import Facts, StepFacts, price_word
 from podium.report.presentation import Section
-from podium.report.prose import prose
-from podium.report.words import one_line, pretty, safe, shorten, without_title
+from podium.report.words import (
+    amount,
+    ceilings,
+    count,
+    duration,
+    money,
+    one_line,
+    pretty,
+    safe,
+    shorten,
+    size,
+    without_title,
+)
+
+_TAGS = {
+    "a", "abbr", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em",
+    "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "kbd", "li", "ol", "p", "pre", "s", "span", "strong",
+    "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "u", "ul",
+}  # fmt: skip
+_ATTRIBUTES = {"a": {"href", "title"}, "td": {"align"}, "th": {"align"}, "ol": {"start"}}
+
+
+def prose(text: str, *extensions: Callable[[MarkdownIt], None]) -> Markup:
+    """Rendered and sanitised. An image becomes a link: opening a report must not call anybody.
+
+    An extension may teach the parser more; what it makes is sanitised like everything else."""
+    parser = MarkdownIt("js-default", {"html": False, "linkify": False, "typographer": False})
+    parser.disable("image")
+    for extend in extensions:
+        extend(parser)
+    rendered = parser.render(safe(text))
+    clean = nh3.clean(
+        rendered,
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return Markup(clean)
+
+
+# ── what a log kept ──────────────────────────────────────────────────────────────────────────────
+
+_KEPT_TAGS = (_TAGS - {"h1"}) | {"cite", "mark", "section"}
+_KEPT_ATTRIBUTES = {
+    **_ATTRIBUTES, "*": {"class", "id", "aria-label", "tabindex"}, "span": {"aria-hidden"},
+}  # fmt: skip
+_NAME = re.compile(r"[a-z]{1,20}-?\d{0,6}")
+
+
+def kept_html(html: str) -> Markup:
+    """HTML that a workflow of ours made and a log kept, made safe once more: anybody can edit a log.
+
+    Unlike text, it may have classes, and names to which its own links lead; nothing may lie over the page."""
+    clean = nh3.clean(
+        safe(html),
+        tags=_KEPT_TAGS,
+        attributes=_KEPT_ATTRIBUTES,
+        attribute_filter=_kept,
+        url_schemes={"http", "https"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return Markup(clean)
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    if name == "class":
+        return " ".join(word for word in value.split() if _NAME.fullmatch(word)) or None
+    if name == "id":
+        return value if _NAME.fullmatch(value) else None
+    if name == "href" and not value.startswith(("http://", "https://")):
+        return value if value.startswith("#") and _NAME.fullmatch(value[1:]) else None
+    return "-1" if name == "tabindex" else value
+
+
+@cache
+def templates_of(package: str) -> Environment:
+    """The templates of a package and, behind them, those of all pages; compiled once in a process."""
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("podium.report")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = {
+        "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
+        "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
+        "prose": prose, "kept_html": kept_html, "ceilings": ceilings,
+    }  # fmt: skip
+    environment.filters.update(filters)
+    return environment
+
+
+def foldable(path: str) -> Markup:
+    """A step's path that a narrow screen may break after each slash."""
+    return Markup("/<wbr>").join(escape(part) for part in path.split("/"))
+
 
 BARS = 80
 """How many steps the timeline draws; the table holds all."""

@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from podium.report.costs import Cost, price_word
-from podium.report.facts import Facts, StepFacts
+from podium.report.data import Cost, Facts, StepFacts, price_word
 from podium.report.presentation import Section
 from podium.report.words import (
     MARKUP,

@@ -1,4 +1,8 @@
-"""How a workflow wants its runs to be shown, where the way of every run is not enough.
+"""Presentation base, Line, line registry.
+
+A workflow adds lines for its own events with `@tells("flow.draft_scored")`; the engine's and the models' own
+are in `podium.report.tellers`. A line that needs more than the event, like the title of a node that was told
+long ago, comes from the workflow's `Presentation`, which remembers.
 
 A shipped workflow may have one class of this kind in its `report.py`, under the name `PRESENTATION`. It is
 found by the workflow's name (`podium.workflows.presentation_of`), so it works for a run that another process
@@ -9,13 +13,43 @@ needs. Everything has a default, and with the defaults a run looks like any othe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from podium.engine.events import Event
 from podium.engine.state import RunState
-from podium.report.lines import Line
+
+Weight = Literal["trace", "routine", "result", "warning", "failure", "attention"]
+"""How loud a line is. `trace` is left out of the live view; `attention` needs a person."""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """What a person reads about one event."""
+
+    what: str
+    weight: Weight = "routine"
+    notes: tuple[str, ...] = ()
+    """Figures for the right-hand side, the most important first: score, cost, time."""
+    mark: str = "·"
+    indent: int = 0
+    """How many levels it stands below the run's top, where a workflow has levels."""
+
+
+Teller = Callable[[Event, RunState], Line | None]
+
+TELLERS: dict[str, Teller] = {}
+"""How each event type is told."""
+
+
+def tells(*types: str) -> Callable[[Teller], Teller]:
+    """Register how events of these types are told."""
+
+    def register(teller: Teller) -> Teller:
+        TELLERS.update(dict.fromkeys(types, teller))
+        return teller
+
+    return register
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):

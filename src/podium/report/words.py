@@ -1,16 +1,22 @@
-"""Words and numbers for people: safe, short, and the same in terminal, report and lists."""
+"""Text and number formatting, file names.
+
+A list is a line per item, an object a line per field; what is nested is indented, what is empty left out.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import msgspec
 
 from podium.engine.codec import encode
 from podium.engine.events import Charge
+from podium.engine.state import RunState
 
 _ESCAPES = re.compile(
     r"(?:\x1b\]|\x9d).*?(?:\x07|\x1b\\|\x9c|$)"  # OSC: titles, links, clipboard
@@ -166,3 +172,167 @@ def sentence(text: str) -> str:
     """With a full stop at its end, and none added to what has one."""
     text = text.strip()
     return text if not text or text[-1] in ".!?…" else text + "."
+
+
+INDENT = "  "
+
+
+def document_outline(value: Any) -> str:
+    """Text as it is; lists and objects as lines."""
+    return "\n".join(_lines(value))
+
+
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [line for key, held in _fields(cast(Mapping[Any, Any], value)) for line in _field(key, held)]
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [line for item in cast(Sequence[Any], value) for line in _item(item)]
+    return [_plain(value)]
+
+
+def _fields(value: Mapping[Any, Any]) -> list[tuple[str, Any]]:
+    return [
+        (str(key).replace("_", " "), held) for key, held in value.items() if held not in (None, "", [], {})
+    ]
+
+
+def _field(key: str, value: Any) -> list[str]:
+    if _flat(value):
+        return [f"{key}: {_inline(value)}"]
+    return [f"{key}:", *(INDENT + line for line in _lines(value))]
+
+
+def _item(value: Any) -> list[str]:
+    """The first field of an object is what it is called; short ones stand in one line."""
+    if not isinstance(value, Mapping):
+        first, *rest = _lines(value) or [""]
+        return [f"- {first}", *(INDENT + line for line in rest)]
+    fields = _fields(cast(Mapping[Any, Any], value))
+    if not fields:
+        return []
+    (_, name), *others = fields
+    line = " · ".join([_inline(name), *(f"{key} {_inline(held)}" for key, held in others if _flat(held))])
+    nested = [line for key, held in others if not _flat(held) for line in _field(key, held)]
+    return [f"- {line}", *(INDENT + line for line in nested)]
+
+
+def _flat(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return False
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return all(not isinstance(item, Mapping | list) for item in cast(Sequence[Any], value))
+    return True
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return ", ".join(_plain(item) for item in cast(Sequence[Any], value))
+    return _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+SHOWN = 5
+"""Steps that the note names; the table of steps marks all of them."""
+
+
+def cut_steps(state: RunState) -> list[str]:
+    """Return the paths of the steps whose text was cut off, sorted."""
+    return sorted(step.path for step in state.steps.values() if step.cut and step.status == "completed")
+
+
+def cut_note(paths: Sequence[str]) -> str:
+    """Return one sentence that names the texts that are not complete; empty if all are."""
+    if not paths:
+        return ""
+    verb = "was cut off and is" if len(paths) == 1 else "were cut off and are"
+    named = ", ".join(one_line(path, 100) for path in paths[:SHOWN])
+    rest = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    return f"{count(len(paths), 'text')} {verb} not complete: {named}{rest}."
+
+
+MOST_BYTES = 255
+"""The longest name, in bytes, that common file systems take."""
+MOST_SUFFIX = 20
+"""The longest extension, in bytes, that is kept when a name is shortened."""
+_FORBIDDEN = re.compile(r'[<>:"|?*\x00-\x1f\x7f]')
+_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
+"""Names that Windows keeps for devices, with any extension."""
+
+
+def file_name(name: str, otherwise: str = "artifact") -> str:
+    """Return a name that is safe inside any folder: no path, no hidden file, no reserved name, at most 255
+    bytes. The extension stays; a name that was shortened carries a part of its hash, so that two long names
+    stay different."""
+    last = one_line(name).replace("\\", "/").rpartition("/")[2]
+    clean = _FORBIDDEN.sub("_", last).strip(" ").lstrip(". ").rstrip(". ")
+    if not clean:
+        return otherwise
+    if _RESERVED.fullmatch(clean):
+        clean = f"_{clean}"
+    return shortened(clean)
+
+
+def shortened(name: str, most: int = MOST_BYTES) -> str:
+    """Return a name of at most `most` bytes in UTF-8, with its extension."""
+    data = name.encode("utf-8", "replace")
+    if len(data) <= most:
+        return data.decode()
+    stem, dot, suffix = name.rpartition(".")
+    tail = f"{dot}{suffix}" if stem and len(suffix.encode("utf-8", "replace")) <= MOST_SUFFIX else ""
+    mark = f"~{hashlib.sha256(data).hexdigest()[:8]}{tail}"
+    room = most - len(mark.encode("utf-8", "replace"))
+    return data[:room].decode("utf-8", "ignore").rstrip(" .") + mark
+
+
+class FileNames:
+    """Unique file names for one folder; also unique where the file system ignores case."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, name: str) -> str:
+        """Return a safe name that was not taken before; equal names get a number in front."""
+        safe = file_name(name)
+        chosen, number = safe, 1
+        while chosen.casefold() in self._taken:
+            number += 1
+            chosen = f"{number}-{shortened(safe, MOST_BYTES - len(str(number)) - 1)}"
+        self._taken.add(chosen.casefold())
+        return chosen
+
+
+_UNSAFE = re.compile(r"[\s<>\"'`\\\x00-\x20\x7f-\x9f]|[^\x21-\x7e]")
+LONGEST = 2_000
+
+
+def web_address(url: str) -> str:
+    """The address if it is one of the web and can stand in a page and in Markdown as it is; else nothing."""
+    url = url.strip()
+    if len(url) > LONGEST:
+        return ""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
+        return ""
+    return _UNSAFE.sub(_quoted, url)
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))
+
+
+def site_of(url: str) -> str:
+    """The name of the place that a page is from."""
+    try:
+        host = urlsplit(url).hostname if web_address(url) else ""
+    except ValueError:
+        return ""
+    return (host or "").removeprefix("www.")

@@ -1,38 +1,152 @@
-"""The application: routes, problems, and the guard around everything."""
+"""Application and OpenAPI description."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
 from starlette.types import ASGIApp
 
 from podium import __version__
-from podium.server import ui
-from podium.server.addresses import Addresses
-from podium.server.description import describe
-from podium.server.guard import Guard
-from podium.server.hall import Hall
-from podium.server.origins import Names
+from podium.engine.events import EVENT_TYPES, EventData
 from podium.server.problems import TOLD, tell_problems
+from podium.server.rate_limits import Names
 from podium.server.routes import (
-    brain,
-    cache,
+    Addresses,
     corpora,
     events,
-    fact_files,
     files,
     models,
     runs,
-    session,
     steering,
     system,
-    teams,
-    traces,
+    ui,
     workflows,
 )
+from podium.server.routes import facts as brain
+from podium.server.routes import facts as fact_files
+from podium.server.routes import files as traces
+from podium.server.routes import models as cache
+from podium.server.routes import system as session
+from podium.server.routes import workflows as teams
+from podium.server.security import Guard
+from podium.server.state import Hall
+from podium.workflows import SHIPPED, presentation_of
+
+REF = "#/components/schemas/{name}"
+SECURITY = {
+    "key": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A user's key, or the token of a local server.",
+    },
+    "cookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "podium-PORT",
+        "description": "Given by `POST /api/session`.",
+    },
+}
+ENGINE = ("run", "step", "budget", "model", "artifact")
+"""Namespaces of events that every workflow has."""
+OPEN: dict[str, list[dict[str, list[str]]]] = {
+    "signIn": [],
+    **{name: [{}, *({scheme: []} for scheme in SECURITY)] for name in ("readHealth", "readReadiness")},
+}
+"""Operations that need no key. The probes tell more to a caller who sends one."""
+
+
+def describe(app: FastAPI) -> None:
+    """Let the application tell our description instead of its own."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _described(app)
+        return app.openapi_schema
+
+    app.openapi = openapi
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    found = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes,
+        separate_input_output_schemas=app.separate_input_output_schemas,
+    )  # fmt: skip
+    parts = found.setdefault("components", {})
+    parts["securitySchemes"] = SECURITY
+    parts["schemas"] |= event_schemas()
+    found["security"] = [{name: []} for name in SECURITY]
+    for methods in found["paths"].values():
+        for operation in methods.values():
+            if operation.get("operationId") in OPEN:
+                operation["security"] = OPEN[operation["operationId"]]
+    return found
+
+
+def event_schemas() -> dict[str, Any]:
+    """A schema for the data of each type of event, and a table of all of them: `EventTypes`."""
+    for name in SHIPPED:  # with its presentation come the classes of a workflow's events
+        presentation_of(name)
+    shipped = {
+        name: data for name, data in sorted(EVENT_TYPES.items()) if data.__module__.startswith("podium.")
+    }
+    schemas: dict[str, Any] = {}
+    for name, data in shipped.items():
+        schemas |= _schemas_of(name, data)
+    table = {
+        "title": "EventTypes",
+        "description": "What `data` of an event holds, by its type. A reader must not fail on others.",
+        "type": "object",
+        "properties": {name: {"$ref": REF.format(name=_title(name))} for name in shipped},
+    }
+    return {**schemas, "EventTypes": table}
+
+
+def _schemas_of(event_type: str, data: type[EventData]) -> dict[str, Any]:
+    """The schemas of one type of event, under names that no other has: `TreeNodeCreatedData`."""
+    (own,), parts = msgspec.json.schema_components([_plain(data)], ref_template=REF)
+    room = event_type.partition(".")[0]
+    prefix = "" if room in ENGINE else room.title()
+    names = {name: f"{prefix}{name.rpartition('.')[2]}Data" for name in parts}
+    names[own["$ref"].rpartition("/")[2]] = _title(event_type)
+    return {names[name]: _renamed(schema, names) for name, schema in parts.items()}
+
+
+def _title(event_type: str) -> str:
+    return "".join(word.title() for word in event_type.replace(".", "_").split("_")) + "Data"
+
+
+def _plain(data: type[EventData]) -> type[msgspec.Struct]:
+    """The same class for a description: values that are kept as they are written can be anything."""
+    fields = msgspec.structs.fields(data)
+    if all(field.type is not msgspec.Raw for field in fields):
+        return data
+    told: list[Any] = [
+        (field.name, Any, None) if field.type is msgspec.Raw else (field.name, field.type, field.default)
+        for field in fields
+    ]
+    return msgspec.defstruct(data.__name__, told, namespace={"__doc__": data.__doc__}, kw_only=True)
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    """References to the names that the schemas have here: `Question` of the log is not the wire's."""
+    if isinstance(value, dict):
+        parts = cast("dict[str, Any]", value)
+        return {key: _named(key, part, names) for key, part in parts.items()}
+    if isinstance(value, list):
+        return [_renamed(part, names) for part in cast("list[Any]", value)]
+    return value
+
+
+def _named(key: str, part: Any, names: dict[str, str]) -> Any:
+    if key != "$ref":
+        return _renamed(part, names)
+    return REF.format(name=names[part.rpartition("/")[2]])
+
 
 TEXT = """Run teams of language-model agents: start them, watch them, steer them.
 

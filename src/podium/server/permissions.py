@@ -1,19 +1,53 @@
-"""What users of a shared server may not do: name files and folders of its machine, run code of their own, see
-what others have, or spend more than they were given.
+"""Rules for users of a shared server.
+
+A folder is taken only if all of it lies there: where its name leads to, its repository, and the objects which
+that borrows. Otherwise a link, or a file called `.git`, could lead to what belongs to others.
 
 The only user of a server on their own machine may do everything: it is their machine.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from podium.server.callers import Caller
-from podium.server.hall import Hall
+from podium.errors import PodiumError
+from podium.server.auth import Caller
 from podium.server.problems import RefusedError
-from podium.server.projects import project_folder
+from podium.server.state import Hall
+from podium.settings.places import named
+from podium.tools.workspace.origin import find_origin
 from podium.workflows import SHIPPED, find_workflow
-from podium.workflows.studio.team_file import SHIPPED as TEAMS
+from podium.workflows.studio.team import SHIPPED as TEAMS
+
+USER = "{user}"
+"""In the operator's folder: the name of whoever asks, so that everybody has projects of their own."""
+
+
+def projects_of(root: str, user: str) -> Path:
+    """The folder whose projects a user may name. A user's name holds neither dots nor slashes."""
+    return named(root.replace(USER, user)).resolve()
+
+
+def project_folder(root: str, user: str, name: str) -> str:
+    """The full path of a project by its name; refused if it is not there or leads elsewhere."""
+    projects = projects_of(root, user)
+    refused = RefusedError(
+        403, f"There is no project {name[:200]} here.", hint="Name a folder of those that you may use."
+    )
+    try:
+        folder = (projects / name).resolve()
+        if "\0" in name or folder == projects or not folder.is_relative_to(projects) or not folder.is_dir():
+            raise refused
+        origin = find_origin(folder)
+    except (PodiumError, OSError, ValueError) as error:
+        raise refused from error
+    places = [Path(place) for place in (origin.folder, origin.git_dir, origin.common_dir) if place]
+    places += origin.object_folders() if origin.common_dir else []
+    if not all(place.resolve().is_relative_to(projects) for place in places):
+        raise refused
+    return str(folder)
+
 
 SHARED_OPTIONS: dict[str, frozenset[str]] = {
     "build": frozenset({"max_iterations"}),

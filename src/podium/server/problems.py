@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from podium.engine.redact import Redact, redact_text, redactor
+from podium.engine.redaction import Redact, redact_text, redactor
 from podium.errors import (
     ExportError,
     NotResumableError,
@@ -22,7 +22,7 @@ from podium.errors import (
     UnknownRunError,
     UsageError,
 )
-from podium.server.contracts.shared import Problem
+from podium.server.schemas.shared import Problem
 
 LOG = logging.getLogger("podium.server")
 

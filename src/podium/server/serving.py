@@ -1,39 +1,130 @@
-"""`podium serve`: a socket, a server on it, and an orderly end."""
+"""Server process, header timeout, strict request heads.
+
+h11 is lenient where proxies differ from it: lines that end in a bare LF, folded lines, a repeated
+Content-Length, Content-Length beside Transfer-Encoding. What two servers read differently can be used to
+smuggle a request past the first one, so such a head is refused (RFC 9112, sections 2.2, 5.2, 6.1 and 6.3).
+
+Uvicorn waits for ever for the rest of a request's head, so that a few hundred clients who send a byte now and
+then could take every place there is.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
 import logging
+import re
 import signal
 import socket
+from asyncio import TimerHandle, Transport
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import h11
 import msgspec
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from podium.cluster.fleet import Fleet
-from podium.cluster.opening import LOCAL, open_engine
-from podium.cluster.port import Engine
-from podium.cluster.shared import shared
+from podium.cluster.port import LOCAL, Engine, open_engine, shared
 from podium.engine.log import Store
 from podium.errors import PodiumError, StoreError, UsageError
 from podium.server.app import build_app
-from podium.server.callers import LocalDoor, UsersDoor
-from podium.server.dispatcher import Dispatcher
-from podium.server.hall import UI, Hall
-from podium.server.origins import Names, is_loopback
-from podium.server.projects import USER
-from podium.server.punctual import Punctual
-from podium.server.room import Room
-from podium.server.sessions import session_secret
+from podium.server.auth import LocalDoor, UsersDoor, session_secret
+from podium.server.permissions import USER
+from podium.server.rate_limits import Names, is_loopback
+from podium.server.run_loop import Room
+from podium.server.schedulers import Dispatcher
+from podium.server.state import UI, Hall
 from podium.server.users import Users
 from podium.settings import Settings
 from podium.settings.places import named
 from podium.stores import is_postgres, open_store
+
+_END = re.compile(rb"\n\r?\n")
+"""Where h11 sees the end of a head."""
+_LENGTH = re.compile(rb"[ \t]*[0-9]{1,18}[ \t]*")
+
+
+class StrictConnection(h11.Connection):
+    """An h11 connection of a server that refuses ambiguous heads."""
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        if self.their_state is h11.IDLE:
+            problem = head_problem(self.trailing_data[0])
+            if problem:
+                raise h11.RemoteProtocolError(problem, error_status_hint=400)
+        return super().next_event()
+
+
+def head_problem(received: bytes) -> str:
+    """Return what is wrong with the request head at the start of the received bytes; empty if nothing is, or
+    if the head is not complete yet."""
+    end = _END.search(received)
+    if end is None:
+        return ""
+    head = received[: end.end()]
+    plain = head.replace(b"\r\n", b"")
+    if b"\n" in plain or b"\r" in plain:
+        return "a line does not end in CRLF"
+    first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    if any(line[:1] in (b" ", b"\t") for line in lines):
+        return "a header is folded"
+    fields = [(name.lower(), value) for name, _, value in (line.partition(b":") for line in lines)]
+    lengths = [value for name, value in fields if name == b"content-length"]
+    codings = [value for name, value in fields if name == b"transfer-encoding"]
+    if len(lengths) > 1 or any(not _LENGTH.fullmatch(value) for value in lengths):
+        return "Content-Length is repeated or not a number"
+    if codings and (lengths or len(codings) > 1 or not first.endswith(b"HTTP/1.1")):
+        return "Transfer-Encoding beside another framing"
+    return ""
+
+
+HEAD_S = 20.0
+"""For everything before the body of a request."""
+MOST_HEAD = 65_536
+"""Bytes of a request's head."""
+
+
+class Punctual(H11Protocol):
+    """The head of a request comes within `head_s` seconds and is unambiguous, or the connection is closed."""
+
+    head_s = HEAD_S
+    _late: TimerHandle | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn = StrictConnection(h11.SERVER, MOST_HEAD)
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self.cycle or self.cycle.response_complete:  # there is none before the first request
+            self._expect()  # what has come is not a whole head; a byte more does not give it more time
+        elif self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        if self._late is None:
+            self._late = asyncio.get_running_loop().call_later(self.head_s, self._let_go)
+
+    def _let_go(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
 
 BACKLOG = 2048
 DRAIN_S = 5

@@ -26,8 +26,8 @@ import msgspec
 
 from podium.errors import SettingsError, UsageError
 from podium.settings import nearest
-from podium.settings.tables import read_toml
-from podium.settings.validation import plain
+from podium.settings.layers import read_toml
+from podium.settings.parsing import plain
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 """No hyphen: it ends the name in a key."""

@@ -15,15 +15,29 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from podium.settings.layers import TABLES, read_environment, read_file, read_flags
-from podium.settings.limits import ReplyLimits, ReplyTokens
 from podium.settings.options import (
     Amount,
     BrainOptions,
+    McpServer,
     Natural,
     NewsOptions,
     OtelOptions,
     OwnPrice,
     ProviderOptions,
+    ReplyLimits,
+    ReplyTokens,
+    SandboxOptions,
+)
+from podium.settings.parsing import (
+    OTHER_VARIABLES,
+    PROVIDER_KEYS,
+    VARIABLE,
+    debug_wanted,
+    nearest,
+    parse_duration,
+    parse_size,
+    provider_keys,
+    variable,
 )
 from podium.settings.places import (
     FILE_NAME,
@@ -35,16 +49,7 @@ from podium.settings.places import (
     user_file,
     user_prompts,
 )
-from podium.settings.sandbox import SandboxOptions
-from podium.settings.secrets import (
-    is_secret_name,
-    secrets_of_settings,
-    secrets_of_variables,
-    worth_redacting,
-)
-from podium.settings.servers import McpServer
-from podium.settings.variables import OTHER_VARIABLES, PROVIDER_KEYS, debug_wanted, provider_keys, variable
-from podium.settings.words import VARIABLE, nearest, parse_duration, parse_size
+from podium.settings.secrets import is_secret_name, secrets_of_settings, secrets_of_variables, worth_redacting
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "TABLES", "VARIABLE", "BrainOptions",

@@ -13,7 +13,7 @@ from typing import Any
 from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.stores.address import shown
-from podium.stores.sqlite.database import resolved
+from podium.stores.sqlite.connection import resolved
 from podium.stores.sqlite.store import SqliteStore
 
 __all__ = ["open_store"]

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from podium.engine.budget import Budget
-from podium.engine.figures import LARGEST
+from podium.engine.budget import LARGEST, Budget
 from podium.engine.log import Row, RunRow, RunUpdate
-from podium.engine.samples import Sample
+from podium.engine.store_parts import Sample
 from podium.errors import PodiumError, StoreError
-from podium.stores.figures import charge_columns
+from podium.stores.rows import charge_columns
 
 Key = tuple[int, int]
 """A lease as the database knows it: run number and epoch."""

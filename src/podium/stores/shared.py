@@ -18,7 +18,7 @@ from pathlib import Path
 from podium.engine.log import Store
 from podium.errors import StoreError
 from podium.stores import address_of, open_store
-from podium.stores.errands import heard
+from podium.stores.commit_queue import heard
 from podium.stores.sqlite.store import SqliteStore
 
 IDLE_S = 0.25

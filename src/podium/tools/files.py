@@ -1,23 +1,67 @@
-"""Three tools over one folder: list, read and search its files."""
+"""List, read and search file tools.
+
+Python's `re` cannot be interrupted and holds everything else up meanwhile; one bad pattern runs for ever.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import fnmatch
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
+from podium.engine.process import aside, run_process
 from podium.errors import UsageError
 from podium.settings.places import named
-from podium.tools.arguments import Arguments, read_arguments, spec_of
-from podium.tools.aside import aside
+from podium.tools import matching
 from podium.tools.folder import Folder
 from podium.tools.matching import Found, Text, match_plainly
-from podium.tools.patterns import match_pattern
-from podium.tools.tool import MAX_TEXT, Tool, ToolError, ToolResult, succeeded
-from podium.tools.untrusted import ROOM
+from podium.tools.tool import (
+    MAX_TEXT,
+    ROOM,
+    Arguments,
+    Tool,
+    ToolError,
+    ToolResult,
+    read_arguments,
+    spec_of,
+    succeeded,
+)
+
+MATCHING_SECONDS = 5.0
+
+
+class _Asked(msgspec.Struct):
+    pattern: str
+    texts: list[Text]
+    limit: int
+
+
+class _Answer(msgspec.Struct):
+    found: list[Found] = []
+    error: str = ""
+
+
+async def match_pattern(pattern: str, texts: list[Text], limit: int) -> list[Found]:
+    """Lines that fit the pattern, or a `ToolError` when it is wrong or takes too long."""
+    asked = msgspec.json.encode(_Asked(pattern, texts, limit))
+    try:
+        async with asyncio.timeout(MATCHING_SECONDS):
+            done = await run_process([sys.executable, "-I", "-S", matching.__file__], env={}, stdin=asked)
+    except TimeoutError as error:
+        raise ToolError(f"The pattern took longer than {MATCHING_SECONDS:g} s: use a simpler one.") from error
+    if done.returncode != 0 or done.truncated:
+        raise ToolError("The pattern could not be searched for: use a simpler one.")
+    answer = msgspec.json.decode(done.stdout.encode(), type=_Answer)
+    if answer.error:
+        raise ToolError(f"The pattern is not a regular expression: {answer.error}.")
+    return answer.found
+
 
 MAX_LISTED = 1_000
 MAX_SEARCHED_BYTES = 20_000_000

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from podium.settings.places import named
-from podium.tools.descent import NO_LINKS, descended, open_root
+from podium.tools.openat_walk import NO_LINKS, descended, open_root
 from podium.tools.tool import ToolError
 
 MAX_FILE_BYTES = 10_000_000

@@ -8,15 +8,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from podium.engine.process import aside
 from podium.settings import McpServer, Settings, nearest
-from podium.tools.aside import aside
 from podium.tools.files import file_tools
-from podium.tools.tool import MAX_TEXT, Equipment, Tool, ToolError, ToolResult, ToolSpec, bounded, failed
-from podium.tools.untrusted import unfenced, untrusted
+from podium.tools.tool import (
+    MAX_TEXT,
+    Equipment,
+    Tool,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+    bounded,
+    failed,
+    unfenced,
+    untrusted,
+)
 
 if TYPE_CHECKING:
     from podium.tools.fetch import Fetcher
     from podium.tools.mcp.connection import Connection
+
 
 MISSING = "{what} need an extra that is not installed: pip install 'podium[{extra}]'."
 

@@ -1,4 +1,4 @@
-"""Spans on their way out: a bounded queue and a thread, so that no run ever waits for a collector.
+"""Background export and one-shot send.
 
 What does not fit, or does not arrive, is counted and told once; the log still holds all of it, and
 `podium trace` sends it later.
@@ -14,11 +14,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from podium.tracing.destination import shown_address
+from podium.errors import ExportError, UsageError
+from podium.tracing.destination import INSTALL, installed, is_http, shown_address
 from podium.tracing.span import Span
 
 if TYPE_CHECKING:
     from podium.tracing.sdk import Sender
+
 
 ROOM = 4096
 """Spans that may wait."""
@@ -149,3 +151,33 @@ def collector_at(endpoint: str) -> Collector:
 def _close_all() -> None:
     for collector in _collectors.values():
         collector.close()
+
+
+TIMEOUT_S = 10.0
+
+
+def check_collector(address: str) -> None:
+    """Whether anything can be sent there from here."""
+    if not is_http(address):
+        raise UsageError(
+            f"The collector {address!r} is not an http address.", hint="For example: http://localhost:4318."
+        )
+    if not installed():
+        raise UsageError("To send traces, OpenTelemetry is needed.", hint=f"{INSTALL} A file needs nothing.")
+
+
+def send_trace(address: str, spans: list[Span]) -> None:
+    """Blocking. Raises `ExportError`."""
+    from podium.tracing.sdk import Sender  # noqa: PLC0415 - an extra, and slow
+
+    sender = Sender(address, TIMEOUT_S)
+    try:
+        for start in range(0, len(spans), BATCH):
+            if problem := sender.send(spans[start : start + BATCH]):
+                place = shown_address(address)
+                raise ExportError(
+                    f"The collector at {place} did not take the trace: {problem.rstrip('.')}.",
+                    hint="Write it to a file with -o, or try again: nothing is sent twice.",
+                )
+    finally:
+        sender.close()

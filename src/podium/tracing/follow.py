@@ -10,7 +10,7 @@ import msgspec
 
 from podium.engine.events import Event, RunCompleted, RunPartial, StepCompleted
 from podium.engine.log import Row, Store
-from podium.engine.redact import Redact
+from podium.engine.redaction import Redact
 from podium.errors import StoreError
 from podium.models.events import ModelAsked
 from podium.tracing.collector import collector_at

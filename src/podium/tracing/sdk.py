@@ -25,8 +25,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from podium import __version__
 from podium.settings import variable
-from podium.tracing.otlp import SCOPE
-from podium.tracing.span import CLIENT, Span
+from podium.tracing.span import CLIENT, SCOPE, Span
 
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _LOGGER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"

@@ -8,8 +8,7 @@ import asyncio
 import sys
 import time
 
-from podium.models.guard import Pace
-from podium.models.guards import GUARDS
+from podium.models.provider_limits import GUARDS, Pace
 from podium.stores import open_store
 
 

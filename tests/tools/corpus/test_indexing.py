@@ -12,11 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from podium.engine.process import aside
 from podium.settings import Settings
-from podium.tools.aside import aside
-from podium.tools.corpus.corpus import open_corpus, path_of, url_of
-from podium.tools.corpus.indexing import Changes, update
-from podium.tools.corpus.shelf import find_corpus, index_of, list_corpora, remove_corpus, shelf_of
+from podium.tools.corpus.corpus import (
+    find_corpus,
+    index_of,
+    list_corpora,
+    open_corpus,
+    path_of,
+    remove_corpus,
+    shelf_of,
+    url_of,
+)
+from podium.tools.corpus.update import Changes, update
 from podium.tools.tool import ToolError
 from tests.tools.corpus.shelves import TIDES, WINDS, folder_with, settings_in
 from tests.tools.documents.pdfs import endless_pdf, pdf

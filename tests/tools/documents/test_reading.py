@@ -10,8 +10,7 @@ import pytest
 
 from podium.tools.documents.document import MAX_CHARACTERS, Document, iso_date
 from podium.tools.documents.plain import read_text
-from podium.tools.documents.reader import Reader, media_type_of
-from podium.tools.documents.readers import Readers
+from podium.tools.documents.reader import Reader, Readers, media_type_of
 from podium.tools.tool import ToolError
 from tests.tools.documents.pdfs import endless_pdf, pdf
 

@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from podium.tools.sandbox.limits import Executed, Limits
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.tier import Executed, Limits
 
 SOON = Limits(seconds=30)
 """Far more than any attack here needs: what runs into it was not stopped."""

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from podium.settings import SandboxOptions, Settings
-from podium.tools.descent import MAX_DEPTH
-from podium.tools.sandbox.limits import Limits
+from podium.tools.openat_walk import MAX_DEPTH
 from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.tier import Limits
 from tests.tools.sandbox.attack import attack
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make such files")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import SandboxUnavailableError
-from podium.tools.sandbox.limits import Limits
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.tier import Limits
 from tests.tools.sandbox.attack import attack, until
 
 MB = 1_000_000

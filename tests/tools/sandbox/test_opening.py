@@ -12,14 +12,12 @@ import pytest
 
 from podium.errors import SandboxUnavailableError, SettingsError
 from podium.settings import SandboxOptions, Settings
-from podium.tools.sandbox.inside import landlock
-from podium.tools.sandbox.limits import Limits
-from podium.tools.sandbox.opening import limits_of, open_sandbox
-from podium.tools.sandbox.probe import find_leak
+from podium.tools.sandbox.inside import kernel as landlock
+from podium.tools.sandbox.landlock import Unsandboxed
+from podium.tools.sandbox.opening import find_leak, limits_of, open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.sandbox.syscalls import machine
-from podium.tools.sandbox.tier import Job, Launch
-from podium.tools.sandbox.unsandboxed import Unsandboxed
+from podium.tools.sandbox.seccomp import machine
+from podium.tools.sandbox.tier import Job, Launch, Limits
 from tests.tools.sandbox.attack import attack
 
 

@@ -12,11 +12,11 @@ import pytest
 import podium
 from podium.agents.ask import Run
 from podium.engine.log import Store
-from podium.workflows.build import ground
+from podium.workflows.build import workspace as ground
 from podium.workflows.build.flow import build_with
-from podium.workflows.build.folding import BuildState
-from podium.workflows.build.messages import ANSWERS, ROUTES
-from podium.workflows.build.site import Site
+from podium.workflows.build.fold import BuildState
+from podium.workflows.build.state import ANSWERS, ROUTES
+from podium.workflows.build.workspace import Site
 from tests.workflows.build.team import (
     CHECK,
     GOAL,

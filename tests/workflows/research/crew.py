@@ -15,10 +15,9 @@ from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.engine.workflow import Workflow
 from podium.settings import Settings
-from podium.tools.sources.choosing import WORKERS as KINDS
-from podium.tools.sources.found import Found, Retrieved
-from podium.tools.tool import ToolError
-from podium.tools.untrusted import unfenced
+from podium.tools.sources.providers import WORKERS as KINDS
+from podium.tools.sources.providers import Found, Retrieved
+from podium.tools.tool import ToolError, unfenced
 from podium.workflows.research.flow import research_with
 from podium.workflows.research.library import Answer, Shelf
 from tests.workflows.scripted import BARE

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.research.complexity import estimate_complexity
+from podium.workflows.research.agents import agent_of
 from podium.workflows.research.contracts import Brief, Plan
-from podium.workflows.research.planning import (
+from podium.workflows.research.plan_rules import (
     Limits,
+    estimate_complexity,
     first_plan,
     make_plan,
     next_plan,
+    optimize,
     step_of,
     waves,
     with_estimates,
@@ -38,8 +40,6 @@ from podium.workflows.research.policy import (
     required_workers,
     wanted_count,
 )
-from podium.workflows.research.roles import agent_of
-from podium.workflows.research.strategy import optimize
 
 PLENTY = Limits(50, 7200)
 EIGHT = by_priority(WORKERS)[:8]

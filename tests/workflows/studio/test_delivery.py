@@ -12,11 +12,11 @@ import podium
 from podium.engine.budget import Budget
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
-from podium.workflows.studio.canon import NewFact
+from podium.workflows.studio.context import NewFact
 from podium.workflows.studio.flow import studio_with
 from tests.workflows import scripted
 from tests.workflows.studio.crew import Crew, artifact, conflict, edit, judged, make

@@ -15,7 +15,7 @@ from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.errors import UsageError
-from podium.workflows.studio.canon import Canon, Denial, NewFact, Recalled
+from podium.workflows.studio.context import Canon, Denial, NewFact, Recalled
 from podium.workflows.studio.flow import studio_with
 from tests.workflows.studio.crew import Crew, artifact, conflict, department, make
 

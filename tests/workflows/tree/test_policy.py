@@ -8,7 +8,8 @@ import pytest
 
 from podium.errors import InvalidReplyError, ModelFailedError, StepTimeoutError
 from podium.workflows.delivery.policy import cut, room_for
-from podium.workflows.tree.context import (
+from podium.workflows.tree.contracts import AggregatorOutput, ExecutorOutput, Plan, PlannerOutput, Result
+from podium.workflows.tree.material import (
     Piece,
     aggregator_context,
     executor_context,
@@ -17,7 +18,6 @@ from podium.workflows.tree.context import (
     read_document,
     shown_pieces,
 )
-from podium.workflows.tree.contracts import AggregatorOutput, ExecutorOutput, Plan, PlannerOutput, Result
 from podium.workflows.tree.node import Attempt, Kept, Node, Returned
 from podium.workflows.tree.policy import (
     CONCURRENCY,

@@ -18,11 +18,9 @@ from podium.engine.events import ArtifactCreated
 from podium.engine.log import Store
 from podium.engine.state import RunState
 from podium.errors import StoreError, UsageError
-from podium.report.file_names import FileNames
-from podium.report.words import count, one_line, safe, size
+from podium.report.words import FileNames, count, one_line, safe, size
 from podium.settings import nearest
-from podium.settings.places import named
-from podium.settings.private import write_private
+from podium.settings.places import named, write_private
 
 Wanted = Annotated[str | None, Parameter(help="The name or id of one; without it, all are listed.")]
 Output = Annotated[

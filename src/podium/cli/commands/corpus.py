@@ -6,18 +6,25 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from podium.cli.card import say_line, say_prose
+from podium.cli.card import print_table, say_line, say_prose
 from podium.cli.flags import AsJson, StoreUrl, whole_number
-from podium.cli.table import print_table
 from podium.cli.terminal import err, out, print_json, say
+from podium.engine.process import aside
 from podium.errors import UsageError
 from podium.report.words import amount, count, one_line
 from podium.settings import Settings
-from podium.tools.aside import aside
-from podium.tools.corpus.corpus import open_corpus, search_all, url_of
-from podium.tools.corpus.indexing import Changes
-from podium.tools.corpus.searching import Passage
-from podium.tools.corpus.shelf import Shelved, check_name, find_corpus, list_corpora, remove_corpus
+from podium.tools.corpus.corpus import (
+    Shelved,
+    check_name,
+    find_corpus,
+    list_corpora,
+    open_corpus,
+    remove_corpus,
+    search_all,
+    url_of,
+)
+from podium.tools.corpus.search import Passage
+from podium.tools.corpus.update import Changes
 from podium.tools.tool import ToolError
 
 NONE_YET = "There is no corpus yet."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from podium.api.checks import Check, check_all
+from podium.api.doctor import Check, check_all
 from podium.cli.card import say_line
 from podium.cli.failure import FAILED
 from podium.cli.flags import AsJson, StoreUrl

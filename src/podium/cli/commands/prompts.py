@@ -9,10 +9,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from podium.agents.overrides import PromptSet, estimated_tokens, fixed_characters
-from podium.cli.card import say_line
-from podium.cli.flags import AsJson
-from podium.cli.recent import prompt_names, prompt_workflows
-from podium.cli.table import print_table
+from podium.cli.card import print_table, say_line
+from podium.cli.flags import AsJson, prompt_names, prompt_workflows
 from podium.cli.terminal import out, print_json, print_raw
 from podium.errors import UsageError
 from podium.report.words import count, safe

@@ -15,15 +15,19 @@ from typing import Annotated, Any, get_args, get_origin
 from cyclopts import App, Group, Parameter
 
 from podium.api import enqueue, start
-from podium.api.choosing import reply_config
-from podium.api.going_on import MARKS
-from podium.cli.detaching import fleet_of, tell_queued
-from podium.cli.drive import Foreground
-from podium.cli.estimate import print_estimate
-from podium.cli.flags import BudgetFlags, EngineName, ModelFlags, OutputFlags, StoreUrl, whole_number
+from podium.api.context import reply_config
+from podium.api.control import MARKS
+from podium.cli.drive import Foreground, fleet_of, print_estimate, read_request, tell_queued
+from podium.cli.flags import (
+    BudgetFlags,
+    EngineName,
+    ModelFlags,
+    OutputFlags,
+    StoreUrl,
+    python_files,
+    whole_number,
+)
 from podium.cli.opening import opened
-from podium.cli.recent import python_files
-from podium.cli.request import read_request
 from podium.engine.workflow import Option, Workflow
 from podium.errors import WorkflowLoadError
 from podium.workflows import find_workflow

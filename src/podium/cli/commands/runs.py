@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from podium.cli.card import say_line
-from podium.cli.cells import one_row
 from podium.cli.flags import AsJson, StoreUrl, whole_number
+from podium.cli.layout import badge, one_row
 from podium.cli.opening import Commands, opened
-from podium.cli.status import badge
 from podium.cli.terminal import out, print_json, say
 from podium.engine.log import RunRow
 from podium.report.words import ago, duration, money, one_line

@@ -20,6 +20,7 @@ from podium.workflows import SHIPPED
 if TYPE_CHECKING:
     from podium.cluster.worker import Working
 
+
 Natural = Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=1))]
 Port = Annotated[int | None, Parameter(converter=whole_number, validator=Number(gte=0, lte=65535))]
 

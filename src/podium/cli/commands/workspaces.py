@@ -9,18 +9,17 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from podium.cli.card import print_table
 from podium.cli.flags import AsJson, StoreUrl, seconds_of
 from podium.cli.opening import opened
-from podium.cli.questions import ask_person
-from podium.cli.table import print_table
-from podium.cli.terminal import interactive, out, print_json, say
+from podium.cli.terminal import ask_person, interactive, out, print_json, say
 from podium.engine.events import RunWaiting
 from podium.engine.history import OVER
 from podium.engine.log import Store
+from podium.engine.process import aside
 from podium.errors import UnknownRunError, UsageError
 from podium.report.words import ago, count, one_line, size
-from podium.tools.aside import aside
-from podium.tools.workspace.keeping import Kept, kept_workspaces, remove_workspace, workspaces_of
+from podium.tools.workspace.retention import Kept, kept_workspaces, remove_workspace, workspaces_of
 
 ALIVE = ("running", "queued", "waiting")
 UNKNOWN = "unknown"

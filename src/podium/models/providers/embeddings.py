@@ -8,13 +8,12 @@ from typing import Any
 
 from openai import APIConnectionError, APIStatusError, OpenAIError
 
-from podium.engine.figures import MOST_TOKENS, is_count
+from podium.engine.budget import MOST_TOKENS, is_count
 from podium.errors import EmbeddingError
 from podium.models.catalogue import Access
-from podium.models.faults import retried
-from podium.models.model import Embedded, Price, Usage, charge
-from podium.models.providers.backends import open_client
-from podium.models.providers.opening import rates_for
+from podium.models.model import Embedded, Price, Usage, charge, retried
+from podium.models.providers.clients import open_client
+from podium.models.providers.hosted import rates_for
 from podium.settings import OwnPrice
 
 ATTEMPTS = 3

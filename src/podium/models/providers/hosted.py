@@ -1,9 +1,14 @@
-"""A hosted model: one call is one request, whatever becomes of it."""
+"""Hosted model, opening, cache hints.
+
+They come first in every request, so the calls of one agent begin alike; what changes, the prompt, comes
+last. A hint is part of the request itself and never one more of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 from warnings import filterwarnings
 
 import msgspec
@@ -22,19 +27,71 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model as Backend
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.settings import ModelSettings
+from pydantic_ai.settings import CacheConfig, ModelSettings
 
 from podium.engine.codec import decode, encode
 from podium.engine.events import Charge
-from podium.models.faults import ModelFault
-from podium.models.guard import Guard
-from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, impossible, input_bytes
-from podium.models.prices import Rates
-from podium.models.providers.backends import Opened
-from podium.models.providers.hints import LONG, hints, prefix_bytes
-from podium.models.providers.output import MODES, WRAPPED, Mode, best_mode, ordered, parameters
-from podium.models.providers.reading import clean, fault_of, refusal_of, text_of, usage_of
-from podium.models.providers.transport import TALLY, Tally, stopped
+from podium.engine.owner_budget import Limits
+from podium.errors import ModelUnavailableError
+from podium.models.catalogue import Access
+from podium.models.model import (
+    FREE,
+    Call,
+    ModelFault,
+    OnDelta,
+    Price,
+    Reply,
+    Usage,
+    charge,
+    impossible,
+    input_bytes,
+)
+from podium.models.prices import Rates, rates_of, window_of
+from podium.models.provider_limits import GUARDS, Guard
+from podium.models.providers.clients import TALLY, Opened, Tally, open_backend, stopped
+from podium.models.providers.formats import (
+    MODES,
+    WRAPPED,
+    Mode,
+    best_mode,
+    clean,
+    fault_of,
+    ordered,
+    parameters,
+    refusal_of,
+    text_of,
+    usage_of,
+)
+from podium.settings import OwnPrice
+
+LONG = 4096
+"""Bytes, some 1,000 tokens: no provider remembers less, so to ask for it would be for nothing."""
+
+_ROUTED = ("openai", "openai-chat")
+"""Providers that remember by themselves, and are helped by a word that tells which calls begin alike."""
+
+
+def prefix_bytes(call: Call) -> int:
+    """How much of a request stays the same in the next call of this agent."""
+    schema = 0 if call.schema is None else len(encode(call.schema))
+    return len(call.system.encode("utf-8", "replace")) + schema
+
+
+def hints(provider: str, call: Call) -> ModelSettings:
+    """What to add to the settings of a request; providers without such a thing ignore it. Google remembers
+    by itself and takes no hint that is not a request of its own."""
+    if prefix_bytes(call) < LONG:
+        return ModelSettings()
+    told: dict[str, Any] = {"cache": CacheConfig(messages=False)}
+    if provider in _ROUTED:
+        told["openai_prompt_cache_key"] = _word(call)
+    return cast("ModelSettings", told)
+
+
+def _word(call: Call) -> str:
+    """The same for all calls that begin alike. A hash: it must tell nothing of what it stands for."""
+    return f"podium-{hashlib.blake2b(encode([call.system, call.schema]), digest_size=12).hexdigest()}"
+
 
 filterwarnings("ignore", category=UsageExtractionFailedWarning)  # such a call is counted as estimated
 MOST_TEXT = 4_000_000
@@ -216,3 +273,36 @@ def _takes_temperature(backend: Backend) -> bool:
         return False
     thinks = profile.get("thinking_always_enabled") or profile.get("thinking_enabled_by_default")
     return not (profile.get("openai_supports_reasoning") and thinks)
+
+
+def open_hosted(access: Access, prices: Mapping[str, OwnPrice], limits: Limits | None = None) -> HostedModel:
+    """Open a hosted model. Nothing is sent yet. `limits` is where a fleet keeps the provider's pace."""
+    provider, options = access.provider.name, access.options
+    try:
+        opened = open_backend(access)
+    except ModelUnavailableError:
+        raise
+    except Exception as error:
+        raise ModelUnavailableError(
+            f"The client for {access.name} cannot be opened: {type(error).__name__}: {error}."
+        ) from error
+    return HostedModel(
+        access.name,
+        opened,
+        rates_for(access, prices),
+        GUARDS.of(provider, access.address, options.requests_per_minute, options.tokens_per_minute, limits),
+        mode=options.output,
+        hinted=options.prompt_cache,
+        mark=(access.address,),
+        window=window_of(provider, access.model),
+    )
+
+
+def rates_for(access: Access, prices: Mapping[str, OwnPrice]) -> Rates:
+    """What a model costs here: one's own price, nothing, or what the tables say."""
+    if access.provider.name == "ollama" and access.name not in prices:
+        return Rates(FREE)
+    if access.name in prices:  # also for names that hold an address
+        own = prices[access.name]
+        return rates_of(access.provider.name, access.model, {f"{access.provider.name}:{access.model}": own})
+    return rates_of(access.provider.name, access.model, prices)

@@ -7,8 +7,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 
+from podium.engine.process import aside
 from podium.errors import UsageError
-from podium.server.contracts.stock import (
+from podium.server.permissions import check_operator
+from podium.server.problems import RefusedError
+from podium.server.schemas.knowledge import (
     AddCorpus,
     Corpus,
     CorpusAdded,
@@ -17,12 +20,17 @@ from podium.server.contracts.stock import (
     Passage,
     PassageList,
 )
-from podium.server.hall import By, Hall, InHall
-from podium.server.permissions import check_operator
-from podium.server.problems import RefusedError
-from podium.tools.aside import aside
-from podium.tools.corpus.corpus import open_corpus, search_all, url_of
-from podium.tools.corpus.shelf import Shelved, check_name, find_corpus, list_corpora, remove_corpus
+from podium.server.state import By, Hall, InHall
+from podium.tools.corpus.corpus import (
+    Shelved,
+    check_name,
+    find_corpus,
+    list_corpora,
+    open_corpus,
+    remove_corpus,
+    search_all,
+    url_of,
+)
 from podium.tools.tool import ToolError
 
 router = APIRouter(prefix="/api/corpora", tags=["corpora"])

@@ -15,12 +15,12 @@ from starlette.types import Receive, Scope, Send
 
 from podium.engine.codec import decode
 from podium.errors import UsageError
-from podium.server.callers import Caller
-from podium.server.contracts.runs import EventPage
-from podium.server.contracts.shared import RunRef
-from podium.server.hall import By, Hall, InHall
+from podium.server.auth import Caller
 from podium.server.problems import RefusedError
-from podium.server.wire import event_json
+from podium.server.schemas.runs import EventPage
+from podium.server.schemas.shared import RunRef
+from podium.server.sse import event_json
+from podium.server.state import By, Hall, InHall
 
 router = APIRouter(prefix="/api/runs", tags=["events"])
 

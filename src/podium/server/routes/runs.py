@@ -1,33 +1,68 @@
-"""Starting runs, listing them and reading them."""
+"""Start (idempotent), list, read.
+
+The name (`Idempotency-Key`) stands in the run's summary, where an owner can have it only once, and a hash of
+the wish in its log; so this holds after a restart, and with several servers on one store.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from podium.api import enqueue
-from podium.api.going_on import MARKS
+from podium.api.control import MARKS
 from podium.api.outcome import state_of
 from podium.engine.budget import Budget
-from podium.engine.log import RunRow
+from podium.engine.history import history_of
+from podium.engine.log import RunRow, Store
 from podium.engine.state import RunState
 from podium.errors import StoreError, UsageError
-from podium.server.callers import Caller
-from podium.server.contracts.runs import (
-    RunDetail,
-    RunPage,
-    RunSummary,
-    StartRun,
-    StepDetail,
-    StepPage,
-)
-from podium.server.contracts.shared import Budgets, RunRef, Status
-from podium.server.hall import By, Hall, InHall
+from podium.server.auth import Caller
 from podium.server.permissions import check_models, check_room, check_workflow, options_for
 from podium.server.problems import RefusedError
-from podium.server.starts import MARK, REPEATED, StartKey, digest_of, started_before
-from podium.server.telling import detail_of, step_detail_of, step_of, summary_of
+from podium.server.schemas.runs import RunDetail, RunPage, RunSummary, StartRun, StepDetail, StepPage
+from podium.server.schemas.shared import Budgets, RunRef, Status
+from podium.server.serializers import detail_of, step_detail_of, step_of, summary_of
+from podium.server.state import By, Hall, InHall
+
+MARK = "asked_as"
+"""Where the log's config keeps the hash."""
+REPEATED = "Idempotent-Replayed"
+"""The header of an answer that starts nothing."""
+
+StartKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        pattern=r"^[!-~]*$",
+        description="A name for this wish, of your choice and for you alone, such as a UUID. Sent again with "
+        "the same body, it brings the run that was started the first time; with another one, 422.",
+    ),
+]
+
+
+def digest_of(asked: StartRun) -> str:
+    """Bodies that mean the same have the same."""
+    return hashlib.sha256(asked.model_dump_json(exclude_unset=True).encode()).hexdigest()
+
+
+async def started_before(store: Store, owner: str, key: str, asked: StartRun) -> RunRow | None:
+    """The run that this wish has started already, if it has."""
+    row = await store.find_start(owner, key) if key else None
+    if row is None:
+        return None
+    _, config, _ = history_of(await store.read(row.run_id, types=("run.created",)))
+    if config.get(MARK) != digest_of(asked):
+        raise RefusedError(
+            422,
+            f"This Idempotency-Key has started run {row.run_id}, which was asked for otherwise.",
+            hint="Send a new key with each new wish.",
+        )
+    return row
+
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 

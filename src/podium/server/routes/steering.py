@@ -8,14 +8,17 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from podium.api import answer, cancel, enqueue_fork, raise_budget, replay
-from podium.api.going_on import MARKS, Change
+from podium.api.control import MARKS, Change
 from podium.api.outcome import result_of, state_of
 from podium.engine.budget import Budget
 from podium.engine.codec import encode
 from podium.engine.history import check_resumable
 from podium.engine.log import RunRow
 from podium.errors import NotResumableError, ReplayDivergedError, RunLockedError, UsageError
-from podium.server.contracts.runs import (
+from podium.server.permissions import check_models, check_room
+from podium.server.quotas import UNFINISHED
+from podium.server.routes.runs import budget_of
+from podium.server.schemas.runs import (
     Answered,
     AnswerRun,
     CancelRun,
@@ -24,12 +27,9 @@ from podium.server.contracts.runs import (
     ResumeRun,
     RunSummary,
 )
-from podium.server.contracts.shared import RunRef
-from podium.server.hall import By, Hall, InHall
-from podium.server.permissions import check_models, check_room
-from podium.server.purses import UNFINISHED
-from podium.server.routes.runs import budget_of
-from podium.server.telling import summary_of
+from podium.server.schemas.shared import RunRef
+from podium.server.serializers import summary_of
+from podium.server.state import By, Hall, InHall
 
 router = APIRouter(prefix="/api/runs", tags=["steering"])
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from podium.engine.limits import Account, Drawn
+from podium.engine.owner_budget import Account, Drawn
 from podium.errors import FencedError
 from podium.stores.batch import HeldLease, Job
-from podium.stores.figures import nano_column, usd_column
-from podium.stores.postgres.database import Db
-from podium.stores.postgres.presence import FRESH
-from podium.stores.postgres.reading import Reader
+from podium.stores.postgres.connection import Db
+from podium.stores.postgres.heartbeat import FRESH
+from podium.stores.postgres.reader import Reader
+from podium.stores.rows import nano_column, usd_column
 
 NANO = 1_000_000_000
 _SMALLER = 8

@@ -16,11 +16,17 @@ from psycopg.errors import UniqueViolation
 from podium.errors import StoreError
 from podium.stores.address import shown
 from podium.stores.batch import Batch, Key
-from podium.stores.commits import Report
-from podium.stores.postgres.database import Db, connect, open_database
-from podium.stores.postgres.failures import explain, is_lost, is_undone
-from podium.stores.postgres.patience import Patience
-from podium.stores.postgres.writing import Receipt, find_fenced, was_committed, write
+from podium.stores.commit_queue import Report
+from podium.stores.postgres.connection import (
+    Db,
+    Patience,
+    connect,
+    explain,
+    is_lost,
+    is_undone,
+    open_database,
+)
+from podium.stores.postgres.statements import Receipt, find_fenced, was_committed, write
 
 PATIENCE_S = 60.0
 """How long a write waits for a database that cannot be reached."""

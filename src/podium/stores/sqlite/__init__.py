@@ -16,3 +16,5 @@ lock      which processes are alive
 database  opening the file, migrations
 failures  SQLite's errors in words for people
 """
+
+from __future__ import annotations

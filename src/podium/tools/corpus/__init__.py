@@ -8,3 +8,5 @@
 
 Everything here works beside the event loop, and any number of processes may use one index.
 """
+
+from __future__ import annotations

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from podium.settings.private import make_private_file
-from podium.stores.sqlite.words import spaced
+from podium.settings.places import make_private_file
+from podium.stores.sqlite.facts import spaced
 from podium.tools.documents.document import Document
-from podium.tools.documents.meaning import MODEL, Meaning
+from podium.tools.documents.word_vectors import MODEL, Meaning
 from podium.tools.folder import Entry
 from podium.tools.tool import ToolError
 

@@ -11,10 +11,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from podium.tools.documents.document import Document
-from podium.tools.documents.encoding import decoded
-from podium.tools.documents.meaning import Meaning, meaning_of
+from podium.tools.documents.document import Document, decoded
 from podium.tools.documents.plain import PLAIN, read_plain
+from podium.tools.documents.word_vectors import Meaning, meaning_of
 from podium.tools.tool import ToolError
 
 CPU_SECONDS = 20

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import yaml
 
-from podium.tools.documents.document import MAX_AUTHORS, Document, kept
-from podium.tools.documents.encoding import decoded
+from podium.tools.documents.document import MAX_AUTHORS, Document, decoded, kept
 from podium.tools.tool import ToolError
 
 PLAIN = ("text/markdown", "text/plain")

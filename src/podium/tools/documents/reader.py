@@ -1,10 +1,11 @@
-"""Reads documents of all kinds: text at once, HTML and PDF in a process that can be ended."""
+"""Reader processes and their pool."""
 
 from __future__ import annotations
 
 import selectors
 import subprocess
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import Self
@@ -14,8 +15,8 @@ import msgspec
 from podium.settings import variable
 from podium.tools.documents.child import LENGTH, Answer, Asked
 from podium.tools.documents.document import Document
-from podium.tools.documents.meaning import Meaning
 from podium.tools.documents.plain import PLAIN, read_plain
+from podium.tools.documents.word_vectors import Meaning
 from podium.tools.tool import ToolError
 
 SECONDS = 20.0
@@ -119,3 +120,38 @@ def _exactly(child: subprocess.Popen[bytes], size: int, until: float) -> bytes:
             pieces.append(piece)
             left -= len(piece)
     return b"".join(pieces)
+
+
+class Readers:
+    """A few processes that stay warm while there is something to read, and end when there is not."""
+
+    def __init__(self, most: int = 2) -> None:
+        self._slots, self._lock = threading.Semaphore(most), threading.Lock()
+        self._idle: list[Reader] = []
+        self._users = 0
+
+    def read(self, data: bytes, media_type: str) -> Document:
+        """As `Reader.read`, from any thread; waits for its turn."""
+        with self._lock:
+            self._users += 1
+        try:
+            with self._slots:
+                return self._read(data, media_type)
+        finally:
+            self._leave()
+
+    def _read(self, data: bytes, media_type: str) -> Document:
+        with self._lock:
+            reader = self._idle.pop() if self._idle else Reader()
+        try:
+            return reader.read(data, media_type)
+        finally:
+            with self._lock:
+                self._idle.append(reader)
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            ended, self._idle = ([], self._idle) if self._users else (self._idle, [])
+        for reader in ended:
+            reader.close()

@@ -1,21 +1,53 @@
-"""One MCP server of the settings: connected on first use, and connected anew when it has died."""
+"""MCP server connection."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any, cast
 
+import msgspec
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Tool
+from mcp_types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    AudioContent,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    Tool,
+)
 
 from podium.settings import McpServer, nearest
-from podium.tools.mcp.content import text_of
-from podium.tools.mcp.naming import Named, name_tools
-from podium.tools.mcp.session import Session
-from podium.tools.mcp.variables import conceal
-from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, ToolSpec, failed, succeeded
-from podium.tools.untrusted import untrusted
+from podium.tools.mcp.session import Named, Session, conceal, name_tools
+from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, ToolSpec, failed, succeeded, untrusted
+
+
+def text_of(result: CallToolResult) -> str:
+    """All of it in one text; what is no text is named."""
+    text = "\n".join(_told(block) for block in result.content).strip()
+    if not text and result.structured_content is not None:
+        return msgspec.json.encode(result.structured_content).decode()
+    return text or "[nothing]"
+
+
+def _told(block: ContentBlock) -> str:
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent() | AudioContent():
+            return f"[{block.mime_type}, {len(block.data) * 3 // 4:,} bytes]"
+        case ResourceLink():
+            return f"[{block.name}: {block.uri}]"
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return resource.text
+        case EmbeddedResource(resource=resource):
+            return f"[{resource.mime_type or 'data'}: {resource.uri}]"
+
 
 MAX_PAGES = 50
 

@@ -1,27 +1,219 @@
-"""A connection to an MCP server that was made once, and the task that owns it."""
+"""Session, stdio transport, tool names, environment.
+
+The transport of the `mcp` package gives a stubborn program six seconds, and leaves it behind when we are
+killed. This one ends soon, kills all that was started, and keeps what the program said last.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import logging
+import os
+import re
 import shutil
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
+import anyio
 import httpx2
+import msgspec
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import Implementation
+from mcp.shared.message import SessionMessage
+from mcp_types import Implementation, Tool, jsonrpc_message_adapter
 
 from podium import __version__
-from podium.settings import McpServer
-from podium.tools.mcp.naming import Named
-from podium.tools.mcp.stdio import LastWords, stdio_transport
-from podium.tools.mcp.variables import child_environment, expand
-from podium.tools.tool import ToolError
+from podium.settings import VARIABLE, McpServer, variable
+from podium.tools.mcp import parent_watchdog as keeper
+from podium.tools.tool import ToolError, ToolSpec, bounded
+
+MAX_NAME = 64
+MAX_DESCRIPTION = 2_000
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A tool under both of its names."""
+
+    original: str
+    spec: ToolSpec
+
+
+def name_tools(prefix: str, server: McpServer, tools: Iterable[Tool]) -> dict[str, Named]:
+    """The tools that may be used. Two that would have the same name get numbers."""
+    named: dict[str, Named] = {}
+    for tool in tools:
+        if server.tools is not None and tool.name not in server.tools:
+            continue
+        name = plain = f"{prefix}.{re.sub(r'[^A-Za-z0-9_-]', '_', tool.name)}"[:MAX_NAME]
+        number = 2
+        while name in named:
+            name, number = f"{plain[: MAX_NAME - 4]}_{number}", number + 1
+        description = bounded((tool.description or tool.title or "").strip(), MAX_DESCRIPTION)
+        named[name] = Named(tool.name, ToolSpec(name, description, dict(tool.input_schema)))
+    return named
+
+
+MAX_LINE = 16_000_000
+LEAVING_SECONDS = 0.5
+"""How long a program may take to leave by itself when its input ends."""
+
+ENDING_SECONDS = 1.0
+"""How long the keeper may take to kill everything."""
+
+Incoming = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
+
+
+class LastWords:
+    """What a program wrote to its standard error last: often the reason why it ended."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=20)
+        self._over = asyncio.Event()
+        self._over.set()  # until a program is started
+
+    async def listen(self, pipe: asyncio.StreamReader) -> None:
+        """To the end of the pipe."""
+        self._over.clear()
+        try:
+            while chunk := await pipe.read(65_536):
+                lines = chunk.decode("utf-8", "replace").splitlines()
+                self._lines.extend(line.strip() for line in lines[-20:] if line.strip())
+        finally:
+            self._over.set()
+
+    async def last(self) -> str:
+        """The last line. A program that is ending may not have said it yet."""
+        with anyio.move_on_after(LEAVING_SECONDS):
+            await self._over.wait()
+        return self._lines[-1][:200] if self._lines else ""
+
+
+@asynccontextmanager
+async def stdio_transport(
+    command: list[str], env: dict[str, str], cwd: str | None, said: LastWords
+) -> AsyncGenerator[Streams]:
+    """The program for as long as the block lasts; `said` hears its standard error."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *command,
+        env=env, cwd=cwd, start_new_session=True, limit=MAX_LINE,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        async with anyio.create_task_group() as tasks:
+            heard, incoming = anyio.create_memory_object_stream[Incoming](16)
+            outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](16)
+            tasks.start_soon(_hear, process, heard)
+            tasks.start_soon(_send, process, to_send)
+            assert process.stderr is not None
+            tasks.start_soon(said.listen, process.stderr)
+            try:
+                yield incoming, outgoing
+            finally:
+                incoming.close()
+                outgoing.close()
+                with anyio.CancelScope(shield=True):
+                    await _let_leave(process)
+                    if process.returncode is not None:  # it left by itself: what it said last is the reason
+                        await said.last()
+                tasks.cancel_scope.cancel()
+    finally:
+        await _end(process)
+
+
+async def _hear(process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Incoming]) -> None:
+    assert process.stdout is not None
+    async with heard:  # closing it tells the session that the program is gone
+        with suppress(ValueError, anyio.BrokenResourceError):  # a line without end; nobody listens any more
+            while line := await process.stdout.readline():
+                await heard.send(_message(line))
+
+
+def _message(line: bytes) -> Incoming:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:  # many a program prints a greeting there
+        return error
+
+
+async def _send(
+    process: asyncio.subprocess.Process, to_send: MemoryObjectReceiveStream[SessionMessage]
+) -> None:
+    assert process.stdin is not None
+    async with to_send:
+        with suppress(ConnectionError):  # the program is gone, as its output tells too
+            async for message in to_send:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                process.stdin.write(text.encode() + b"\n")
+                await process.stdin.drain()
+
+
+async def _let_leave(process: asyncio.subprocess.Process) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    with anyio.move_on_after(LEAVING_SECONDS):
+        await process.wait()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill what is left: the keeper is told to, before anything is waited for, and it kills all below it.
+
+    A second cancel does not shorten the wait: the keeper must not be killed before it has done its work, and
+    the loop must not close over a process that still ends.
+    """
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+    interrupted, ends = None, asyncio.get_running_loop().time() + ENDING_SECONDS
+    while process.returncode is None and asyncio.get_running_loop().time() < ends:
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError as cancel:
+            interrupted = cancel
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if interrupted is not None:
+        raise interrupted
+
+
+INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+"""All that a program gets of our environment: no key of ours is in it."""
+
+
+def expand(text: str, env: Mapping[str, str] | None = None) -> str:
+    """The text with its variables filled in; one that is not set is a `ToolError`."""
+
+    def value(found: re.Match[str]) -> str:
+        if not (given := variable(found[1], env=env)):
+            raise ToolError(f"the variable {found[1]} is not set")
+        return given
+
+    return VARIABLE.sub(value, text)
+
+
+def conceal(text: str, server: McpServer, env: Mapping[str, str] | None = None) -> str:
+    """A message without the values that the server was given, should it repeat one."""
+    for value in (*server.env.values(), *server.headers.values()):
+        text = text.replace(value, "[hidden]") if len(value) >= 6 and not VARIABLE.search(value) else text
+    for given in (*server.env.values(), *server.headers.values(), *server.args, server.url):
+        for name in VARIABLE.findall(given):
+            if value := variable(name, env=env):
+                text = text.replace(value, f"${{{name}}}")
+    return text
+
+
+def child_environment(server: McpServer, env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables for a server's program."""
+    inherited = {name: value for name in INHERITED if (value := variable(name, env=env))}
+    return inherited | {name: expand(value, env) for name, value in server.env.items()}
+
 
 CLOSING_SECONDS = 1.5
 

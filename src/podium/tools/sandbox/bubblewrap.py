@@ -1,22 +1,81 @@
-"""The first tier: bubblewrap, with namespaces of its own for users, processes, network and the rest."""
+"""Bubblewrap tier and its watchdog."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from podium.errors import UsageError
-from podium.tools.descent import printable
-from podium.tools.sandbox.bare import bare_python
-from podium.tools.sandbox.mounts import Mount, host_sockets, places_of, system_mounts
-from podium.tools.sandbox.rlimits import counts_per_namespace, kernel_limits, limits_of_whole_user
-from podium.tools.sandbox.scratch import MASK
-from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, write_filter
-from podium.tools.sandbox.syscalls import machine
-from podium.tools.sandbox.tier import Job, Launch
-from podium.tools.sandbox.warding import warded_mark
+from podium.tools.openat_walk import printable
+from podium.tools.sandbox.sandbox import MASK
+from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, machine, write_filter
+from podium.tools.sandbox.tier import (
+    Job,
+    Launch,
+    Mount,
+    bare_python,
+    counts_per_namespace,
+    host_sockets,
+    kernel_limits,
+    limits_of_whole_user,
+    places_of,
+    system_mounts,
+)
+
+
+class _Warden(msgspec.Struct, frozen=True):
+    """A warden that was started."""
+
+    host: int
+    """The process whose death it waits for; a process forked off from that one has none yet."""
+    pid: int
+    mark: str
+
+
+_warden: _Warden | None = None
+
+
+def warded_mark() -> str:
+    """A word that a sandbox has to carry among its arguments to be ended when this process dies, at whatever
+    moment that is. It is a secret of nobody's: to know it harms only who repeats it."""
+    global _warden
+    if _warden is None or not _is_alive(_warden):
+        _warden = _started()
+    return _warden.mark
+
+
+def _is_alive(warden: _Warden) -> bool:
+    if warden.host != os.getpid():
+        return False
+    try:
+        return os.waitpid(warden.pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:  # somebody else has taken in its end
+        return False
+
+
+def _started() -> _Warden:
+    """Started in a session of its own, so that it is not killed with the host's group. The writing end of its
+    input is never closed: the kernel does that."""
+    mark = f"podium-warded-{uuid.uuid4().hex}"
+    reading, writing = os.pipe()
+    os.write(writing, mark.encode())
+    argv = bare_python("parent_watchdog")
+    nowhere = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+    actions = [(os.POSIX_SPAWN_DUP2, reading, 0), nowhere, (os.POSIX_SPAWN_DUP2, 1, 2)]
+    try:
+        pid = os.posix_spawn(argv[0], argv, {}, file_actions=actions, setsid=True)
+    except BaseException:
+        os.close(writing)
+        raise
+    finally:
+        os.close(reading)
+    return _Warden(os.getpid(), pid, mark)
+
 
 _USER = "1000"
 """Who a program believes to be, whoever runs it."""

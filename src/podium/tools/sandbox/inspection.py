@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from podium.errors import SandboxUnavailableError, UsageError
-from podium.tools.descent import (
+from podium.tools.openat_walk import (
     MAX_DEPTH,
     NO_LINKS,
     Visit,
@@ -31,7 +31,7 @@ from podium.tools.descent import (
     set_mode,
     visit_folders,
 )
-from podium.tools.sandbox.inside.holding import disk_bytes
+from podium.tools.sandbox.inside.processes import disk_bytes
 
 Identity = tuple[int, int]
 """Device and number of an inode."""

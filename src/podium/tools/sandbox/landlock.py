@@ -1,4 +1,4 @@
-"""The second tier, where namespaces cannot be had: Landlock, the filter, limits, and a keeper that ends all.
+"""Landlock tier, unsandboxed tier.
 
 Weaker than the first: a program has no network and no sockets at all, but it sees that other files are there
 (not what is in them), and cannot change the modes of files.
@@ -12,15 +12,20 @@ import os
 import sys
 from collections.abc import Mapping
 
+import msgspec
+
 from podium.errors import UsageError
-from podium.tools.descent import printable
-from podium.tools.sandbox.bare import bare_python
-from podium.tools.sandbox.inside import landlock
-from podium.tools.sandbox.mounts import system_mounts
-from podium.tools.sandbox.rlimits import kernel_limits, limits_of_whole_user
-from podium.tools.sandbox.seccomp import MODES, OWNERS, SIGNALLING, write_filter
-from podium.tools.sandbox.syscalls import Machine, machine
-from podium.tools.sandbox.tier import Job, Launch
+from podium.tools.openat_walk import printable
+from podium.tools.sandbox.inside import kernel as landlock
+from podium.tools.sandbox.seccomp import MODES, OWNERS, SIGNALLING, Machine, machine, write_filter
+from podium.tools.sandbox.tier import (
+    Job,
+    Launch,
+    bare_python,
+    kernel_limits,
+    limits_of_whole_user,
+    system_mounts,
+)
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _FACTS = tuple(
@@ -103,3 +108,17 @@ def _rules(known: Machine, spare: int | None) -> bytes:
         return write_filter(known, families=(), also_denied=denied)
     denied += [*OWNERS, *(SIGNALLING if version < _SIGNALS_SINCE else ())]
     return write_filter(known, families=(), also_denied=denied, ignored=MODES)
+
+
+class Unsandboxed:
+    """Programs run as the user, and can read and write whatever the user can."""
+
+    name = "none"
+
+    def check(self) -> str:
+        """It always works."""
+        return ""
+
+    def launch(self, job: Job) -> Launch:
+        """The keeper's command line, without anything that shuts the program in."""
+        return keeper(msgspec.structs.replace(job, spare=None), "")

@@ -1,32 +1,147 @@
-"""The sandbox: one method that runs a program and gives what it said, whatever the program tries."""
+"""Sandbox, scratch folder, spare uid, result files.
+
+Limits on processes do not hold for root, and root's files are root's own: so root's sandboxes run as somebody
+else, each execution as another. How the workspace stays writable for that somebody is in `inside/drop.py`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
+import itertools
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import stat
+import tempfile
+import time
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from podium.errors import SandboxUnavailableError
-from podium.tools.aside import aside
-from podium.tools.sandbox.execution import Execution, settled
+from podium.engine.process import aside
+from podium.errors import ResultRefusedError, SandboxUnavailableError
+from podium.tools.openat_walk import NO_LINKS, descended, open_root, remove_entry
+from podium.tools.sandbox.execution import Execution, Watched, settled
 from podium.tools.sandbox.inspection import Contents, inspect_after, inspect_before
-from podium.tools.sandbox.limits import Executed, Limits
-from podium.tools.sandbox.mounts import (
+from podium.tools.sandbox.tier import (
+    Executed,
+    Job,
+    Limits,
     Mount,
+    Tier,
     anchored,
     folder_mounts,
     interpreter_folders,
     place_inside,
     search_path,
 )
-from podium.tools.sandbox.scratch import ENTRIES, HOME, clear, scratch_folder
-from podium.tools.sandbox.spare import spare_id
-from podium.tools.sandbox.tier import Job, Tier
-from podium.tools.sandbox.watching import Watched
+
+HOME = "/tmp/home"
+"""The home folder inside; empty at each start."""
+
+PREFIX = "podium-sandbox-"
+_LOCK = "lock"
+_YOUNG_S = 60.0
+"""One that is younger may not have its lock yet."""
+
+_FILES = {
+    "passwd": f"root:x:0:0:root:/:/bin/false\npodium:x:1000:1000:podium:{HOME}:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/:/bin/false\n",
+    "group": "root:x:0:\npodium:x:1000:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost sandbox\n",
+}
+_FOLDERS = ("tmp", "tmp/home", "shm")
+MASK = "mask"
+"""An empty file that covers what a program must not reach."""
+
+ENTRIES = len(_FILES) + len(_FOLDERS) + len((_LOCK, MASK))
+"""Files and folders in a fresh one."""
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Generator[Path]:
+    """A fresh one, removed at the end whatever a program left in it."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock = _locked(folder)
+    try:
+        folder.chmod(0o711)  # a spare user has to pass; what lies in it is closed to others
+        for name in _FOLDERS:
+            (folder / name).mkdir(mode=0o700)
+        (folder / MASK).touch(mode=0)
+        for name, text in _FILES.items():
+            (folder / name).write_text(text, encoding="ascii")
+        yield folder
+    finally:
+        with contextlib.suppress(
+            OSError
+        ):  # a process that is just being ended holds it: `sweep_up` removes it
+            _remove(folder)
+        os.close(lock)
+
+
+def clear(scratch: Path) -> None:
+    """Remove the temporary files of a program that has ended."""
+    for name in ("tmp", "shm"):
+        with contextlib.suppress(OSError):  # as above
+            _remove(scratch / name)
+
+
+def sweep_up(young: float = _YOUNG_S) -> None:
+    """Remove what processes that were killed left behind: the kernel has let go of their locks."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # somebody else's, in use, or gone meanwhile
+            found = folder.lstat()
+            if found.st_uid == os.geteuid() and time.time() - found.st_ctime > young:
+                lock = _locked(folder)
+                _remove(folder)
+                os.close(lock)
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that holds the folder's lock; `BlockingIOError` if another process has it."""
+    lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _remove(folder: Path) -> None:
+    """Remove it with whatever a program left in it."""
+    holder = open_root(folder.parent)
+    try:
+        remove_entry(folder.name, holder)
+    finally:
+        os.close(holder)
+
+
+_HIGH, _LOW = (1_800_000_000, 50_000), (58_000, 1_000)
+"""Where spare ids begin and how many there are; the low ones for containers that have only 65,536."""
+
+_counter = itertools.count()
+
+
+def spare_id() -> int | None:
+    """An id for the next execution; `None` if this process is not root and stays who it is."""
+    if os.geteuid() != 0:
+        return None
+    first, count = _HIGH if _mapped(_HIGH[0] + _HIGH[1]) else _LOW
+    return first + (os.getpid() * 64 + next(_counter)) % count
+
+
+def _mapped(identity: int) -> bool:
+    """Whether this container's root may use that id."""
+    try:
+        lines = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
+    except OSError:  # no user namespaces in this kernel: all ids are there
+        return True
+    extents = [tuple(map(int, line.split())) for line in lines]
+    return any(inside <= identity < inside + count for inside, _, count in extents)
+
 
 INSTALL = "Install bubblewrap (`apt-get install bubblewrap`), or see `podium doctor`."
 
@@ -163,3 +278,43 @@ def _environment(readable: Sequence[Path]) -> dict[str, str]:
         "NO_COLOR": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
     }
+
+
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def read_result(folder: Path, path: str, *, max_bytes: int = 10_000_000) -> bytes:
+    """The bytes of a plain file below `folder`.
+
+    Each part of the path is opened from the one before without following links, so nothing can be exchanged
+    in between; what is not a plain file is never read, and a pipe never waited for. `ResultRefusedError` says
+    what was wrong; a file that is not there is the usual `FileNotFoundError`.
+    """
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise ResultRefusedError(path, "it is not a path below the workspace")
+    with descended(open_root(folder), parts[:-1], lambda part, at: _open(part, NO_LINKS, at, path)) as holder:
+        file = _open(parts[-1], _FILE, holder, path)
+    return _read(file, path, max_bytes)
+
+
+def _open(part: str, flags: int, holder: int, path: str) -> int:
+    try:
+        return os.open(part, flags, dir_fd=holder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:  # a link gives ELOOP or ENOTDIR, a socket ENXIO
+        raise ResultRefusedError(path, f"{part} is a link or no plain file ({error.strerror})") from error
+
+
+def _read(file: int, path: str, max_bytes: int) -> bytes:
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise ResultRefusedError(path, "it is not a plain file")
+        if found.st_size > max_bytes:
+            raise ResultRefusedError(path, f"it is larger than {max_bytes:,} bytes")
+        with os.fdopen(file, "rb", closefd=False) as stream:
+            return stream.read(max_bytes)
+    finally:
+        os.close(file)

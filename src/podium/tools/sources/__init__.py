@@ -13,3 +13,5 @@
 Every failure is a `ToolError` (`podium.tools.tool`) of one sentence that may be shown to a person. What comes
 back is untrusted text: fence it (`podium.tools.untrusted`) before a model sees it.
 """
+
+from __future__ import annotations

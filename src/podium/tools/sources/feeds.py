@@ -10,7 +10,7 @@ from xml.parsers import expat
 import msgspec
 
 from podium.tools.documents.document import iso_date, line
-from podium.tools.page import visible_text
+from podium.tools.documents.html import visible_text
 from podium.tools.tool import ToolError
 
 MAX_ENTRIES = 500

@@ -10,11 +10,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from podium.tools.testing.case import evidence
-from podium.tools.testing.cases_python import parse_python
-from podium.tools.testing.changed import ChangedFile
-from podium.tools.testing.finding import Finding
-from podium.tools.testing.languages import is_source, language_of
+from podium.tools.testing.cases import evidence, is_source, language_of, parse_python
+from podium.tools.testing.changes import ChangedFile, Finding
 
 _PLAIN = {"0", "1", "-1", "2", "True", "False", "None", "''", '""', "[]", "{}", "()", "0.0", "1.0", "set()"}
 _LITERAL = r"(-?\d[\d_.]*|\"[^\"\n]{2,}\"|'[^'\n]{2,}'|\[[^\]\n]+\])"

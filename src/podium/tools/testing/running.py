@@ -1,4 +1,4 @@
-"""Running the tests of a workspace in the sandbox. Their real exit code decides, and their own results."""
+"""Test detection and runs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,79 @@ from pathlib import Path
 import msgspec
 
 from podium.errors import ResultRefusedError
-from podium.tools.sandbox.limits import Executed
-from podium.tools.sandbox.results import read_result
-from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.testing.command import Project, TestCommand
-from podium.tools.testing.detecting import find_command
-from podium.tools.testing.golang import read_go
-from podium.tools.testing.junit import ResultsError, read_junit
-from podium.tools.testing.node import RESULTS as NODE_RESULTS
-from podium.tools.testing.node import read_node, read_node_test
-from podium.tools.testing.python import COVERAGE
-from podium.tools.testing.python import RESULTS as PYTEST_RESULTS
-from podium.tools.testing.report import Counts, TestReport
-from podium.tools.testing.rust import read_cargo
-from podium.tools.testing.trimming import MAX_FAILURES, MAX_NAMES, MAX_OUTPUT, ends_of, plain
-from podium.tools.workspace.restoring import remove_folder
+from podium.tools.sandbox.sandbox import Sandbox, read_result
+from podium.tools.sandbox.tier import Executed
+from podium.tools.testing.pytest_runner import COVERAGE, environment, find_interpreter, find_pytest, options
+from podium.tools.testing.pytest_runner import RESULTS as PYTEST_RESULTS
+from podium.tools.testing.report import (
+    MAX_FAILURES,
+    MAX_NAMES,
+    MAX_OUTPUT,
+    Counts,
+    Project,
+    TestCommand,
+    TestReport,
+    ends_of,
+    plain,
+)
+from podium.tools.testing.runners import ENVIRONMENT as NODE_ENVIRONMENT
+from podium.tools.testing.runners import RESULTS as NODE_RESULTS
+from podium.tools.testing.runners import (
+    ResultsError,
+    find_cargo,
+    find_go,
+    find_npm,
+    read_cargo,
+    read_go,
+    read_junit,
+    read_node,
+    read_node_test,
+)
 from podium.tools.workspace.tree import WorkTree
-from podium.tools.workspace.workspace import Workspace
+from podium.tools.workspace.workspace import Workspace, remove_folder
+
+_TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
+
+
+async def find_command(project: Project, sandbox: Sandbox, given: str = "") -> TestCommand | None:
+    """How this project's tests are run; `None` if there are none."""
+    if given.strip():
+        return given_command(project, given.strip())
+    found = await find_pytest(project, sandbox)
+    return found or find_npm(project) or find_go(project) or find_cargo(project) or find_make(project)
+
+
+def find_make(project: Project) -> TestCommand | None:
+    """`make test`; its exit code is all that it tells, unless it runs pytest."""
+    for name in ("GNUmakefile", "makefile", "Makefile"):
+        if _TARGET.search(project.text(name)):
+            return _anything(project, ["make", "test"], "make", "make test", f"{name} has a target `test`")
+    return None
+
+
+def given_command(project: Project, given: str) -> TestCommand:
+    """What the user typed, for a shell to read."""
+    return _anything(project, ["sh", "-c", given], "command", given, "the user said so")
+
+
+def _anything(project: Project, argv: list[str], framework: str, told_as: str, why: str) -> TestCommand:
+    """A command that may run any framework: all of them get what they need, and pytest writes results."""
+    parts = [find_npm(project), find_go(project), find_cargo(project)]
+    others = [part for part in parts if part is not None]
+    interpreter = find_interpreter(project)
+    env = {**NODE_ENVIRONMENT, **{name: value for part in others for name, value in part.env.items()}}
+    env |= {**environment(project), "PYTEST_ADDOPTS": " ".join(options(project.results))}
+    readable = [*interpreter.readable, *(folder for part in others for folder in part.readable)]
+    return TestCommand(
+        argv=argv,
+        framework=framework,
+        told_as=told_as,
+        why=why,
+        env=env,
+        readable=list(dict.fromkeys(readable)),
+        links={name: target for part in others for name, target in part.links.items()},
+    )
+
 
 MAX_RESULTS = 50_000_000
 NO_TESTS = "There are no tests: nothing that pytest, npm, go, cargo or make would run was found."

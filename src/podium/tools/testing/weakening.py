@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from podium.tools.repository.symbols import symbols_of
-from podium.tools.testing.case import Case, evidence
-from podium.tools.testing.changed import ChangedFile
-from podium.tools.testing.finding import Finding
-from podium.tools.testing.languages import is_source, is_test_file, language_of
+from podium.tools.repository import symbols_of
+from podium.tools.testing.cases import Case, evidence, is_source, is_test_file, language_of
+from podium.tools.testing.changes import ChangedFile, Finding
 
 _STRICT = re.compile(
     r"==|toBe\(|toEqual|toStrictEqual|assertEqual|assert_eq|deepEqual|strictEqual|\bis (?!not)"

@@ -1,4 +1,4 @@
-"""Git, run in the sandbox on a repository that only Podium writes.
+"""Sandboxed git, commits, snapshots.
 
 No settings of the user, of the machine or of the user's repository are read: no hooks, filters, external
 diffs, helpers, includes or remotes exist here. The work tree is written and read by `WorkTree`, not by git:
@@ -7,12 +7,17 @@ nothing in it (attributes, a planted `.git`, a pipe) is ever looked at by git ei
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from podium.errors import WorkspaceError
-from podium.tools.sandbox.limits import Executed, Limits
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.tier import Executed, Limits
+from podium.tools.workspace.change import FileStat, Status
+from podium.tools.workspace.origin import Origin, read_ref
+from podium.tools.workspace.tree import WorkTree
 
 SECONDS = 300.0
 
@@ -107,3 +112,222 @@ def _complaint(done: Executed) -> str:
         return f"stopped by its limit of {done.stopped_by}"
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     return (lines[0] if lines else f"exit code {done.exit_code}").rstrip(".")[:300]
+
+
+FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
+STATUSES: dict[str, Status] = {"A": "added", "D": "deleted", "R": "renamed"}
+MAX_BATCH = 50_000_000
+"""Bytes of files that are asked of git at once."""
+
+
+class Blob(msgspec.Struct, frozen=True):
+    """A file of a commit."""
+
+    mode: str
+    sha: str
+    size: int
+
+
+class Write(msgspec.Struct, frozen=True):
+    """A file as it shall be; `None` as its data: gone."""
+
+    path: str
+    data: bytes | None
+    mode: str = FILE
+
+
+class History:
+    """Questions to the private repository and additions to it, each one call of git."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._refs = WorkTree(git.dir)
+
+    async def adopt(self, origin: Origin) -> None:
+        """Take the checked-out commit over, without what came before it.
+
+        Only the folders of objects are shown to git: no setting of the user's repository is read. The
+        repository is not needed again afterwards.
+        """
+        folders = origin.object_folders()
+        borrowed = ":".join(_listed(folder) for folder in folders)
+        pack = self._git.dir / "objects" / "pack" / "pack"
+        done = await self._git.execute(
+            "pack-objects", "-q", "--revs", "--no-reuse-delta", "--window=0", str(pack),
+            stdin=f"--shallow {origin.head}\n{origin.head}\n".encode(),
+            readable=folders,
+            env={"GIT_ALTERNATE_OBJECT_DIRECTORIES": borrowed},
+        )  # fmt: skip
+        if not done.ok:
+            raise WorkspaceError(
+                f"The files of commit {origin.head[:12]} could not be read from {origin.folder}.",
+                hint="Its repository may be a partial clone or damaged: `git fsck` tells.",
+            )
+        (self._git.dir / "shallow").write_text(f"{origin.head}\n", encoding="ascii")
+
+    async def files(self, commit: str) -> dict[str, Blob] | None:
+        """Every file of a commit, by its path; `None` if there is no such commit."""
+        done = await self._git.execute(
+            "ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}", output_bytes=100_000_000
+        )
+        if not done.ok:
+            return None
+        found = dict[str, Blob]()
+        for record in done.raw.split(b"\0"):
+            if record:
+                about, _, name = record.partition(b"\t")
+                mode, _, sha, size = about.decode("ascii").split()
+                path = name.decode("utf-8", "surrogateescape")
+                found[path] = Blob(mode, sha, 0 if size == "-" else int(size))
+        return found
+
+    async def blobs(self, wanted: Mapping[str, int]) -> dict[str, bytes]:
+        """The contents of these blobs, of the given sizes."""
+        found = dict[str, bytes]()
+        for batch in _batches(wanted):
+            output = sum(wanted[sha] for sha in batch) + 200 * len(batch)
+            asked = "".join(f"{sha}\n" for sha in batch).encode()
+            data = await self._git.run("cat-file", "--batch", stdin=asked, output_bytes=output)
+            at = 0
+            for sha in batch:
+                end = data.index(b"\n", at)
+                size = int(data[at:end].split()[2])
+                found[sha] = data[end + 1 : end + 1 + size]
+                at = end + 2 + size
+        return found
+
+    async def record(self, onto: str, head: str, writes: Sequence[Write]) -> str:
+        """A snapshot: the files of `onto` after `writes`, taken while the branch was at `head`.
+
+        It has no time of its own: the same files on the same state have the same name.
+        """
+        told = await self._git.run(
+            "fast-import", "--quiet", "--date-format=raw", "--force", stdin=_stream(onto, writes)
+        )
+        sha = told.decode("ascii").strip()
+        self.point({f"refs/podium/heads/{sha}": head or sha, f"refs/podium/kept/{sha}": sha})
+        return sha
+
+    async def commit(self, snapshot: str, parent: str, message: str, when: int) -> str:
+        """The files of a snapshot as a commit with a message."""
+        dates = {"GIT_AUTHOR_DATE": f"@{when} +0000", "GIT_COMMITTER_DATE": f"@{when} +0000"}
+        parents = ["-p", parent] if parent else []
+        told = await self._git.run(
+            "commit-tree", f"{snapshot}^{{tree}}", *parents, "-F", "-", stdin=message.encode(), env=dates
+        )
+        return told.decode("ascii").strip()
+
+    def point(self, names: Mapping[str, str]) -> None:
+        """Let names of the repository point at commits, whatever they pointed at before.
+
+        Written as files, in the given order: nobody else writes here, and a call of git takes far longer.
+        """
+        for name, sha in names.items():
+            self._refs.write(name, f"{sha}\n".encode(), sync=True)
+
+    def pointed(self, name: str) -> str:
+        """What a name points at; empty if it is not there."""
+        return read_ref(self._git.dir, name)
+
+    def names(self, prefix: str) -> list[str]:
+        """The last parts of all names below a prefix."""
+        folder = self._git.dir / prefix
+        return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+
+    async def commits(self, base: str, head: str) -> list[str]:
+        """The commits after `base`, the oldest first."""
+        since = [f"^{base}"] if base else []
+        told = await self._git.run("rev-list", "--reverse", head, *since)
+        return told.decode("ascii").split()
+
+    async def diff(self, old: str, new: str, *, whole: bool, output_bytes: int = 50_000_000) -> bytes:
+        """What differs, as a patch; `whole` also holds binary files, so that it can be applied."""
+        form = ["--binary", "--full-index"] if whole else []
+        return await self._git.run(
+            "diff-tree", "-p", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv", *form, old, new,
+            output_bytes=output_bytes,
+        )  # fmt: skip
+
+    async def stat(self, old: str, new: str) -> list[FileStat]:
+        """What differs, in numbers."""
+        told = await self._git.run("diff-tree", "-r", "-M", "-z", "--raw", "--numstat", old, new)
+        return _stats(told)
+
+    async def pack(self, base: str, head: str, folder: Path) -> str:
+        """Everything that `head` has and `base` has not, as a pack in `folder`; the pack's name."""
+        since = f"^{base}\n" if base else ""
+        told = await self._git.run(
+            "pack-objects", "-q", "--revs", str(folder / "pack"), stdin=f"{head}\n{since}".encode()
+        )
+        return told.decode("ascii").strip()
+
+    async def ignored(self, paths: Sequence[str], tree: Path) -> set[str]:
+        """Which of these untracked paths the `.gitignore` files of the tree leave out."""
+        asked = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
+        told = await self._git.run(
+            "-c", "core.bare=false", "check-ignore", "--no-index", "-z", "--stdin",
+            stdin=asked, readable=[tree], env={"GIT_WORK_TREE": str(tree)}, codes=(0, 1),
+        )  # fmt: skip
+        return {path.decode("utf-8", "surrogateescape") for path in told.split(b"\0") if path}
+
+
+def _stream(onto: str, writes: Sequence[Write]) -> bytes:
+    """The input of `git fast-import`: one commit, and the question for its name."""
+    lines = [b"commit refs/podium/state", b"mark :1", b"committer Podium <podium@localhost> 0 +0000"]
+    lines += [b"data 8", b"snapshot"]
+    if onto:
+        lines.append(f"from {onto}".encode())
+    for write in sorted(writes, key=lambda write: write.data is not None):  # what goes makes room first
+        name = _quoted(write.path)
+        if write.data is None:
+            lines.append(b"D " + name)
+        else:
+            lines += [f"M {write.mode} inline ".encode() + name, f"data {len(write.data)}".encode()]
+            lines.append(write.data)
+    return b"\n".join([*lines, b"get-mark :1", b"done", b""])
+
+
+def _quoted(path: str) -> bytes:
+    escaped = path.encode("utf-8", "surrogateescape").replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    return b'"' + escaped.replace(b"\n", b"\\n") + b'"'
+
+
+def _listed(folder: Path) -> str:
+    """A folder in git's list of folders, where `:` divides and quotes protect."""
+    text = str(folder)
+    if ":" not in text and not text.startswith('"'):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _batches(wanted: Mapping[str, int]) -> Iterable[list[str]]:
+    batch, size = list[str](), 0
+    for sha, length in wanted.items():
+        if batch and (size + length > MAX_BATCH or len(batch) >= 5_000):
+            yield batch
+            batch, size = [], 0
+        batch.append(sha)
+        size += length
+    if batch:
+        yield batch
+
+
+def _stats(told: bytes) -> list[FileStat]:
+    """Both parts of `--raw --numstat -z`, put together by the path."""
+    fields = told.decode("utf-8", "surrogateescape").split("\0")
+    letters, found, at = dict[str, str](), list[FileStat](), 0
+    while at < len(fields) and fields[at].startswith(":"):
+        letter = fields[at].split()[4][0]
+        steps = 2 if letter in "RC" else 1
+        letters[fields[at + steps]] = letter
+        at += steps + 1
+    while at < len(fields) and fields[at]:
+        added, removed, path = fields[at].split("\t", 2)
+        old = ""
+        if not path:
+            old, path, at = fields[at + 1], fields[at + 2], at + 2
+        status = STATUSES.get(letters.get(path, "M"), "modified")
+        counts = (0, 0) if added == "-" else (int(added), int(removed))
+        found.append(FileStat(path, *counts, binary=added == "-", old_path=old, status=status))
+        at += 1
+    return found

@@ -1,10 +1,11 @@
-"""What a workspace is made from: the user's folder, and the repository that it may be part of.
+"""Source folder and stored workspace data.
 
 Read by us, file by file, not by git: the settings of a repository can name programs that git would run.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -144,4 +145,42 @@ def _text(file: Path) -> str:
     except OSError as error:
         raise WorkspaceError(
             f"{str(file)[:300]} cannot be read: {error.strerror}.", hint="Repair it, or name another folder."
+        ) from error
+
+
+NAME = "workspace.json"
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """How a workspace was made."""
+
+    run_id: str
+    origin: Origin
+    branch: str
+    base: str
+    """The commit that it began with."""
+    warnings: list[str] = []
+
+
+def has_facts(home: Path) -> bool:
+    """A workspace without its facts was not finished, and is made again."""
+    return (home / NAME).is_file()
+
+
+def write_facts(home: Path, made: Made) -> None:
+    """In one move; last of all when a workspace is made."""
+    beside = home / f"{NAME}.new"
+    with beside.open("wb") as file:
+        file.write(msgspec.json.encode(made))
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(home / NAME)
+
+
+def read_facts(home: Path) -> Made:
+    try:
+        return msgspec.json.decode((home / NAME).read_bytes(), type=Made)
+    except (msgspec.MsgspecError, OSError) as error:
+        raise WorkspaceError(
+            f"The workspace in {home} cannot be read: {error}.", hint="Start the run anew."
         ) from error

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from podium.errors import WorkspaceError
-from podium.tools.descent import (
+from podium.tools.openat_walk import (
     MAX_DEPTH,
     NO_LINKS,
     descended,

@@ -17,25 +17,26 @@ from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError, WorkspaceError
 from podium.models.rehearsal import Rehearsal
 from podium.settings.places import named
-from podium.tools.sandbox.mounts import refuse_what_is_too_wide
+from podium.tools.sandbox.tier import refuse_what_is_too_wide
 from podium.tools.workspace.origin import find_origin
 from podium.workflows.build import events, rehearsal
-from podium.workflows.build.clock import Clock
-from podium.workflows.build.committing import commit_unfinished
-from podium.workflows.build.executing import execute
-from podium.workflows.build.goal import verify_goal
-from podium.workflows.build.ground import Ground, Started
-from podium.workflows.build.messages import PLANNER
-from podium.workflows.build.planning import PlanNotApprovedError, Purpose, approved_plan
-from podium.workflows.build.policy.planning import MAX_ITERATIONS, MAX_REVISIONS, may_iterate
-from podium.workflows.build.policy.recovery import FIRST_WAIT_S
-from podium.workflows.build.policy.time import DEFAULT_LIMIT_S, FINISHING_S, SHUTDOWN_SHARE
+from podium.workflows.build.agents import AGENTS
+from podium.workflows.build.context import AbortedError, Build, Choices, Clock
+from podium.workflows.build.execution import commit_unfinished, execute, verify_goal
+from podium.workflows.build.handover import hand_over, output_of
+from podium.workflows.build.planner import PlanNotApprovedError, Purpose, approved_plan
+from podium.workflows.build.policy import (
+    DEFAULT_LIMIT_S,
+    FINISHING_S,
+    FIRST_WAIT_S,
+    MAX_ITERATIONS,
+    MAX_REVISIONS,
+    SHUTDOWN_SHARE,
+    may_iterate,
+)
 from podium.workflows.build.report import files_changed
-from podium.workflows.build.result import hand_over, output_of
-from podium.workflows.build.roles import AGENTS
-from podium.workflows.build.site import open_site
-from podium.workflows.build.state import ExecutionPlan
-from podium.workflows.build.working import AbortedError, Build, Choices
+from podium.workflows.build.state import PLANNER, ExecutionPlan
+from podium.workflows.build.workspace import Ground, Started, open_site
 
 __all__ = ["WORKFLOW", "build_with", "rehearsal"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from podium.report.markdown import cell
-from podium.workflows.council.condensing import sentence
+from podium.workflows.council.context import sentence
 from podium.workflows.council.discussion import Discussion, Idea, NextStep
 from podium.workflows.council.points import Point, open_points, points_of
 

@@ -11,13 +11,13 @@ from msgspec import Meta
 from podium.agents.ask import Run
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, PodiumError, UsageError
-from podium.models.window import context_window as window_of
+from podium.models.registry import context_window as window_of
 from podium.report.words import count
 from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import rehearsal
+from podium.workflows.council.agents import AGENTS
 from podium.workflows.council.context import DEFAULT_WINDOW, SMALLEST_WINDOW
-from podium.workflows.council.folding import CLOSING_BRANCH
 from podium.workflows.council.handover import compare_baseline, desk_of, draft_first, hand_over
 from podium.workflows.council.policy import (
     CRITIC,
@@ -39,11 +39,11 @@ from podium.workflows.council.policy import (
     score_text,
     terms_of,
 )
-from podium.workflows.council.publishing import publish, visualize
-from podium.workflows.council.roles import AGENTS
-from podium.workflows.council.speaking import critique, ideate, implement, rebut, research, synthesize
+from podium.workflows.council.publisher import publish, visualize
+from podium.workflows.council.speakers import critique, ideate, implement, rebut, research, synthesize
 from podium.workflows.council.table import Table
 from podium.workflows.council.verdict import select, settle, validate
+from podium.workflows.council.view import CLOSING_BRANCH
 from podium.workflows.delivery.baseline import UseBaseline
 from podium.workflows.delivery.flow import Desk, UseEditor, UseFloor
 

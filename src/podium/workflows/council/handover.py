@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from podium.errors import BudgetExhaustedError
-from podium.workflows.council.condensing import sentence
-from podium.workflows.council.context import BYTES_PER_TOKEN
+from podium.workflows.council.context import BYTES_PER_TOKEN, sentence
 from podium.workflows.council.deliverable import document_of, own_points, own_steps, without_ids
 from podium.workflows.council.discussion import DRAFT, Delivery, Discussion, Idea
 from podium.workflows.council.policy import LONGEST_TITLE, ranked

@@ -6,7 +6,7 @@ from typing import Any
 
 from podium.report.markdown import cell
 from podium.report.words import amount
-from podium.workflows.council.condensing import sentence
+from podium.workflows.council.context import sentence
 from podium.workflows.council.deliverable import contained
 from podium.workflows.council.discussion import CRITERIA
 from podium.workflows.council.policy import score_text

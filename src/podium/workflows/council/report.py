@@ -8,27 +8,25 @@ import msgspec
 
 from podium.engine.events import Event, RunWarned
 from podium.engine.state import RunState
-from podium.report.lines import Line
-from podium.report.presentation import Presentation, Section
+from podium.report.presentation import Line, Presentation, Section
 from podium.report.words import count
 from podium.workflows.council import events, markdown
-from podium.workflows.council.charts import concept_map, radar
 from podium.workflows.council.deliverable import LONGEST, answer_of
 from podium.workflows.council.discussion import Discussion
-from podium.workflows.council.drawing import draw
-from podium.workflows.council.folding import CouncilState
-from podium.workflows.council.tellers import line_of
-from podium.workflows.council.telling import (
+from podium.workflows.council.report_data import (
     RUNNERS_UP,
     checks,
     comparison,
+    concept_map,
     doubts,
     evidence,
     journey,
     next_steps,
     orders,
+    radar,
     ranking,
 )
+from podium.workflows.council.view import CouncilState, draw, line_of
 from podium.workflows.delivery.events import BASELINE_VERDICTS
 
 PACKAGE = "podium.workflows.council"

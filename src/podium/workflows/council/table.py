@@ -11,24 +11,16 @@ from podium.agents.agent import Agent
 from podium.agents.ask import Run
 from podium.engine.codec import encode, fingerprint, schema
 from podium.errors import StepFailedError
-from podium.report.cuts import cut_note
+from podium.report.words import cut_note
 from podium.tools.tool import ToolSpec
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import events
+from podium.workflows.council.agents import AGENTS, PROMPTS, about_council
 from podium.workflows.council.context import build_context, most_output, room_for
 from podium.workflows.council.deliverable import answer_of
-from podium.workflows.council.discussion import (
-    Delivery,
-    Details,
-    Discussion,
-    Idea,
-    Message,
-    Spoken,
-    plain,
-)
+from podium.workflows.council.discussion import Delivery, Details, Discussion, Idea, Message, Spoken, plain
 from podium.workflows.council.points import points_of
 from podium.workflows.council.policy import NAMES, Terms
-from podium.workflows.council.roles import AGENTS, PROMPTS, about_council
 from podium.workflows.delivery.contracts import Draft
 
 T = TypeVar("T")

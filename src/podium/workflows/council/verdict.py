@@ -8,12 +8,7 @@ from typing import Any
 from podium.errors import InvalidReplyError, StepFailedError
 from podium.models.repair import Mismatch, find
 from podium.workflows.council import events
-from podium.workflows.council.contracts import (
-    Evaluations,
-    LooseEvaluations,
-    RecommendationNote,
-    Selection,
-)
+from podium.workflows.council.contracts import Evaluations, LooseEvaluations, RecommendationNote, Selection
 from podium.workflows.council.discussion import Idea, NextStep, Recommendation
 from podium.workflows.council.handover import shown_draft
 from podium.workflows.council.policy import (
@@ -27,8 +22,8 @@ from podium.workflows.council.policy import (
     score_ideas,
     score_text,
 )
+from podium.workflows.council.speakers import told_evaluations
 from podium.workflows.council.table import Table
-from podium.workflows.council.wording import told_evaluations
 
 TOKENS_PER_IDEA = 260
 MOST_TOKENS = 24_000

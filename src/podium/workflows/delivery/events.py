@@ -8,7 +8,7 @@ import msgspec
 
 from podium.engine.events import Event, EventData
 from podium.engine.state import RunState
-from podium.report.lines import Line, tells
+from podium.report.presentation import Line, tells
 from podium.report.words import count, one_line
 
 

@@ -17,13 +17,12 @@ from podium.agents.ask import Run
 from podium.engine.branch import Failed, Ok
 from podium.engine.effect import Effect
 from podium.engine.events import Charge
+from podium.engine.process import aside
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.models.model import Call
-from podium.models.window import context_window
+from podium.models.registry import context_window
 from podium.report.words import count
-from podium.tools.aside import aside
 from podium.workflows.delivery import agents, events
-from podium.workflows.delivery import rehearsal as rehearsal
 from podium.workflows.delivery.contracts import Comparison, Delivered, Draft, Edit, Judgement
 from podium.workflows.delivery.policy import (
     Accept,

@@ -10,32 +10,31 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from podium.engine.process import aside
 from podium.errors import StepFailedError
-from podium.tools.aside import aside
 from podium.workflows.delivery.contracts import Delivered
 from podium.workflows.delivery.events import summary_of
 from podium.workflows.delivery.flow import Desk, affordable, deliver
+from podium.workflows.research.agents import agent_of
 from podium.workflows.research.article import content_of
+from podium.workflows.research.context import Checked, Made, Study, Version
 from podium.workflows.research.contracts import Claim, Edit
-from podium.workflows.research.excerpts import stems_of
 from podium.workflows.research.library import Answer
-from podium.workflows.research.measures.citations import cited_ids, only_known
-from podium.workflows.research.measures.claims import (
+from podium.workflows.research.measures.citations import (
     UNSOURCED,
+    cited_ids,
     illustrations_in,
     marks_of,
+    only_known,
     split_claims,
     with_marks_inside,
 )
 from podium.workflows.research.measures.markup import CITATION, prose_of
-from podium.workflows.research.measures.words import count_words, sentences_in
+from podium.workflows.research.measures.text import count_words, sentences_in, stems_of
 from podium.workflows.research.merger import best_version
 from podium.workflows.research.policy import SEARCHES, Decision, decide
-from podium.workflows.research.roles import agent_of
-from podium.workflows.research.shelving import shelve, take_texts
-from podium.workflows.research.study import Checked, Made, Study, Version
+from podium.workflows.research.report_data import against
 from podium.workflows.research.supervisor import measure, score
-from podium.workflows.research.telling import against
 from podium.workflows.research.workers.quality import (
     CHANGED,
     LEAST_KEPT,
@@ -46,7 +45,7 @@ from podium.workflows.research.workers.quality import (
     facts_of,
     looked_up,
 )
-from podium.workflows.research.workers.research import POINT_RESULTS, scrape
+from podium.workflows.research.workers.search import POINT_RESULTS, scrape, shelve, take_texts
 from podium.workflows.research.workers.writing import clean_draft, write_article
 
 SOURCES_ONLY = (

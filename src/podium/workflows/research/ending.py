@@ -8,13 +8,12 @@ from podium.engine.codec import fingerprint
 from podium.engine.workflow import Outcome, Partial
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError
 from podium.workflows.delivery.flow import DRAFT_FILE
+from podium.workflows.research.context import Study
 from podium.workflows.research.contracts import FinalOutput, PlanEntry
 from podium.workflows.research.desk import decide_version, hand_over
-from podium.workflows.research.machine import Phase
 from podium.workflows.research.merger import best_version, keep_files, merge
 from podium.workflows.research.orchestrator import WorkerExecutionError
-from podium.workflows.research.policy import LEAST_COVERAGE, MAX_ITERATIONS, WORKERS, Decision
-from podium.workflows.research.study import Study
+from podium.workflows.research.policy import LEAST_COVERAGE, MAX_ITERATIONS, WORKERS, Decision, Phase
 from podium.workflows.research.supervisor import evaluate
 from podium.workflows.research.workers.writing import write_article
 

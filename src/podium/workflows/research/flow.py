@@ -13,15 +13,13 @@ from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.delivery.flow import UseEditor, UseFloor, direct_draft
 from podium.workflows.research import rehearsal
 from podium.workflows.research.brief import BriefError, read_brief, recorded_brief
-from podium.workflows.research.clock import Clock, WallClock
+from podium.workflows.research.context import Clock, Study, WallClock
 from podium.workflows.research.desk import desk_of
 from podium.workflows.research.ending import close, fail, finish, reject
-from podium.workflows.research.estimate import estimate, total
 from podium.workflows.research.library import OpenLibrary, Shelf, Sources
-from podium.workflows.research.machine import Phase
 from podium.workflows.research.orchestrator import WorkerExecutionError, execute
-from podium.workflows.research.planner import draw_plan, optimize_plan
-from podium.workflows.research.study import Study
+from podium.workflows.research.planner import draw_plan, estimate, optimize_plan, total
+from podium.workflows.research.policy import Phase
 from podium.workflows.research.supervisor import evaluate
 
 __all__ = ["WORKFLOW", "rehearsal", "research_with"]

@@ -11,13 +11,12 @@ import msgspec
 
 from podium.settings import Settings
 from podium.tools.corpus.corpus import Corpus, open_corpus
-from podium.tools.sources.choosing import providers_for
-from podium.tools.sources.found import Found, Provider, Retrieved
-from podium.tools.sources.retrieving import retrieve
+from podium.tools.sources.providers import Found, Provider, Retrieved, providers_for, retrieve
 from podium.tools.tool import ToolError
 
-if TYPE_CHECKING:  # an extra, slow to import
+if TYPE_CHECKING:
     from podium.tools.fetch import Fetcher
+
 
 AT_ONCE = 6
 """Texts that are read side by side: a page of results should not become a storm of requests."""

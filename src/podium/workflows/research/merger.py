@@ -7,21 +7,16 @@ from typing import Literal
 
 import msgspec
 
+from podium.engine.process import aside
 from podium.errors import BudgetExhaustedError
-from podium.report.cuts import cut_note
-from podium.report.words import shorten
-from podium.tools.aside import aside
+from podium.report.words import cut_note, shorten
 from podium.workflows.research import events
-from podium.workflows.research.article import content_of, html_of
+from podium.workflows.research.article import content_of, html_of, to_page, to_record
+from podium.workflows.research.context import Study, Version
 from podium.workflows.research.contracts import Article, Edit, FinalOutput, Metrics, Source
-from podium.workflows.research.excerpts import shared_most
-from podium.workflows.research.measures.citations import cited_ids
-from podium.workflows.research.measures.claims import unsourced_in
-from podium.workflows.research.measures.length import reading_minutes
-from podium.workflows.research.measures.words import count_words
-from podium.workflows.research.page import to_page, to_record
+from podium.workflows.research.measures.citations import cited_ids, unsourced_in
+from podium.workflows.research.measures.text import count_words, reading_minutes, shared_most
 from podium.workflows.research.policy import ABOUT_IT, LEAST_COVERAGE, improvement
-from podium.workflows.research.study import Study, Version
 from podium.workflows.research.workers.quality import COPIED
 from podium.workflows.research.workers.writing import clean_draft, title_of
 

@@ -1,21 +1,57 @@
-"""The orchestrator: runs a plan step by step, tries again what failed, and decides what a loss means."""
+"""Plan execution and worker dispatch of `research`."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from podium.engine.branch import Failed
 from podium.errors import BudgetExhaustedError, StepFailedError, was_cut
 from podium.report.words import count
 from podium.workflows.research import events
+from podium.workflows.research.context import Made, Study, Task
 from podium.workflows.research.contracts import PlanStep
 from podium.workflows.research.policy import ATTEMPTS, FALLBACKS, SEARCHES, WAITS, WORKERS
-from podium.workflows.research.shelving import shelve, take_texts
-from podium.workflows.research.study import Made, Study, Task
-from podium.workflows.research.workers import research
-from podium.workflows.research.workers.doing import do
-from podium.workflows.research.workers.research import Hits, Texts
+from podium.workflows.research.workers import quality, writing
+from podium.workflows.research.workers import search as research
+from podium.workflows.research.workers import writing as analysis
+from podium.workflows.research.workers.search import Hits, Texts, shelve, take_texts
+
+
+class Asking(Protocol):
+    """A worker in which a model works."""
+
+    def __call__(self, study: Study, worker: str, *, cheaper: bool) -> Awaitable[Made]: ...
+
+
+PROGRAMS: Mapping[str, Callable[[Study, str], Awaitable[Made]]] = {
+    **dict.fromkeys(SEARCHES, research.search),
+    "web_scraper": research.scrape,
+    "citation_formatter": quality.format_citations,
+    "seo_optimizer": quality.optimize_seo,
+    "readability_checker": quality.check_readability,
+    "plagiarism_checker": quality.check_plagiarism,
+}
+ASKING: Mapping[str, Asking] = {
+    "content_synthesizer": analysis.synthesize,
+    "summarization": analysis.summarize,
+    "insight_extractor": analysis.extract_insights,
+    "introduction_writer": writing.write_introduction,
+    "article_writer": writing.write_article,
+    "conclusion_writer": writing.write_conclusion,
+    "fact_checker": quality.check_facts,
+    "editor": quality.edit,
+}
+
+
+async def do(study: Study, worker: str) -> Made:
+    """One attempt of a worker."""
+    if worker in PROGRAMS:
+        return await PROGRAMS[worker](study, worker)
+    cheaper = study.plan is not None and worker in study.plan.cheaper
+    return await ASKING[worker](study, worker, cheaper=cheaper)
+
 
 INSTEAD = {
     "web_scraper": "Full texts unavailable, snippets are used instead",

@@ -8,14 +8,13 @@ from typing import Any
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.report.words import count
 from podium.workflows.research import events
+from podium.workflows.research.agents import SUPERVISOR
+from podium.workflows.research.context import Checked, Study, Version
 from podium.workflows.research.contracts import Edit, Judgement, PlanEntry, QualityScore
-from podium.workflows.research.excerpts import without_doubles
 from podium.workflows.research.measures.citations import check_citations, cited_ids
-from podium.workflows.research.measures.duplicates import works_of
-from podium.workflows.research.measures.length import length_score
-from podium.workflows.research.measures.readability import readability
-from podium.workflows.research.measures.structure import structure
-from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.measures.quotes import works_of
+from podium.workflows.research.measures.structure import readability, structure
+from podium.workflows.research.measures.text import count_words, length_score, without_doubles
 from podium.workflows.research.policy import (
     PARTS,
     SEARCHES,
@@ -28,12 +27,10 @@ from podium.workflows.research.policy import (
     overall,
     target_of,
 )
-from podium.workflows.research.roles import SUPERVISOR
-from podium.workflows.research.study import Checked, Study, Version
-from podium.workflows.research.telling import against
-from podium.workflows.research.workers.analysis import value_of
+from podium.workflows.research.report_data import against
 from podium.workflows.research.workers.quality import article_of, checked_again
-from podium.workflows.research.workers.research import MOST_MISSING
+from podium.workflows.research.workers.search import MOST_MISSING
+from podium.workflows.research.workers.writing import value_of
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,28 @@
-"""A department at work: brief, specialists, review, synthesis; or the head alone. Its failure is data."""
+"""Departments, dependency graph, batch grading of `studio`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from podium.engine.branch import Failed, Ok
-from podium.errors import BudgetExhaustedError
+from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.workflows.studio import agents as roles
 from podium.workflows.studio import events
-from podium.workflows.studio.assigning import assignments_of, for_chosen, in_waves
-from podium.workflows.studio.batch import run_batch
-from podium.workflows.studio.choosing import choose_specialists
+from podium.workflows.studio.context import Department, Studio, assignments_of, for_chosen, in_waves, names_of
 from podium.workflows.studio.contracts import (
     DepartmentReport,
     DepartmentStatus,
     FoundContradiction,
+    Grades,
+    NamedGrade,
     ReportMetadata,
     SpecialistResult,
 )
 from podium.workflows.studio.head import HeadFailedError, Made, brief, synthesize, write_alone
+from podium.workflows.studio.learning import choose_specialists
 from podium.workflows.studio.policy import (
     department_score,
     formula_score,
@@ -26,8 +30,68 @@ from podium.workflows.studio.policy import (
     specialists_wanted,
     stand_in_score,
 )
-from podium.workflows.studio.specialist import Trying, run_specialist
-from podium.workflows.studio.working import Department, Studio
+from podium.workflows.studio.routing import find_key
+from podium.workflows.studio.specialist import Trying, execute, run_specialist, score_of_grade
+
+
+async def run_batch(
+    studio: Studio, department: Department, keys: list[str], done: Mapping[str, SpecialistResult]
+) -> list[Trying]:
+    """Rounds: everybody who goes on makes an attempt, then the head grades them all in one call."""
+    all_tryings = {key: Trying.begin(studio, department, key, done) for key in keys}
+    began = await studio.clock()
+    while going := {key: one for key, one in all_tryings.items() if one.goes_on}:
+        for trying in going.values():
+            trying.announce()
+        async with studio.run.branch("round"):
+            outcomes = await studio.run.gather({key: execute(one) for key, one in going.items()})
+            for key, outcome in outcomes.items():
+                if not isinstance(outcome, Ok):
+                    all_tryings[key].error = str(outcome.error)
+            texts = {
+                key: outcome.value
+                for key, outcome in outcomes.items()
+                if isinstance(outcome, Ok) and outcome.value is not None
+            }
+            await _grade(studio, department, going, texts)
+        took = await studio.clock() - began
+        for trying in going.values():
+            trying.took = took
+    return list(all_tryings.values())
+
+
+async def _grade(
+    studio: Studio, department: Department, going: Mapping[str, Trying], texts: Mapping[str, str]
+) -> None:
+    for key in [key for key, text in texts.items() if not text]:
+        going[key].take("", None, 0.0)
+    written = {key: text for key, text in texts.items() if text}
+    if not written:
+        return
+
+    names = names_of({key: going[key].spec for key in written})
+
+    def check(answer: Grades) -> str:
+        missing = sorted(set(written) - {find_key(one.specialist, names) for one in answer.grades})
+        return f"there is no grade for {', '.join(missing)}" if missing else ""
+
+    grades: dict[str, NamedGrade] = {}
+    try:
+        found = await studio.run.ask(
+            roles.grader_of(department.spec.head), "grade", prompt=roles.PROMPTS["grade_batch"],
+            returns=Grades, check=check, request=studio.request, context=department.context(),
+            approach=department.approach,
+            outputs=[{**going[key].part, "output": text} for key, text in written.items()],
+        )  # fmt: skip
+        grades = {find_key(one.specialist, names): one for one in reversed(found.grades)}
+    except StepFailedError as error:
+        studio.run.warn(f"{department.spec.name}: the specialists could not be graded: {error.reason}")
+    except BudgetExhaustedError as error:
+        for key in written:
+            going[key].exhausted = error
+    for key, text in written.items():
+        grade = grades.get(key)
+        going[key].take(text, grade, None if grade is None else score_of_grade(grade))
 
 
 @dataclass(frozen=True)
@@ -187,3 +251,53 @@ def told_missing(reports: Sequence[DepartmentReport]) -> list[str]:
     return [
         f"{one.department_name}: {one.error or 'it delivered nothing'}" for one in reports if not one.output
     ]
+
+
+def needs_of(studio: Studio, key: str) -> list[str]:
+    """The chosen departments that one waits for."""
+    return [one for one in studio.route.needs.get(key, ()) if one in studio.route.chosen]
+
+
+async def run_departments(studio: Studio) -> list[Finished]:
+    """All chosen departments, each from the moment on that the ones it needs are done."""
+    loop, chosen = asyncio.get_running_loop(), studio.route.chosen
+    done: dict[str, asyncio.Future[Finished]] = {key: loop.create_future() for key in chosen}
+
+    async def work(key: str) -> None:
+        try:
+            given = [(await asyncio.shield(done[needed])).report for needed in needs_of(studio, key)]
+            done[key].set_result(await _department(studio, key, given))
+        except Exception as error:
+            done[key].set_result(_broken(studio, key, error))
+            raise
+
+    outcomes = await studio.run.gather({key: work(key) for key in chosen})
+    for key, outcome in outcomes.items():
+        if isinstance(outcome, Failed):
+            studio.run.warn(f"{key}: {outcome.error}")
+    return [done[key].result() for key in chosen]
+
+
+async def _department(studio: Studio, key: str, given: list[DepartmentReport]) -> Finished:
+    """One department with what it needs. Where a budget has ended, those who wait do not begin."""
+    spec = studio.team.departments[key]
+    if any(one.status == "unfinished" for one in given):
+        return Finished(_blank(studio, key, "unfinished", "not started: out of budget"))
+    inputs = tuple(one for one in given if one.output)
+    department = Department(
+        key, spec, inputs, tuple(told_missing(given)), studio.settled, team=studio.departments_at_work(),
+        part=studio.route.parts.get(key, ""),
+    )  # fmt: skip
+    return await run_department(studio, department)
+
+
+def _broken(studio: Studio, key: str, error: Exception) -> Finished:
+    status = "unfinished" if isinstance(error, BudgetExhaustedError) else "failed"
+    return Finished(_blank(studio, key, status, f"{type(error).__name__}: {error}"), error)
+
+
+def _blank(studio: Studio, key: str, status: Literal["failed", "unfinished"], error: str) -> DepartmentReport:
+    return DepartmentReport(
+        department_id=f"dept-{key}", department_name=studio.team.departments[key].name, head_execution_id="",
+        output="", quality_score=0.0, complexity=studio.complexity, status=status, error=error,
+    )  # fmt: skip

@@ -13,16 +13,15 @@ from podium.brain.brain import checked_project
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
 from podium.workflows.delivery.flow import DRAFT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
-from podium.workflows.studio import events, rehearsal, roles
-from podium.workflows.studio.canon import Canon, OpenCanon
-from podium.workflows.studio.crossing import validate_across
-from podium.workflows.studio.graph import needs_of, run_departments
+from podium.workflows.studio import agents as roles
+from podium.workflows.studio import events, rehearsal
+from podium.workflows.studio.context import Canon, Choices, Crossing, OpenCanon, Studio, conflict_lines
+from podium.workflows.studio.department import needs_of, run_departments
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.matching import Meanings
-from podium.workflows.studio.model_routing import UNABLE, choose_route
+from podium.workflows.studio.memory import open_brain, propose_facts, recall
 from podium.workflows.studio.policy import CONCURRENCY, complexity_of
-from podium.workflows.studio.remembering import open_brain, propose_facts, recall
-from podium.workflows.studio.result import (
+from podium.workflows.studio.record import (
     Result,
     hand_over,
     scores_shown,
@@ -30,10 +29,9 @@ from podium.workflows.studio.result import (
     tell_aggregated,
     write_deliverable,
 )
-from podium.workflows.studio.routing import checked_departments
-from podium.workflows.studio.team import TeamSpec
-from podium.workflows.studio.team_file import find_team, load_team
-from podium.workflows.studio.working import Choices, Crossing, Studio, conflict_lines
+from podium.workflows.studio.routing import UNABLE, checked_departments, choose_route
+from podium.workflows.studio.team import TeamSpec, find_team, load_team
+from podium.workflows.studio.validation import validate_across
 
 __all__ = ["WORKFLOW", "rehearsal", "studio_with"]
 

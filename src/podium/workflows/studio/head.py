@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from podium.errors import StepFailedError, was_cut
 from podium.report.words import count
-from podium.workflows.studio import events, roles
-from podium.workflows.studio.assigning import find_specialist
+from podium.workflows.studio import agents as roles
+from podium.workflows.studio import events
+from podium.workflows.studio.context import Department, Studio, find_specialist
 from podium.workflows.studio.contracts import Brief, SpecialistResult
 from podium.workflows.studio.policy import SYNTHESIS_RETRIES, contradictions_among, split_decisions
 from podium.workflows.studio.team import AgentSpec
-from podium.workflows.studio.working import Department, Studio
 
 T = TypeVar("T")
 

@@ -8,14 +8,12 @@ from typing import Any, cast
 from podium.engine.codec import decode
 from podium.engine.events import ArtifactCreated, Event, StepCompleted, StepFailed
 from podium.engine.state import RunState
-from podium.report.lines import Line
 from podium.report.markdown import cell
-from podium.report.presentation import Presentation, Section
+from podium.report.presentation import Line, Presentation, Section
 from podium.report.words import count
-from podium.workflows.studio.drawing import draw
-from podium.workflows.studio.folding import StudioState, as_data
+from podium.workflows.studio.fold import StudioState, as_data
 from podium.workflows.studio.policy import DRAFT_IS_RESULT, REPLACED, TEAM_QUALITY
-from podium.workflows.studio.tellers import STATUSES, figure, is_noise, line_of
+from podium.workflows.studio.view import STATUSES, draw, figure, is_noise, line_of
 
 PROPOSE = "propose"
 """The step that proposes facts; it tells how many then wait."""

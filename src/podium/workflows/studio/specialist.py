@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.errors import BudgetExhaustedError, StepFailedError
-from podium.workflows.studio import events, roles
+from podium.workflows.studio import agents as roles
+from podium.workflows.studio import events
+from podium.workflows.studio.context import Department, Studio
 from podium.workflows.studio.contracts import Grade, SpecialistResult
 from podium.workflows.studio.policy import (
     UNGRADED_SCORE,
@@ -18,7 +20,6 @@ from podium.workflows.studio.policy import (
     score_of,
 )
 from podium.workflows.studio.team import AgentSpec, agent_id
-from podium.workflows.studio.working import Department, Studio
 
 EMPTY = "The answer was empty."
 IMPROVE = (

@@ -14,19 +14,20 @@ from podium.engine.branch import Failed, Ok
 from podium.engine.effect import Effect
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, StepFailedError
-from podium.models.window import context_window
+from podium.models.registry import context_window
 from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.delivery.contracts import Draft
 from podium.workflows.delivery.flow import RESULT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
 from podium.workflows.delivery.policy import room_for
-from podium.workflows.tree import events, rehearsal, roles, telling
-from podium.workflows.tree.context import aggregator_context, pieces_of, planner_context
+from podium.workflows.tree import agents as roles
+from podium.workflows.tree import events, rehearsal
+from podium.workflows.tree import node_events as telling
+from podium.workflows.tree.context import Notes, Tree, as_it_stands, finished, output_of
 from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan, PlannerOutput, Step
-from podium.workflows.tree.growing import Notes, Tree, finished
 from podium.workflows.tree.leaf import run_leaf, use_tool
+from podium.workflows.tree.material import aggregator_context, pieces_of, planner_context
 from podium.workflows.tree.node import Attempt, Node, Returned
-from podium.workflows.tree.outline import as_it_stands, output_of
 from podium.workflows.tree.policy import (
     CONCURRENCY,
     MAX_BANDS,

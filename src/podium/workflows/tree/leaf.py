@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from podium.agents.agent import Agent
-from podium.tools.tool import ToolResult
-from podium.tools.untrusted import unfenced
+from podium.tools.tool import ToolResult, unfenced
 from podium.workflows.tree import events
-from podium.workflows.tree.context import READ_DOCUMENT, Piece, executor_context, pieces_of, read_document
+from podium.workflows.tree.context import Notes, Tree, finished
 from podium.workflows.tree.contracts import Action, ExecutorOutput
-from podium.workflows.tree.growing import Notes, Tree, finished
+from podium.workflows.tree.material import READ_DOCUMENT, Piece, executor_context, pieces_of, read_document
 from podium.workflows.tree.node import Node, Returned
-from podium.workflows.tree.policy import (
-    MAX_TOOL_CALLS,
-    executor_problem,
-    outcome_of,
-    snippet,
-)
+from podium.workflows.tree.policy import MAX_TOOL_CALLS, executor_problem, outcome_of, snippet
 
 TOLD = 300
 """Characters of a tool's answer that its event repeats; the step holds all of it."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.workflows.research.measures.claims import (
+from podium.workflows.research.measures.citations import (
     Mark,
     Sentence,
     marks_of,

@@ -15,16 +15,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.tools.descent import NO_LINKS, open_root, visit_folders
-from podium.tools.sandbox.inside.family import family_of, shared_once
-from podium.tools.sandbox.inside.holding import (
+from podium.tools.openat_walk import NO_LINKS, open_root, visit_folders
+from podium.tools.sandbox.inside.processes import (
     disk_bytes,
+    family_of,
     free_inodes,
     free_space,
     mapped_together,
     maps_nameless_files,
     nameless_files,
     shared_memory,
+    shared_once,
 )
 
 _LOOK_EVERY = 0.1

@@ -9,10 +9,9 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from podium.brain.words import word_set
-from podium.workflows.research.excerpts import terms_of
-from podium.workflows.research.measures.facts_in import MONTHS, NEGATORS, OPPOSITES, figures_of, tokens_of
-from podium.workflows.research.measures.words import sentences_in
+from podium.brain.vocabulary import word_set
+from podium.workflows.research.measures.figures import MONTHS, NEGATORS, OPPOSITES, figures_of, tokens_of
+from podium.workflows.research.measures.text import sentences_in, terms_of
 
 NEAR_COPY = 0.7
 """Share of the claim's words that stand in the passage in the same order, if it is nearly a copy of it."""

@@ -1,7 +1,10 @@
-"""Where a quotation stands in a source, whatever became of its spaces, quote marks, hyphens and capitals.
+"""Quotations and copied passages.
 
 Both texts are read as a row of plain words; the row of the quotation is looked for in that of the source. So
 a match begins and ends at a word, and nothing takes longer than reading both texts once.
+
+What is quoted and cited is not copied. The article's rows are put into a table once; the sources, which may
+be long and many, are only walked along.
 """
 
 from __future__ import annotations
@@ -10,10 +13,15 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from podium.workflows.research.measures.words import ALONE
+import msgspec
+
+from podium.brain.vocabulary import word_set
+from podium.workflows.research.measures.markup import CITED, Block, blocks_of
+from podium.workflows.research.measures.text import ALONE
 
 _UNSEEN = "\u00ad\u200b-\u200d\u2060\ufeff"
 _LETTER = rf"[^\W_{ALONE}]|[\u0300-\u036f{_UNSEEN}]"
@@ -142,3 +150,167 @@ def excerpt(text: str, start: int, end: int, around: int = 280) -> Excerpt:
     if end + around < len(text):
         after = after.rpartition(" ")[0].rstrip() + " …" if " " in after else "…"
     return Excerpt(before, text[start:end], after)
+
+
+ROW = 8
+"""Words in a row that nobody writes twice by chance."""
+_WORD = re.compile(r"[^\W_]+")
+_QUOTED = re.compile(r"“[^“”]{0,2000}”|\"[^\"]{0,2000}\"|«[^«»]{0,2000}»|„[^„“”]{0,2000}[“”]")
+
+
+class Passage(NamedTuple):
+    """Words of the article that stand in a source as well."""
+
+    text: str
+    source_id: str
+    start: int
+    end: int
+    """Where, in the source's text."""
+
+
+class Overlap(msgspec.Struct, frozen=True):
+    """`share`: the part of the article's words that are copied, 0 to 1."""
+
+    share: float
+    passages: tuple[Passage, ...] = ()
+
+
+class _Written(NamedTuple):
+    """The article as words; `None` stands between what must not be read in one row."""
+
+    keys: list[str | None]
+    words: list[str]
+
+
+def overlap(markdown: str, texts: Mapping[str, str]) -> Overlap:
+    """Compare an article with the whole texts of its sources, given by their ids."""
+    written = _written(blocks_of(markdown))
+    rows = {row for row in _rows(written.keys) if None not in row}
+    total = sum(key is not None for key in written.keys)
+    copied: set[int] = set()
+    passages: list[tuple[int, Passage]] = []
+    for name, text in texts.items():
+        for first, passage in _found(name, text, written, rows):
+            places = range(first, first + len(passage.text.split()))
+            if not copied.issuperset(places):
+                passages.append((first, passage))
+                copied.update(places)
+    return Overlap(len(copied) / total if total else 0.0, tuple(one for _, one in sorted(passages)))
+
+
+def _written(blocks: tuple[Block, ...]) -> _Written:
+    """The article's words, but not its headings, its code, and what it quotes with a citation."""
+    keys, words = list[str | None](), list[str]()
+    for block in blocks:
+        if block.kind in ("heading", "code") or (block.quoted and CITED.search(block.text)):
+            continue
+        text = _QUOTED.sub(" \n ", block.text) if CITED.search(block.text) else block.text
+        for piece in CITED.sub(" ", text).split("\n"):
+            found = _WORD.findall(piece)
+            words += [*found, ""]
+            keys += [*map(_key, found), None]
+    return _Written(keys, words)
+
+
+def _key(word: str) -> str:
+    return word.lower() if word.isascii() else word.casefold()
+
+
+def _rows(keys: list[str | None]) -> Iterator[tuple[str | None, ...]]:
+    return zip(*(keys[nth:] for nth in range(ROW)), strict=False)
+
+
+def _found(
+    name: str, text: str, written: _Written, rows: set[tuple[str | None, ...]]
+) -> Iterator[tuple[int, Passage]]:
+    """The passages that one source shares with the article, each as long as it is."""
+    keys: list[str | None] = [*map(_key, _WORD.findall(text))]
+    places: dict[tuple[str | None, ...], int] = {}
+    for at, row in enumerate(_rows(keys)):
+        if row in rows:
+            places.setdefault(row, at)
+    if not places:
+        return
+    spans = [found.span() for found in _WORD.finditer(text)]
+    first = 0
+    while first <= len(written.keys) - ROW:
+        at = places.get(tuple(written.keys[first : first + ROW]))
+        if at is None:
+            first += 1
+            continue
+        length = _length(written.keys, keys, first, at)
+        words = " ".join(written.words[first : first + length])
+        yield first, Passage(words, name, spans[at][0], spans[at + length - 1][1])
+        first += length
+
+
+def _length(article: list[str | None], source: list[str | None], first: int, at: int) -> int:
+    """How far two rows go on alike."""
+    length = ROW
+    while (
+        first + length < len(article)
+        and at + length < len(source)
+        and article[first + length] is not None
+        and article[first + length] == source[at + length]
+    ):
+        length += 1
+    return length
+
+
+LEAST = 20
+"""Samples that a text must have to be compared."""
+CONTAINED = 0.7
+"""Share of a text's samples from which on another text holds it."""
+_LANGUAGES = word_set(
+    "ar bg bn ca cn cs da de el en eo es et eu fa fi fr ga gl he hi hr hu id is it ja ka ko lt lv ml mr nb"
+    " nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk vi zh"
+)
+_LANGUAGE = re.compile(r"[._-]([a-z]{2})(?:[_-][A-Za-z]{2,4})?(?=\.\w{2,5}$)")
+_LETTERS = re.compile(r"[\W\d_]+")
+_ANCHOR = re.compile(r"(?=((?:en|er|on|st).{28}))")
+
+
+@lru_cache(maxsize=128)
+def samples_of(text: str) -> frozenset[str]:
+    """Return runs of letters that begin at fixed pairs of letters, so that two texts give the same runs
+    wherever they agree. Spaces, markup and figures do not count: PDF files lose spaces."""
+    letters = _LETTERS.sub("", text.lower())
+    found = frozenset(one[1] for one in _ANCHOR.finditer(letters))
+    if len(found) >= LEAST or letters.isascii() or len(letters) > 50_000:
+        return found
+    return frozenset(letters[at : at + 12] for at in range(len(letters) - 11))  # writing without these pairs
+
+
+def is_contained(text: str, other: str) -> bool:
+    """Whether nearly all of a text stands in the other."""
+    own = samples_of(text)
+    return len(own) >= LEAST and len(own & samples_of(other)) >= CONTAINED * len(own)
+
+
+def translations_in(addresses: Mapping[str, str], language: str) -> set[str]:
+    """Return the ids of translations to leave out: files whose names differ in a language code alone, such as
+    `guide.de.pdf` and `guide.fr.pdf`. One of them stays, in the wanted language if there is one."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for key, address in addresses.items():
+        found = _LANGUAGE.search(address)
+        code = found[1] if found and found[1] in _LANGUAGES else ""
+        name = _LANGUAGE.sub("", address) if code else address
+        groups.setdefault(name, []).append((key, code))
+    left: set[str] = set()
+    for group in groups.values():
+        order = (language, "en", "")
+        kept = min(group, key=lambda one: order.index(one[1]) if one[1] in order else len(order))
+        left |= {key for key, _ in group} - {kept[0]}
+    return left
+
+
+def works_of(texts: Mapping[str, str]) -> list[list[str]]:
+    """Return the ids of the texts in groups that are one work, the text that holds the others first."""
+    groups: list[list[str]] = []
+    for key in sorted(texts, key=lambda one: -len(samples_of(texts[one]))):
+        home = next((group for group in groups if is_contained(texts[key], texts[group[0]])), None)
+        if home is None:
+            groups.append([key])
+        else:
+            home.append(key)
+    return groups

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from podium.brain.words import word_set
+from podium.brain.vocabulary import word_set
 from podium.workflows.research.measures.differences import (
     denied,
     exchanged,
@@ -23,10 +23,10 @@ from podium.workflows.research.measures.differences import (
     opposed,
     stems,
 )
-from podium.workflows.research.measures.facts_in import NEGATORS, Figures, figures_of, tokens_of
+from podium.workflows.research.measures.figures import NEGATORS, Figures, figures_of, tokens_of
 from podium.workflows.research.measures.markup import BETWEEN_CELLS
 from podium.workflows.research.measures.quotes import locate
-from podium.workflows.research.measures.words import sentences_in
+from podium.workflows.research.measures.text import sentences_in
 
 LEAST_WORDS = 3
 """Content words that a passage must have, or as many as the claim has."""

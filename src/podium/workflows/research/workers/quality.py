@@ -8,8 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from podium.agents.agent import Agent
-from podium.brain.words import word_set
-from podium.tools.aside import aside
+from podium.brain.vocabulary import word_set
+from podium.engine.process import aside
+from podium.workflows.research.agents import agent_of
+from podium.workflows.research.context import Checked, Made, Study
 from podium.workflows.research.contracts import (
     Check,
     Claim,
@@ -20,24 +22,24 @@ from podium.workflows.research.contracts import (
     Passage,
     PointCheck,
 )
-from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
-from podium.workflows.research.measures.claims import split_claims
+from podium.workflows.research.measures.citations import (
+    check_citations,
+    cited_by_name,
+    cited_ids,
+    only_known,
+    split_claims,
+)
 from podium.workflows.research.measures.differences import stems
-from podium.workflows.research.measures.plagiarism import overlap
-from podium.workflows.research.measures.quotes import locate, parts_of
-from podium.workflows.research.measures.readability import readability
-from podium.workflows.research.measures.seo import seo
+from podium.workflows.research.measures.quotes import locate, overlap, parts_of
+from podium.workflows.research.measures.structure import readability, seo
 from podium.workflows.research.measures.support import (
     find_support,
     missing_support,
     own_passage,
     supporting_span,
 )
-from podium.workflows.research.measures.words import count_words
-from podium.workflows.research.roles import agent_of
-from podium.workflows.research.study import Checked, Made, Study
-from podium.workflows.research.workers.analysis import value_of
-from podium.workflows.research.workers.writing import clean_draft, revised, unwrapped
+from podium.workflows.research.measures.text import count_words
+from podium.workflows.research.workers.writing import clean_draft, revised, unwrapped, value_of
 
 AT_A_TIME = 60
 """Claims in one ask of the fact checker."""

@@ -1,0 +1,154 @@
+"""A Procrastinate worker whose jobs are stretches of runs, and what keeps it honest.
+
+Procrastinate dispatches, beats and knows which workers are gone. Beside it runs a round, once a second: jobs
+of workers that are gone are given back to the queue, and so are jobs that the database has given to this
+worker without its hearing of it, because the connection was lost with the answer. Schedules are looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from procrastinate import App, BaseRetryStrategy, JobContext, RetryDecision
+from procrastinate.jobs import Job
+from procrastinate.worker import Worker
+
+from podium.cluster.port import Crew
+from podium.cluster.procrastinate.jobs import DRIVE, FIRE, Jobs, Schedules
+from podium.errors import StoreError
+
+LOG = logging.getLogger("podium.cluster")
+
+POLL_S = 0.5
+"""How often an idle worker looks for a job that it was not told of."""
+ROUND_S = 1.0
+_STORE_S = 5.0
+BEATS = 5
+"""How often in the length of a lease a worker says that it is there."""
+
+
+class _AgainError(Exception):
+    """The run wants to be driven again."""
+
+    def __init__(self, at: float) -> None:
+        self.at = datetime.fromtimestamp(at, UTC)
+
+
+class _GiveBack(BaseRetryStrategy):
+    """A run that wants to be driven again is a job that is tried again, not one that failed."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        return RetryDecision(retry_at=exception.at) if isinstance(exception, _AgainError) else None
+
+
+class Station:
+    """One worker, from its first job to its last."""
+
+    def __init__(
+        self,
+        app: App,
+        jobs: Jobs,
+        schedules: Schedules,
+        crew: Crew,
+        lease_s: float,
+        queues: list[str] | None,
+    ) -> None:
+        self._jobs = jobs
+        self._schedules = schedules
+        self._crew = crew
+        self._lease_s = lease_s
+        self._doing: set[int] = set()
+        self._unheard: set[int] = set()
+        """Jobs that are ours for the database, and that we did not know of a round ago."""
+        self._worker = Worker(
+            app,
+            queues=queues,
+            name="podium",
+            concurrency=crew.concurrency,
+            fetch_job_polling_interval=POLL_S,
+            abort_job_polling_interval=3600.0,  # what stops a run comes through its inbox
+            delete_jobs="always",
+            install_signal_handlers=False,
+            update_heartbeat_interval=lease_s / BEATS,
+            stalled_worker_timeout=10 * lease_s + 60,
+        )
+        app.task(name=DRIVE, retry=_GiveBack(), pass_context=True)(self._drive)
+        app.task(name=FIRE, retry=_GiveBack(), pass_context=True)(self._fire)
+
+    async def work(self) -> None:
+        rounds = asyncio.create_task(self._make_rounds(), name="podium-rounds")
+        stopping = asyncio.create_task(self._stop_in_time(), name="podium-stop")
+        try:
+            await self._worker.run()
+        finally:
+            for task in (rounds, stopping):
+                task.cancel()
+            await asyncio.gather(rounds, stopping, return_exceptions=True)
+
+    async def _stop_in_time(self) -> None:
+        await self._crew.stop.wait()
+        self._worker.stop()
+
+    async def _drive(self, context: JobContext, run_id: str) -> None:
+        job_id = context.job.id or 0
+        self._doing.add(job_id)
+        try:
+            again = await self._crew.drive(run_id)
+        finally:
+            self._doing.discard(job_id)
+        if again is not None:
+            raise _AgainError(again)
+
+    async def _fire(self, context: JobContext, schedule: str, timestamp: int) -> None:
+        job_id = context.job.id or 0
+        self._doing.add(job_id)
+        try:
+            found = await self._schedules.find(schedule)
+            if found is not None:
+                await self._crew.fire(found, timestamp)
+        except StoreError as error:
+            LOG.warning("The schedule %s has to wait: %s", schedule, error)
+            raise _AgainError(time.time() + _STORE_S) from error
+        finally:
+            self._doing.discard(job_id)
+
+    # ── once a second ──
+
+    async def _make_rounds(self) -> None:
+        worker_id = await self._jobs.registered
+        self._crew.ready()
+        while True:
+            await asyncio.sleep(ROUND_S)
+            try:
+                await self._jobs.update_heartbeat(worker_id)  # while it drains, Procrastinate itself does not
+                await self._take_back_unheard(worker_id)
+                await self._take_from_the_dead()
+                if not self._crew.stop.is_set():
+                    await self._schedules.defer_due()
+            except Exception:
+                LOG.exception("A round of this worker failed; the next one follows.")
+
+    async def _take_from_the_dead(self) -> None:
+        """Jobs of workers that were not heard of for a lease. A database that has only just started has heard
+        nobody: everybody gets the time to report."""
+        stalled = list(await self._jobs.get_stalled_jobs(seconds_since_heartbeat=self._lease_s))
+        if stalled and not await self._jobs.is_young(self._lease_s):
+            for job in stalled:
+                LOG.info("Taking %s from a worker that is gone.", _told(job))
+                await self._jobs.retry_job(job)
+
+    async def _take_back_unheard(self, worker_id: int) -> None:
+        held = await self._jobs.held_by(worker_id) - self._doing
+        for job_id in held & self._unheard:
+            await self._jobs.retry_job(
+                Job(id=job_id, queue="", lock=None, queueing_lock=None, task_name=DRIVE, worker_id=worker_id)
+            )
+        self._unheard = held
+
+
+def _told(job: Job) -> Any:
+    return job.task_kwargs.get("run_id") or job.call_string

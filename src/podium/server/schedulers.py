@@ -1,0 +1,324 @@
+"""LocalScheduler, FleetScheduler.
+
+The queue is durable because it is nothing but the runs that are `queued`. What a request changes of a run
+that has to wait (a new budget, another model) lies in the run's inbox until its turn comes. A run that
+another process holds is left alone.
+
+It stands in the place of a conductor. What it hands over is in the store first: should it die before a worker
+hears of a run, a worker's sweep finds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from functools import partial
+
+from podium.api import RunHandle
+from podium.api.control import Change, go_on, is_served, put_in_line, refuse
+from podium.cluster.fleet import Fleet
+from podium.cluster.port import SharedStore
+from podium.engine.core import Delta
+from podium.engine.log import Message, RunRow, Store
+from podium.errors import PodiumError, RunLockedError, StoreError, UnknownRunError
+from podium.server.run_loop import Chores, Room
+from podium.settings import Settings
+
+LOG = logging.getLogger("podium.server")
+
+STOPPED = "server stopped"
+"""Why a run is paused that goes on when the server is back."""
+PAGE = 200
+
+DeltaViewer = Callable[[Delta], None]
+
+
+class Conductor:
+    """All runs that this process drives, and those that wait for a place."""
+
+    def __init__(self, store: Store, settings: Settings, *, max_runs: int, room: Room | None = None) -> None:
+        self._store = store
+        self._room = room
+        """Where runs are driven; `None`: on the loop of whoever asks."""
+        self._settings = settings
+        self.max_runs = max_runs
+        self.limit_of: Callable[[str], int] = lambda owner: max_runs
+        """How many runs of one owner may go at once."""
+        self._queue: dict[str, str] = {}
+        """Runs that wait, in their order, and whose they are."""
+        self._driven: dict[str, str] = {}
+        self._going: Counter[str] = Counter()
+        self._waiting: Counter[str] = Counter()
+        """The same in figures, by owner."""
+        self._handles: dict[str, RunHandle] = {}
+        self._viewers: dict[str, set[DeltaViewer]] = {}
+        self._listening: dict[str, Callable[[], None]] = {}
+        """Runs that wait for a person: how to stop listening to their inboxes."""
+        self._chores = Chores(_tell)
+        self._stopping = False
+        self.finished: Counter[str] = Counter()
+        """How stretches of driving ended, since the server started."""
+
+    # ── what is under way ──
+
+    @property
+    def running(self) -> int:
+        return len(self._driven)
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
+
+    async def count_of(self, owner: str | None) -> tuple[int, int]:
+        """How many runs of an owner (`None`: of all) go, and how many wait."""
+        if owner is None:
+            return self.running, self.queued
+        return self._going[owner], self._waiting[owner]
+
+    def drives(self, run_id: str) -> RunHandle | None:
+        return self._handles.get(run_id)
+
+    def watch_deltas(self, run_id: str, viewer: DeltaViewer) -> Callable[[], None]:
+        """Show pieces of replies of a run, in this stretch of driving and in later ones."""
+        self._viewers.setdefault(run_id, set()).add(viewer)
+
+        def stop() -> None:
+            viewers = self._viewers.get(run_id, set())
+            viewers.discard(viewer)
+            if not viewers:
+                self._viewers.pop(run_id, None)
+
+        return stop
+
+    # ── taking up ──
+
+    async def take_up(self) -> int:
+        """Go on with everything that a server left: what was queued, what it paused when it stopped, what it
+        drove when it died, and what has been answered since. Returns how many runs go on."""
+        found = [row async for row in self._left()]
+        for row in reversed(found):  # the oldest first
+            self._line_up(row)
+        self._advance()
+        return len(found)
+
+    async def _left(self) -> AsyncGenerator[RunRow]:
+        before = ""
+        while True:
+            rows = await self._store.list_runs(
+                status=("queued", "paused", "waiting"), limit=PAGE, before=before
+            )
+            for row in rows:
+                if not row.holder and await self._is_ours(row):
+                    if row.status == "waiting":
+                        self._listen(row)
+                    else:
+                        yield row
+            if len(rows) < PAGE:
+                return
+            before = rows[-1].run_id
+
+    async def _is_ours(self, row: RunRow) -> bool:
+        """Whether it is a server's business: somebody's own run on a terminal is not."""
+        if row.status == "paused" and row.stop_reason not in ("", STOPPED):
+            return False
+        return await is_served(self._store, row.run_id)
+
+    def enqueue(self, row: RunRow) -> None:
+        """A run that was accepted and is `queued` in the store."""
+        self._line_up(row)
+        self._advance()
+
+    def _line_up(self, row: RunRow) -> None:
+        if row.run_id not in self._queue and row.run_id not in self._driven:
+            self._queue[row.run_id] = row.owner
+            self._waiting[row.owner] += 1
+
+    def _step_out(self, run_id: str) -> str:
+        """Out of the line; returns whose it was."""
+        owner = self._queue.pop(run_id)
+        self._waiting[owner] -= 1
+        return owner
+
+    async def go_on(self, row: RunRow, change: Change | None = None, *, take_over: bool = False) -> None:
+        """Let a run go on as soon as there is a place for it. Durable when this returns; a run that somebody
+        drives hears of it through its inbox."""
+        if row.run_id in self._driven or row.run_id in self._queue:
+            return
+        await put_in_line(self._store, self._settings, row.run_id, change, take_over=take_over)
+        self.enqueue(row)
+
+    def _listen(self, row: RunRow) -> None:
+        """Wait for an answer, wherever it is given."""
+
+        def heard(message: Message) -> None:
+            if message.kind == "answer" and row.run_id not in self._driven:
+                self._forget(row.run_id)
+                self._chores.begin(self._answered(row))
+
+        if row.run_id not in self._listening and not self._stopping:
+            self._listening[row.run_id] = self._store.subscribe(row.run_id, heard)
+
+    def _forget(self, run_id: str) -> None:
+        stop = self._listening.pop(run_id, None)
+        if stop is not None:
+            stop()
+
+    async def _answered(self, row: RunRow) -> None:
+        with suppress(RunLockedError):  # somebody at a terminal drives it on
+            await self.go_on(row)
+
+    # ── driving ──
+
+    def _advance(self) -> None:
+        """Start what there is a place for."""
+        if self._stopping:
+            return
+        for run_id, owner in list(self._queue.items()):
+            if len(self._driven) >= self.max_runs:
+                return
+            if self._going[owner] < self.limit_of(owner):
+                self._driven[run_id] = self._step_out(run_id)
+                self._going[owner] += 1
+                self._chores.begin(self._drive(run_id))
+
+    async def _drive(self, run_id: str) -> None:
+        """One stretch of one run."""
+        status = ""
+        self._forget(run_id)
+        try:
+            status = await self._stretched(run_id)
+        except RunLockedError as error:
+            LOG.info("Run %s is left alone: %s", run_id, error)
+        except UnknownRunError:
+            LOG.info("Run %s is gone.", run_id)
+        except PodiumError as error:
+            await self._refuse(run_id, error)
+        finally:
+            self._going[self._driven.pop(run_id)] -= 1
+            self._handles.pop(run_id, None)
+            self.finished[status or "not started"] += 1
+            self._advance()
+        if status == "waiting":
+            self._listen(await self._store.get(run_id))
+
+    async def _stretched(self, run_id: str) -> str:
+        loop, room = asyncio.get_running_loop(), self._room
+        if room is None:
+            return await self._stretch(self._store, run_id, partial(self._show, run_id))
+
+        def show(delta: Delta) -> None:
+            if run_id in self._viewers:
+                loop.call_soon_threadsafe(self._show, run_id, delta)
+
+        return await room.do(self._stretch(room.store, run_id, show))
+
+    async def _stretch(self, store: Store, run_id: str, show: DeltaViewer) -> str:
+        """In the room, if there is one: what it touches of this object is read or replaced whole."""
+        row = await store.get(run_id)
+        if row.status in ("completed", "cancelled"):
+            return row.status  # somebody was quicker
+        if self._stopping:
+            return "queued"
+        handle = self._handles[run_id] = await go_on(store, self._settings, run_id)
+        if self._stopping:  # since it was looked at
+            handle.request_pause(STOPPED)
+        stop = handle.watch_deltas(show)
+        try:
+            return (await handle.result()).status
+        finally:
+            stop()
+
+    async def _refuse(self, run_id: str, error: PodiumError) -> None:
+        LOG.warning("Run %s could not be driven: %s", run_id, error)
+        with suppress(StoreError):
+            await refuse(self._store, self._settings, await self._store.get(run_id), error)
+
+    def _show(self, run_id: str, delta: Delta) -> None:
+        for viewer in tuple(self._viewers.get(run_id, ())):
+            viewer(delta)
+
+    # ── stopping ──
+
+    def leave_queue(self, run_id: str) -> None:
+        """It is not to be driven any more."""
+        if run_id in self._queue:
+            self._step_out(run_id)
+        self._forget(run_id)
+
+    async def stop(self) -> None:
+        """Pause everything so that it goes on when the server is back."""
+        self._stopping = True
+        for run_id in list(self._listening):
+            self._forget(run_id)
+        for handle in list(self._handles.values()):
+            if self._room is None:
+                handle.request_pause(STOPPED)
+            else:
+                self._room.soon(handle.request_pause, STOPPED)
+        await self._chores.finish()
+
+
+def _tell(error: BaseException) -> None:
+    LOG.error("A run could not be driven: %s", error, exc_info=error)
+
+
+class Dispatcher:
+    """Hands runs to a fleet."""
+
+    def __init__(self, store: SharedStore, fleet: Fleet, *, max_runs: int) -> None:
+        self._store = store
+        self._fleet = fleet
+        self.max_runs = max_runs
+        self.limit_of: Callable[[str], int] = lambda owner: max_runs
+        """How many runs of one owner may go at once, on all machines together."""
+        self.finished: Counter[str] = Counter()
+        """Nothing is driven here, so nothing ends here."""
+        self._told: dict[str, int] = {}
+        """Limits of users that the workers know of."""
+        self._chores = Chores(_log_failure)
+
+    async def take_up(self) -> int:
+        """What an earlier server has left is the workers' business."""
+        return 0
+
+    async def count_of(self, owner: str | None) -> tuple[int, int]:
+        """How many runs of an owner (`None`: of all) go, and how many wait, on all machines."""
+        return await self._store.count_open(owner)
+
+    def drives(self, run_id: str) -> RunHandle | None:
+        """Nobody is driven here."""
+        return None
+
+    def watch_deltas(self, run_id: str, viewer: Callable[[Delta], None]) -> Callable[[], None]:
+        """Pieces of replies are not in the log, and do not come over from the machine that has them."""
+        return lambda: None
+
+    def enqueue(self, row: RunRow) -> None:
+        """A run that was accepted and is `queued` in the store."""
+        self._chores.begin(self._accept(row))
+
+    async def _accept(self, row: RunRow) -> None:
+        limit = self.limit_of(row.owner)
+        if row.owner and self._told.get(row.owner) != limit:
+            await self._store.set_limit(row.owner, limit)
+            self._told[row.owner] = limit
+        await self._fleet.accept(row)
+
+    async def go_on(self, row: RunRow, change: Change | None = None, *, take_over: bool = False) -> None:
+        await self._fleet.go_on(row, change, take_over=take_over)
+
+    def leave_queue(self, run_id: str) -> None:
+        self._chores.begin(self._fleet.forget(run_id))
+
+    async def stop(self) -> None:
+        await self._chores.finish()
+
+
+def _log_failure(error: BaseException) -> None:
+    if isinstance(error, PodiumError):
+        LOG.warning("The queue could not be told, a worker will find it: %s", error)
+    else:
+        LOG.error("The queue could not be told, a worker will find it.", exc_info=error)

@@ -1,0 +1,183 @@
+"""ServerState, run access, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from podium.engine.log import RunRow, Store
+from podium.engine.redaction import redactor
+from podium.errors import StoreError, UnknownRunError
+from podium.server.auth import Caller, Doorkeeper, KeyCheck
+from podium.server.quotas import Purses
+from podium.server.run_loop import Room
+from podium.server.schedulers import Conductor, Dispatcher
+from podium.server.serializers import summary_of
+from podium.server.sse import Broadcasts, Changes
+from podium.server.users import Users
+from podium.settings import Settings
+
+UI = Path(__file__).parent / "ui"
+"""Where a build of the web UI is put, and a wheel has it."""
+STORE_PATIENCE_S = 2.0
+"""How long the store may take to answer a readiness probe."""
+STORE_CHECK_S = 1.0
+"""How long the outcome of a readiness probe is used again: anybody may ask."""
+
+
+class StoreCheck:
+    """Tells whether the store answers, asking it at most once a second."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = asyncio.Lock()
+        self._problem = ""
+        self._checked: float | None = None
+
+    async def problem(self) -> str:
+        """Return what is wrong with the store; empty if nothing is."""
+        async with self._lock:
+            if self._checked is None or time.monotonic() - self._checked >= STORE_CHECK_S:
+                self._problem = await self._ask()
+                self._checked = time.monotonic()
+            return self._problem
+
+    async def _ask(self) -> str:
+        try:
+            async with asyncio.timeout(STORE_PATIENCE_S):
+                await self._store.list_runs(limit=1)
+        except TimeoutError:
+            return "The store does not answer."
+        except StoreError as error:
+            return error.message
+        return ""
+
+
+class Hall:
+    """A server's store, its runs, its users and its streams."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        *,
+        door: Doorkeeper,
+        cookie: str,
+        max_runs: int,
+        users: Users | None = None,
+        workspaces: str = "",
+        ui: Path = UI,
+        room: Room | None = None,
+        dispatcher: Dispatcher | None = None,
+    ) -> None:
+        self.settings = settings
+        self.redact = redactor(settings.secrets())
+        self.store = store
+        self.door = door
+        self.keys = KeyCheck(door)
+        self.store_check = StoreCheck(store)
+        self.cookie = cookie
+        """The name of the cookie: servers on one machine share a browser's cookies, whatever their port."""
+        self.users = users
+        self.workspaces = workspaces
+        """The folder whose projects users may have changed; empty: none."""
+        self.ui = ui
+        """Where the built web UI lies, if there is one."""
+        self.conductor = dispatcher or Conductor(store, settings, max_runs=max_runs, room=room)
+        """Drives the runs, or has them driven by a fleet."""
+        self.conductor.limit_of = self._limit_of
+        self.broadcasts = Broadcasts(store, self.conductor)
+        self.purses = Purses(store)
+        self.changes = Changes(store, summary_of)
+        self.streams: Counter[str] = Counter()
+        """Live streams that are open, by user."""
+        self.started = time.monotonic()
+
+    def _limit_of(self, owner: str) -> int:
+        user = self.users.get(owner) if self.users and owner else None
+        return user.max_runs if user else self.conductor.max_runs
+
+    async def run_for(self, caller: Caller, run_id: str) -> RunRow:
+        """The run of an id, if it is the caller's. That somebody else has one of that id is not told."""
+        try:
+            row = await self.store.get(run_id)
+        except UnknownRunError as error:
+            raise _no_run(run_id) from error
+        if caller.owner is not None and row.owner != caller.owner:
+            raise _no_run(run_id)
+        return row
+
+    def end_streams(self) -> None:
+        """The server stops: those who watch come again later."""
+        self.broadcasts.close()
+        self.changes.close()
+
+
+def _no_run(run_id: str) -> UnknownRunError:
+    return UnknownRunError(f"There is no run {run_id}.", hint="The list of runs tells which there are.")
+
+
+def hall_of(request: Request) -> Hall:
+    return request.app.state.hall
+
+
+def caller_of(request: Request) -> Caller:
+    """The authenticated caller."""
+    return request.state.caller
+
+
+def anyone_of(request: Request) -> Caller | None:
+    """The authenticated caller of a route that needs no key, if there is one."""
+    return getattr(request.state, "caller", None)
+
+
+InHall = Annotated[Hall, Depends(hall_of)]
+By = Annotated[Caller, Depends(caller_of)]
+ByAnyone = Annotated[Caller | None, Depends(anyone_of)]
+
+
+async def exposition(hall: Hall, by: Caller) -> str:
+    """Everything, or what is the caller's own."""
+    totals = await hall.store.run_totals(by.owner)
+    runs = [({"workflow": one.workflow, "status": one.status}, one.runs) for one in totals]
+    calls = [({"workflow": one.workflow, "status": one.status}, one.usage.calls) for one in totals]
+    usd = [({"workflow": one.workflow, "status": one.status}, one.usage.usd) for one in totals]
+    tokens = [({"workflow": one.workflow, "status": one.status}, one.usage.tokens) for one in totals]
+    running, queued = await hall.conductor.count_of(by.name if by.owner else None)
+    parts = [
+        _metric("podium_runs", "gauge", "Runs in the store.", runs),
+        _metric("podium_model_calls", "gauge", "Model calls of these runs.", calls),
+        _metric("podium_tokens", "gauge", "Tokens of these runs, in and out.", tokens),
+        _metric("podium_cost_usd", "gauge", "What these runs have cost, in US dollars.", usd),
+        _metric("podium_runs_driven", "gauge", "Runs that this server drives now.", [({}, running)]),
+        _metric("podium_runs_queued", "gauge", "Runs that wait for a place.", [({}, queued)]),
+    ]
+    if by.owner is None:
+        ends = [({"status": status}, number) for status, number in sorted(hall.conductor.finished.items())]
+        uptime = round(time.monotonic() - hall.started, 3)
+        parts += [
+            _metric("podium_stretches_total", "counter", "How stretches of driving ended.", ends),
+            _metric(
+                "podium_stream_readers", "gauge", "Readers of live events.", [({}, hall.broadcasts.readers)]
+            ),
+            _metric("podium_uptime_seconds", "gauge", "Since the server started.", [({}, uptime)]),
+        ]
+    return "".join(parts)
+
+
+def _metric(name: str, kind: str, text: str, samples: Iterable[tuple[dict[str, str], float]]) -> str:
+    lines = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
+    for labels, value in samples:
+        told = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
+        lines.append(f"{name}{{{told}}} {value:g}" if told else f"{name} {value:g}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

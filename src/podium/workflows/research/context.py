@@ -1,0 +1,324 @@
+"""Shared run state, recorded time of `research`.
+
+Only the run's main task changes it. Workers that work side by side read it and return what they made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol
+
+from podium.agents.ask import Run
+from podium.engine.codec import fingerprint
+from podium.errors import BudgetExhaustedError
+from podium.tools.sources.providers import Found
+from podium.tools.tool import untrusted
+from podium.workflows.delivery.contracts import Draft
+from podium.workflows.delivery.flow import Desk
+from podium.workflows.research import events
+from podium.workflows.research.contracts import (
+    Assessment,
+    Brief,
+    Claim,
+    Contradiction,
+    Judgement,
+    Passage,
+    PhaseEntry,
+    Plan,
+    PlanEntry,
+    QualityScore,
+    Source,
+)
+from podium.workflows.research.library import Library
+from podium.workflows.research.measures.quotes import locate
+from podium.workflows.research.measures.text import best_passages, nearest, without_doubles
+from podium.workflows.research.policy import Phase, check_transition
+
+
+class Clock(Protocol):
+    """What tells the time, and how long to wait."""
+
+    async def now(self, run: Run, key: str) -> str:
+        """An ISO time in UTC, the same whenever the run asks with this key."""
+        ...
+
+    async def wait(self, run: Run, seconds: float) -> None: ...
+
+
+class WallClock:
+    """The real one. A wait survives a restart."""
+
+    async def now(self, run: Run, key: str) -> str:
+        return await run.step("clock", read_time, key=key)
+
+    async def wait(self, run: Run, seconds: float) -> None:
+        await run.sleep(seconds)
+
+
+async def read_time() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+PROMPT_ROOM = 90_000
+"""Characters of sources in one prompt."""
+CLAIM_ROOM = 20_000
+"""Characters of passages that are added for the claims that are checked."""
+MOST_POINTS = 20
+"""Points of the direct draft that are looked for besides the planner's aspects."""
+SHORTEST_EXCERPT = 400
+"""Characters of a source of which no passage was chosen."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a worker has made."""
+
+    worker: str
+    value: Any
+    attempts: int = 1
+    fallback: str = ""
+    result: dict[str, Any] = field(default_factory=dict[str, Any])
+    """In short, for the log."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of the article's claims."""
+
+    claims: list[Claim]
+    contradictions: list[Contradiction]
+    unsupported: list[str] = field(default_factory=list[str])
+    """Points for which the fact checker found no passage."""
+    cited_only: bool = False
+    """Whether sentences that cite nobody are no claims but general knowledge."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """The article as one iteration left it."""
+
+    iteration: int
+    article: str
+    checked: Checked | None
+    quality: QualityScore
+    made: dict[str, Made]
+    judged: Judgement | None = None
+
+
+@dataclass
+class Task:
+    """One worker of a plan at work."""
+
+    task_id: str
+    worker: str
+    step: int
+    status: Literal["pending", "completed", "kept", "skipped", "failed"] = "pending"
+    retries: int = 0
+
+
+def _merged(text: str, shown: Mapping[str, str], more: Mapping[str, str], key: str) -> str:
+    """The passages of one source for a prompt."""
+    first = shown.get(key, "")
+    new = [one for one in more.get(key, "").split("\n\n") if one not in first]
+    return "\n\n".join(part for part in (first, *new) if part) or text[:SHORTEST_EXCERPT]
+
+
+def _about_form(point: str, brief: Brief) -> bool:
+    """Whether a point of the checklist is about length or tone: no source can cover that."""
+    words = set(re.findall(r"\w+", point.casefold().replace(",", "").replace(".", "")))
+    return str(brief.length) in words or {"tone", brief.tone.casefold()} <= words
+
+
+@dataclass
+class Study:
+    """One run's research."""
+
+    run: Run
+    brief: Brief
+    library: Library
+    clock: Clock
+    seal: str
+    """Drawn for this run: no author of a source can know it."""
+    started_at: str = ""
+    phase: Phase | None = None
+    iteration: int = 1
+    assessment: Assessment | None = None
+    plan: Plan | None = None
+    kept: set[str] = field(default_factory=set[str])
+    deeper: int = 0
+    """How often the searches were sent further."""
+    made: dict[str, Made] = field(default_factory=dict[str, Made])
+    sources: list[Source] = field(default_factory=list[Source])
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    """The kept text of each source, by its id."""
+    found: dict[str, Found] = field(default_factory=dict[str, Found])
+    copies: set[str] = field(default_factory=set[str])
+    """Addresses of texts that are copies or parts of a source."""
+    tasks: list[Task] = field(default_factory=list[Task])
+    quality: QualityScore | None = None
+    issues: list[str] = field(default_factory=list[str])
+    feedback: list[str] = field(default_factory=list[str])
+    missing: list[str] = field(default_factory=list[str])
+    """Aspects that the last version left out."""
+    failed: list[Claim] = field(default_factory=list[Claim])
+    """Claims of the last version that are not verified."""
+    remarks: list[str] = field(default_factory=list[str])
+    """What else the judge found wanting."""
+    unsupported: list[str] = field(default_factory=list[str])
+    """Points of a complete answer that no source covers, as far as the fact checker could see."""
+    given_up: list[str] = field(default_factory=list[str])
+    """Those of them that were searched for, too: they are not demanded any more."""
+    closing: str = ""
+    """Set when a budget has ended the run."""
+    desk: Desk | None = None
+    """Drafter, editor and judges; `None`: there are none."""
+    draft: Draft | None = None
+    final: Version | None = None
+    """The version that is handed over, after the editor's pass."""
+    edited: bool = False
+    """The editor has checked it against the request."""
+    sources_only: bool = False
+    """Whether the article may state only what a source says."""
+    comparison: dict[str, Any] | None = None
+    notes: list[str] = field(default_factory=list[str])
+    """What the record says of the final editor."""
+    versions: list[Version] = field(default_factory=list[Version])
+    phase_history: list[PhaseEntry] = field(default_factory=list[PhaseEntry])
+    plan_history: list[PlanEntry] = field(default_factory=list[PlanEntry])
+    warnings: list[str] = field(default_factory=list[str])
+
+    @property
+    def execution_id(self) -> str:
+        """`exec_20241125_143022`, from when it began."""
+        digits = "".join(char for char in self.started_at[:19] if char.isdigit())
+        return f"exec_{digits[:8]}_{digits[8:14]}"
+
+    async def enter(self, phase: Phase, reason: str = "") -> None:
+        """Go on to another phase, if the table allows it, and tell so."""
+        check_transition(self.phase, phase)
+        try:
+            at = await self.clock.now(self.run, self.moment(str(phase)))
+        except BudgetExhaustedError:  # not even the time can be noted: it is over, as it was a moment ago
+            if not self.closing:
+                raise
+            at = self.phase_history[-1].timestamp if self.phase_history else ""
+        before = str(self.phase or "")
+        self.phase = phase
+        self.phase_history.append(PhaseEntry(from_=before, to=str(phase), timestamp=at))
+        if phase is Phase.INITIALIZED:
+            self.started_at = at
+        self.run.emit(
+            events.PhaseChanged(iteration=self.iteration, from_=before, to=str(phase), time=at, reason=reason)
+        )
+
+    def moment(self, name: str) -> str:
+        """A key for what is recorded once in an iteration. An end that a budget forced has moments of its
+        own, because the run may be taken up before it."""
+        return "-".join(part for part in (name, str(self.iteration), self.closing) if part)
+
+    def warn(self, message: str) -> None:
+        """For the result, the log and whoever watches; each once."""
+        if message not in self.warnings:
+            self.warnings.append(message)
+            self.run.warn(message)
+
+    def note(self, message: str, first: bool) -> None:
+        """Keep a warning that was told already."""
+        self.warnings.insert(0 if first else len(self.warnings), message)
+
+    # ── what prompts are given ──
+
+    @property
+    def aspects(self) -> list[str]:
+        return self.assessment.aspects if self.assessment else [self.brief.topic]
+
+    @property
+    def points(self) -> list[str]:
+        """What a complete answer contains besides the aspects: the checklist of the direct draft."""
+        if self.draft is None:
+            return []
+        points = [one for one in self.draft.points if not _about_form(one, self.brief)]
+        found = without_doubles(points, [self.brief.topic, *self.aspects], len(points))
+        return nearest(found, " ".join([self.brief.topic, *self.aspects]), MOST_POINTS)
+
+    @property
+    def checklist(self) -> list[str]:
+        """What the fact checker looks for in the sources: points, aspects, what the last version missed."""
+        return [*self.points, *without_doubles([*self.aspects, *self.missing], self.points, MOST_POINTS)]
+
+    @property
+    def contexts(self) -> dict[str, str]:
+        """For each source the names that its passages need not repeat: its title, and those of the topic."""
+        return {one.id: f"{one.title}\n{self.brief.topic}" for one in self.sources}
+
+    @property
+    def task(self) -> dict[str, Any]:
+        """The part of every prompt that says what is wanted."""
+        brief = self.brief
+        return {
+            "topic": brief.topic,
+            "content_type": brief.content_type.replace("_", " "),
+            "length": brief.length,
+            "tone": brief.tone,
+            "depth": brief.depth,
+            "aspects": [one for one in self.aspects if one not in self.given_up] or self.aspects,
+            "points": [one for one in self.points if one not in self.given_up],
+            "uncovered": list(self.given_up),
+            "feedback": list(self.feedback),
+            "missing": list(self.missing),
+            "remarks": list(self.remarks),
+        }
+
+    def fenced(self, claims: Iterable[str] = (), only: Iterable[str] | None = None) -> list[str]:
+        """The passages of the sources that say most about the topic, each aspect and each missing aspect,
+        between lines that their authors cannot write; within the room of a prompt.
+
+        Passages that verified claims of the last version rest on stay. The fact checker gets the writer's
+        passages and more for its `claims`. A source of which no passage is chosen is shown by its beginning.
+        """
+        return [self.sealed(text, name) for name, text in self.passages(claims, only)]
+
+    def passages(
+        self, claims: Iterable[str] = (), only: Iterable[str] | None = None
+    ) -> list[tuple[str, str]]:
+        """The same as names and texts, such as `source s3` and its passages."""
+        wanted = None if only is None else set(only)
+        chosen = [one for one in self.sources if wanted is None or one.id in wanted]
+        every = {one.id: self.texts.get(one.id, "") for one in self.sources}
+        about = list(dict.fromkeys([self.brief.topic, *self.aspects, *self.points, *self.missing]))
+        shown = best_passages(every, about, PROMPT_ROOM, self._kept_spans())
+        texts = {one.id: every[one.id] for one in chosen}
+        asked = list(claims)
+        more = best_passages(texts, asked, CLAIM_ROOM) if asked and shown != every else {}
+        return [self._named(one, _merged(texts[one.id], shown, more, one.id)) for one in chosen]
+
+    def _kept_spans(self) -> dict[str, list[tuple[int, int]]]:
+        """Where verified claims of the last version rest, by source."""
+        version = self.final or (self.versions[-1] if self.versions else None)
+        claims = version.checked.claims if version and version.checked else []
+        found: dict[str, list[tuple[int, int]]] = {}
+        for claim in (one for one in claims if one.verdict == "verified"):
+            own = Passage(source_id=claim.quote_source, quote=claim.quote, start=claim.start, end=claim.end)
+            for one in (own, *claim.also):
+                text = self.texts.get(one.source_id, "")
+                place = (
+                    (one.start, one.end)
+                    if text[one.start : one.end] == one.quote
+                    else locate(one.quote, text)
+                )
+                if place is not None:
+                    found.setdefault(one.source_id, []).append(place)
+        return found
+
+    def _named(self, source: Source, text: str) -> tuple[str, str]:
+        about = [f"Title: {source.title}", f"Kind: {source.kind}"]
+        about += [f"Authors: {', '.join(source.authors)}"] if source.authors else []
+        about += [f"Published: {source.published}"] if source.published else []
+        return f"source {source.id}", "\n".join([*about, "", text])
+
+    def sealed(self, text: str, name: str) -> str:
+        """Text that holds words of strangers, also an article that was written from them, for a prompt."""
+        return untrusted(text, name, number=fingerprint([self.seal, name])[:16])
