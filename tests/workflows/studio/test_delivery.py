@@ -47,24 +47,29 @@ async def from_log(store: Store, run_id: str) -> tuple[str, str, str]:
 # ── the checklist ──
 
 
-async def test_heads_see_the_points_and_the_master_sees_points_and_draft(store: Store) -> None:
+async def test_heads_and_master_see_the_points_and_the_draft(store: Store) -> None:
     crew = Crew()
     found = await make(store, crew, **BOTH)
     assert found.status == "completed", found.error
     assert crew.tasks[0] == "draft"
     for task in ("brief", "synthesize", "aggregate"):
         assert all(POINT in call.prompt for call in crew.asked_to(task)), task
-    for task in ("execute", "grade", "brief", "synthesize"):
+    for call in crew.asked_to("brief"):
+        assert "<first_version>\n# A draft\n\nAll in one go.\n</first_version>" in call.prompt
+        assert "Build on it" in call.prompt, "all departments begin with one idea"
+    for task in ("execute", "grade", "synthesize"):
         assert not any("All in one go." in call.prompt for call in crew.asked_to(task)), task
     (master,) = crew.asked_to("aggregate")
     assert "<draft>\n# A draft\n\nAll in one go.\n</draft>" in master.prompt
     assert "must be clearly better" in master.prompt
 
 
-async def test_a_head_that_writes_alone_sees_the_points(store: Store) -> None:
+async def test_a_head_that_writes_alone_sees_the_points_and_the_draft(store: Store) -> None:
     crew = Crew()
     await make(store, crew, "Create character Aladdin", **BOTH)
-    assert POINT in crew.asked("character/head_execute")[0].prompt
+    prompt = crew.asked("character/head_execute")[0].prompt
+    assert POINT in prompt
+    assert "All in one go." in prompt
 
 
 async def test_without_floor_and_editor_nothing_is_asked_or_shown_beyond_the_team(store: Store) -> None:

@@ -120,12 +120,17 @@ class Studio:
     settled: tuple[str, ...] = ()
     """What the project knows that has to do with the request."""
     draft: Draft | None = None
-    """One direct answer to the whole request: the checklist of the heads and the master."""
+    """One direct answer to the whole request: the heads build on it, and it is the master's checklist."""
 
     @property
     def points(self) -> list[str]:
         """What a complete result contains, by the direct draft."""
         return [] if self.draft is None else list(self.draft.points)
+
+    @property
+    def first_version(self) -> str:
+        """The direct draft, so that all departments begin with one idea."""
+        return "" if self.draft is None else self.draft.document
 
     def threshold(self, key: str, specialist: str) -> float:
         """The one that counts: learnt, if that was wished for and there is evidence."""

@@ -89,7 +89,7 @@ async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
         return await studio.run.ask(
             roles.head_of(department.spec.head), "brief", returns=Brief, check=check, request=studio.request,
             wanted=wanted, specialists=offered, errors=errors, context=department.context(),
-            points=studio.points,
+            points=studio.points, first_version=studio.first_version,
         )  # fmt: skip
 
     return (await by_head(department.spec.max_retries, ask))[0]
@@ -106,7 +106,7 @@ async def write_alone(studio: Studio, department: Department, made: Made) -> Non
         text = await studio.run.ask(
             roles.head_of(department.spec.head), "head_execute", request=studio.request, rejected=rejected,
             approach=department.approach, errors=errors, context=department.context(),
-            points=studio.points,
+            points=studio.points, first_version=studio.first_version,
         )  # fmt: skip
         return _not_empty(studio.run.marked(text))
 
