@@ -16,7 +16,7 @@ from podium.engine.log import Store
 from podium.errors import FencedError, InvalidReplyError
 from podium.models.events import ModelAttempted, ModelContinued, ModelRepaired
 from podium.models.model import FREE, Call, ModelFault, OnDelta, Price, Reply, Usage, worst_case
-from podium.models.provider_limits import Guard
+from podium.models.provider_limits import ProviderLimits
 from podium.models.repair import join
 from podium.settings import Settings
 from tests.agents.test_ask import Grade, asking, data_of
@@ -144,7 +144,7 @@ class Hosted(Answering):
 
     def __init__(self, *replies: Any, name: str = "hosted") -> None:
         super().__init__(*replies, name=name)
-        self.guard = Guard(name)
+        self.guard = ProviderLimits(name)
 
 
 def busy(*, billed: bool = False) -> ModelFault:

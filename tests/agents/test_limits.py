@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import podium
-from podium.agents.models import Limits, limits_for, rules, without_effect
+from podium.agents.models import CallLimits, limits_for, rules, without_effect
 from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.models.events import ModelAttempted
@@ -31,7 +31,7 @@ def limits(timeout: float | None = None, tokens: int | None = None) -> ReplyLimi
 def test_the_most_specific_setting_holds() -> None:
     given: dict[str, Any] = {}
 
-    def now(model: str = MODEL, **more: Any) -> Limits:
+    def now(model: str = MODEL, **more: Any) -> CallLimits:
         return limits_for(WRITER, model, Settings(**given), **more)
 
     assert now() == (10.0, 100)

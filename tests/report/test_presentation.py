@@ -20,7 +20,7 @@ class Loud(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return Line("mine", "result", indent=2) if event.type == "step.started" else None
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         return event.type == "step.completed"
 
     def deliverable(self, output: Any) -> str | None:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from msgspec import structs
 
-from podium.engine.log import Lease, Message, Row, RunUpdate, Store
+from podium.engine.log import InboxMessage, Lease, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
 from podium.stores import open_store
 from podium.stores.address import shown
@@ -251,7 +251,7 @@ def _lock(db: psycopg.Connection[tuple[object, ...]], run: str) -> None:
 
 async def test_a_message_that_becomes_visible_late_is_delivered(pg_server: Server) -> None:
     url = pg_server.new_database()
-    heard: list[Message] = []
+    heard: list[InboxMessage] = []
     async with open_store(url) as store:
         await driven(store)
         store.subscribe(run_id(1), heard.append)

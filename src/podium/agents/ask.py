@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from podium.agents.agent import Agent
 from podium.agents.attempts import AGAIN, Check, Exchange
-from podium.agents.cache_session import Taking
-from podium.agents.caller import Calling, redacted
+from podium.agents.cache_session import CacheSession
+from podium.agents.caller import ModelCaller, redacted
 from podium.agents.models import Models
 from podium.agents.overrides import Overrides
 from podium.agents.prompts import Question, Template
@@ -26,7 +26,7 @@ from podium.engine.run import Run as EngineRun
 from podium.errors import BudgetExhaustedError, ModelFailedError
 from podium.models.events import ModelAsked
 from podium.models.model import Call, Model, OnDelta, Reply
-from podium.models.repair import Found, find
+from podium.models.repair import ParsedReply, find
 from podium.settings import Settings
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Run(EngineRun):
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
         self._overrides = overrides or Overrides()
-        self._taking = Taking(self.models.settings.cache_size) if config.get("cache") else None
+        self._taking = CacheSession(self.models.settings.cache_size) if config.get("cache") else None
         self._systems: dict[int, tuple[Agent, str]] = {}
         self._names: dict[int, tuple[Agent, list[str]]] = {}
         self._asked: set[str] = set()
@@ -157,7 +157,9 @@ class _Asking:
 
     __slots__ = ("_check", "_question", "_run", "_taking")
 
-    def __init__(self, run: Run, question: Question, taking: Taking | None, check: Check | None) -> None:
+    def __init__(
+        self, run: Run, question: Question, taking: CacheSession | None, check: Check | None
+    ) -> None:
         self._run = run
         self._question = question
         self._taking = taking
@@ -166,7 +168,7 @@ class _Asking:
     async def __call__(self, effect: Effect) -> Any:
         edited: Mapping[str, str] = self._run.config.get("overrides", {}).get(effect.path, {})
         progress, agent = effect.progress(), self._question.agent
-        calling = Calling(effect, self._run.models, self._names(edited), agent, self._taking, progress)
+        calling = ModelCaller(effect, self._run.models, self._names(edited), agent, self._taking, progress)
         prompt = redacted(effect, edited.get("prompt") or self._question.render())
         exchange = Exchange(
             effect, calling.limit(self._call(effect, prompt)), self._question.returns, self._check
@@ -187,7 +189,7 @@ class _Asking:
                 calling.keep(reply)
                 return answer
 
-    async def _answer(self, effect: Effect, calling: Calling, exchange: Exchange) -> Reply:
+    async def _answer(self, effect: Effect, calling: ModelCaller, exchange: Exchange) -> Reply:
         """Return the reply to the next call, when it is this ask's turn to look at it."""
         while True:
             call = exchange.call
@@ -207,7 +209,7 @@ class _Asking:
 
     def _fits(self, text: str) -> bool:
         """Whether a cached text is an answer: the type's own checks may have changed since it was kept."""
-        return self._question.returns is str or isinstance(find(text, self._question.returns), Found)
+        return self._question.returns is str or isinstance(find(text, self._question.returns), ParsedReply)
 
     def _names(self, edited: Mapping[str, str]) -> list[str]:
         if edited.get("model"):

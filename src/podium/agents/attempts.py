@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from podium.agents.caller import redacted
-from podium.engine.effect import BLOB_BYTES, Effect, Prepared
+from podium.engine.effect import BLOB_BYTES, DecodedResult, Effect
 from podium.engine.events import EventData
 from podium.errors import InvalidReplyError
 from podium.models.events import ModelContinued, ModelRepaired
@@ -117,7 +117,7 @@ class Exchange:
             return self._take_text(reply.text, cut, model)
         found = find(reply.text, self._returns, whole=cut is None, check=self._check)
         if not isinstance(found, Mismatch):
-            return Prepared(found.data, found.value)
+            return DecodedResult(found.data, found.value)
         return self._again(reply.text, found.error, cut, model)
 
     def lower_limit(self) -> bool:

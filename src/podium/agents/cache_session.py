@@ -39,7 +39,7 @@ class _Taken(msgspec.Struct, frozen=True):
     sample: str = ""
 
 
-class Taking:
+class CacheSession:
     """What one run takes from the cache and puts into it. Only made when the run was started with it."""
 
     def __init__(self, most_bytes: int) -> None:

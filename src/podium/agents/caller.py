@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from podium.agents.agent import Agent
-from podium.agents.cache_session import Fits, Place, Taking
+from podium.agents.cache_session import CacheSession, Fits, Place
 from podium.agents.models import Models, limited, within
 from podium.engine.budget import problem_with
-from podium.engine.effect import Attempt, Effect
+from podium.engine.effect import CallAttempt, Effect
 from podium.engine.events import Charge, EventData
 from podium.engine.failure import describe, is_close, running_task, unawaited
 from podium.engine.redaction import redact_text
@@ -41,7 +41,7 @@ from podium.models.model import (
     estimate,
     plausible,
 )
-from podium.models.provider_limits import Guard, Pace
+from podium.models.provider_limits import ProviderLimits, RequestPace
 
 MOST_TEXT = 100_000_000
 """Characters of one reply. A longer one does not fit into a store."""
@@ -85,13 +85,13 @@ def _wrong_with(reply: Any) -> str:
     return ""
 
 
-class Wire:
+class CallAccounting:
     """One call under way. Exactly one of its methods is called."""
 
     __slots__ = ("_attempt", "_began", "_call", "_effect", "_model", "_nth", "_worst")
 
     def __init__(
-        self, effect: Effect, attempt: Attempt, model: Model, call: Call, worst: Charge, nth: int
+        self, effect: Effect, attempt: CallAttempt, model: Model, call: Call, worst: Charge, nth: int
     ) -> None:
         self._effect = effect
         self._attempt = attempt
@@ -177,7 +177,7 @@ Deltas = Callable[[], OnDelta | None]
 """Makes the receiver of one attempt's pieces: each begins anew."""
 
 
-class Calling:
+class ModelCaller:
     """The calls of one ask. It stays with the model that it has turned to."""
 
     def __init__(
@@ -186,7 +186,7 @@ class Calling:
         models: Models,
         names: list[str],
         agent: Agent,
-        taking: Taking | None = None,
+        taking: CacheSession | None = None,
         progress: Sequence[EventData] = (),
     ) -> None:
         self._effect = effect
@@ -335,7 +335,7 @@ class Calling:
             call.path, "ProviderError", before.error, model=self.model.name, attempt=call.attempt
         )
 
-    async def _once(self, call: Call, deltas: Deltas, nth: int, pace: Pace | None) -> Reply:
+    async def _once(self, call: Call, deltas: Deltas, nth: int, pace: RequestPace | None) -> Reply:
         """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
         when it is our turn, because another call may have been refused meanwhile."""
         effect, worst = self._effect, self._worst_case(call)
@@ -356,11 +356,11 @@ class Calling:
             await effect.backoff(wait)
 
     async def _call(
-        self, attempt: Attempt, call: Call, worst: Charge, on_delta: OnDelta | None, nth: int
+        self, attempt: CallAttempt, call: Call, worst: Charge, on_delta: OnDelta | None, nth: int
     ) -> Reply:
         """One call on the wire: timed and settled, whatever comes of it."""
         limit = asyncio.timeout(call.timeout)
-        wire = Wire(self._effect, attempt, self.model, call, worst, nth)
+        wire = CallAccounting(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
                 reply, refused = plausible(await complete(self.model, call, on_delta))
@@ -425,12 +425,12 @@ def _late(call: Call) -> ModelFault:
     return ModelFault("timeout", said, retry=True, billed=True, down=True, hint=MORE_TIME)
 
 
-def _guard_of(model: Model) -> Guard | None:
+def _guard_of(model: Model) -> ProviderLimits | None:
     """Only hosted models have one: what a function raises is never tried again."""
-    return cast("Guard | None", getattr(model, "guard", None))
+    return cast("ProviderLimits | None", getattr(model, "guard", None))
 
 
-def _judged(guard: Guard, fault: ModelFault, trial: bool) -> bool:
+def _judged(guard: ProviderLimits, fault: ModelFault, trial: bool) -> bool:
     """Tell the breaker how a call ended; a trial is over with that."""
     if fault.down:
         guard.breaker.gave_up(trial)

@@ -135,7 +135,7 @@ class Models:
         return models_of(profile, config.get("profiles", self._profiles)) or [DEFAULT]
 
 
-class Limits(NamedTuple):
+class CallLimits(NamedTuple):
     """The limits of one reply that are in force."""
 
     timeout: float
@@ -150,7 +150,7 @@ def limits_for(
     *,
     workflow: str = "",
     config: Mapping[str, Any] | None = None,
-) -> Limits:
+) -> CallLimits:
     """Return the limits of a reply of `model` to `agent`.
 
     Each limit is taken from the first place that sets it: the run's own config (`--reply-timeout`), the
@@ -161,7 +161,7 @@ def limits_for(
     for entry in _entries(agent, model, settings, workflow):
         timeout = entry.reply_timeout if timeout is None else timeout
         tokens = entry.reply_tokens if tokens is None else tokens
-    return Limits(
+    return CallLimits(
         agent.timeout if timeout is None else timeout, agent.max_tokens if tokens is None else tokens
     )
 

@@ -20,7 +20,7 @@ from podium.engine.budget import Budget
 from podium.engine.codec import decode, encode
 from podium.engine.events import TERMINAL, RunCancelled, RunFailed
 from podium.engine.history import HISTORY, history_of
-from podium.engine.history import OVER as OVER_going_on
+from podium.engine.history import OVER as FINAL
 from podium.engine.journal import Journal, Redact
 from podium.engine.log import Row, RunRow, RunUpdate, Store
 from podium.engine.redaction import redactor
@@ -218,7 +218,7 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     reply_tokens: int | None = None
 
 
-async def put_in_line(
+async def requeue(
     store: Store, settings: Settings, run_id: str, change: Change | None = None, *, take_over: bool = False
 ) -> None:
     """Make a run `queued` again, with what it is to go on with. Durable when this returns."""
@@ -262,7 +262,7 @@ async def refuse(store: Store, settings: Settings, row: RunRow, error: PodiumErr
     with suppress(StoreError):
         lease = await store.acquire(row.run_id)
         try:
-            if (await store.get(row.run_id)).status in OVER_going_on:
+            if (await store.get(row.run_id)).status in FINAL:
                 return
             journal = Journal(store, lease, redactor(settings.secrets()))
             told = RunFailed(

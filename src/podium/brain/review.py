@@ -13,7 +13,7 @@ from podium.brain.editing import accepted, discarded, edited, replaced
 from podium.engine.store_parts import Fact, FactUpdate
 
 
-class Outcome(msgspec.Struct):
+class ReviewResult(msgspec.Struct):
     """What a review has done so far: ids of facts."""
 
     accepted: list[str] = []
@@ -32,7 +32,7 @@ class Review:
 
     def __init__(self, brain: Brain, *, by: str) -> None:
         self.brain = brain
-        self.outcome = Outcome()
+        self.outcome = ReviewResult()
         self._by = by
 
     async def clashes(self, fact: Fact) -> list[Contradiction]:

@@ -172,7 +172,7 @@ class Lines(Silence):
         self.shown.apply(event)
         if self._asks and event.type == "run.waiting":
             return
-        if not self._everything and self.shown.quiets(event):
+        if not self._everything and self.shown.is_hidden(event):
             return  # before its line is made: most events of a large run are quiet ones
         line = line_of(event, self.state, self.shown)
         if self._everything or line.weight != "trace":

@@ -13,7 +13,7 @@ import msgspec
 from podium.api import enqueue
 from podium.api.admission import run_id_of
 from podium.api.context import reply_config
-from podium.api.control import MARKS, Change, put_in_line
+from podium.api.control import MARKS, Change, requeue
 from podium.cluster.port import Engine, Load, Schedule, Ticket
 from podium.engine.budget import Budget
 from podium.engine.log import RunRow, Store
@@ -123,7 +123,7 @@ class Fleet:
 
     async def go_on(self, row: RunRow, change: Change | None = None, *, take_over: bool = False) -> None:
         """Let a run go on as soon as there is a place for it."""
-        await put_in_line(self._store, self._settings, row.run_id, change, take_over=take_over)
+        await requeue(self._store, self._settings, row.run_id, change, take_over=take_over)
         await self.accept(row)
 
     async def forget(self, run_id: str) -> None:

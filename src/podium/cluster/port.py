@@ -61,7 +61,7 @@ Fire = Callable[[Schedule, int], Awaitable[None]]
 """Starts the run of a schedule for one of its moments. Called again for the same moment, it does nothing."""
 
 
-class Crew(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How a worker works."""
 
     drive: Drive
@@ -97,7 +97,7 @@ class Engine(Protocol):
         """How much there is to do."""
         ...
 
-    async def work(self, crew: Crew) -> None:
+    async def work(self, crew: WorkerConfig) -> None:
         """Be a worker until `crew.stop` is set: take runs, drive them, say all the while that it lives."""
         ...
 

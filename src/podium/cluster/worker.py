@@ -22,7 +22,7 @@ import msgspec
 from podium.api import RunHandle
 from podium.api.control import go_on, is_served, refuse
 from podium.cluster.fleet import fire
-from podium.cluster.port import LOST, Crew, Engine, Schedule, SharedStore, Ticket, open_engine, shared
+from podium.cluster.port import LOST, Engine, Schedule, SharedStore, Ticket, WorkerConfig, open_engine, shared
 from podium.engine.log import RunRow
 from podium.engine.result import RunResult
 from podium.errors import (
@@ -55,7 +55,7 @@ Left = Callable[[str], Awaitable[object]]
 """Called when an owner has room for another run."""
 
 
-class Driving:
+class RunSession:
     """All runs that this worker drives."""
 
     def __init__(self, store: SharedStore, settings: Settings, lease_s: float, left: Left) -> None:
@@ -247,7 +247,7 @@ class Worker:
         self._signals = 0
         _, lease_s = take_lease(working.settings.store)
         self._sweep = Sweep(store, engine)
-        self.driving = Driving(store, working.settings, lease_s, self._sweep.sweep)
+        self.driving = RunSession(store, working.settings, lease_s, self._sweep.sweep)
         self.places = working.concurrency
         self.ready = False
         """Whether it takes runs now."""
@@ -260,7 +260,7 @@ class Worker:
                 self.ready = True
                 started()
 
-        crew = Crew(
+        crew = WorkerConfig(
             drive=self.driving.drive, fire=self._fire, concurrency=self._working.concurrency,
             workflows=self._working.workflows, stop=self._stop, ready=ready,
         )  # fmt: skip

@@ -23,8 +23,8 @@ from podium.engine.events import (
     StepCompleted,
 )
 from podium.engine.journal import Done, Journal, Memo
-from podium.engine.owner_budget import Limits, Purse
-from podium.engine.pacing import Clock, Slots, turns_of
+from podium.engine.owner_budget import OwnerBudget, SharedLimits
+from podium.engine.pacing import RecordedClock, Slots, turns_of
 from podium.errors import (
     OWNER,
     BudgetExhaustedError,
@@ -36,7 +36,7 @@ from podium.errors import (
 )
 
 if TYPE_CHECKING:
-    from podium.engine.effect import Attempt, Effect
+    from podium.engine.effect import CallAttempt, Effect
 
 
 D = TypeVar("D", bound=EventData)
@@ -45,7 +45,7 @@ Delta = tuple[str, int, int, str]
 """Path, attempt, offset, text: a piece of a reply that is still being generated."""
 
 
-class Answer(NamedTuple):
+class PersonAnswer(NamedTuple):
     """What a person said, and which inbox message brought it."""
 
     value: Any
@@ -60,9 +60,9 @@ class Asking(NamedTuple):
 
     seq: int
     """Where in the log it stands."""
-    future: asyncio.Future[Answer]
+    future: asyncio.Future[PersonAnswer]
 
-    def takes(self, answer: Answer) -> bool:
+    def takes(self, answer: PersonAnswer) -> bool:
         return not self.future.done() and answer.asked in (0, self.seq)
 
 
@@ -86,10 +86,10 @@ class Core:
         self.budget = budget
         self.replaying = replaying
         """Nothing may run: every step must be in the log."""
-        self.clock = Clock(memo.driven_s)
+        self.clock = RecordedClock(memo.driven_s)
         self.root_scope = Scope("", budget, closing)
         self.ledger = Ledger()
-        self.purse: Purse | None = None
+        self.purse: OwnerBudget | None = None
         """What the run draws from its owner's account; `None`: nothing limits the owner."""
         self._restore_spending()
         self.closing_share = closing
@@ -104,7 +104,7 @@ class Core:
         """Who waits for a person, by path."""
         self.asked: dict[str, RunWaiting] = {}
         """What they want to know."""
-        self.early_answers: dict[str, list[Answer]] = {}
+        self.early_answers: dict[str, list[PersonAnswer]] = {}
         """Answers that came before (or without) their question."""
         self.handled: list[int] = []
         """Inbox messages that were dealt with."""
@@ -114,7 +114,7 @@ class Core:
         """Why nothing more can be logged."""
         self.wake_driver: Callable[[], None] = _nothing
         """Called when every branch waits for a person, and when the log takes no more."""
-        self.attempts: set[Attempt] = set()
+        self.attempts: set[CallAttempt] = set()
         """Calls that are reserved, waiting or on the wire now."""
         self.rehearsed = memo.rehearsed
         """Something in the run was answered by a model that makes its answers up."""
@@ -201,10 +201,10 @@ class Core:
 
     # ── budgets ──
 
-    async def open_purse(self, limits: Limits) -> None:
+    async def open_purse(self, limits: SharedLimits) -> None:
         """Where the run's owner has a limit for all runs together, this one draws on it."""
         lease, spent = self.journal.lease, self.root_scope.spent[0]
-        purse = Purse(limits, lease, spent, changed=self.ledger.pump, broke=self.broke)
+        purse = OwnerBudget(limits, lease, spent, changed=self.ledger.pump, broke=self.broke)
         limit = await purse.open()
         if limit is None:
             return
@@ -340,7 +340,7 @@ class Core:
 
     # ── answers ──
 
-    def answer(self, path: str, answer: Answer) -> None:
+    def answer(self, path: str, answer: PersonAnswer) -> None:
         """Hand an answer to the question that waits for it, or keep it until that question is asked.
         One that comes too late, or that was meant for an earlier question, is dropped."""
         asking = self.questions.get(path)

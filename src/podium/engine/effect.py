@@ -53,7 +53,7 @@ class Raised(NamedTuple):
     error: StepFailedError
 
 
-class Prepared(NamedTuple):
+class DecodedResult(NamedTuple):
     """A result that was read already: it is not read again if nothing in it has to be redacted."""
 
     data: bytes
@@ -106,10 +106,10 @@ class Effect:
         """What earlier lives of the run have paid for in this step, in order; it can be asked once."""
         return self.core.memo.progress_of(self.path, self._fingerprint)
 
-    def attempt(self, worst: Charge) -> Attempt:
+    def attempt(self, worst: Charge) -> CallAttempt:
         """Around one call: `async with effect.attempt(worst) as attempt: await attempt.begin(); …;
         attempt.settle(event)`."""
-        return Attempt(self, worst)
+        return CallAttempt(self, worst)
 
     async def backoff(self, seconds: float) -> None:
         """Wait before another attempt. Holds no slot and no money, and ends when the run is stopped."""
@@ -163,7 +163,7 @@ class Effect:
         try:
             try:
                 value = await work(self)
-                if type(value) is Prepared:
+                if type(value) is DecodedResult:
                     raw = self.core.journal.redact(value.data)
                     outcome = value.value if raw == value.data else self._read(raw)
                 else:
@@ -250,7 +250,7 @@ class Effect:
             self.waiter.set_exception(error)
 
 
-class Attempt:
+class CallAttempt:
     """One call: reserve its worst case, take a slot, call, settle. The slot is given back when the step's
     outcome is durable, so that a crash repeats no more calls than may be under way at once."""
 

@@ -20,7 +20,7 @@ from podium.engine.store_parts import Facts, Samples
 from podium.errors import StoreError
 
 if TYPE_CHECKING:
-    from podium.engine.owner_budget import Limits
+    from podium.engine.owner_budget import SharedLimits
 
 
 Written = tuple[int, int, str, str, bytes]
@@ -139,7 +139,7 @@ class Lease(Protocol):
         ...
 
 
-class Message(NamedTuple):
+class InboxMessage(NamedTuple):
     """Something put into a run's inbox by somebody who does not drive it."""
 
     id: int
@@ -163,7 +163,7 @@ class Store(Samples, Facts, Protocol):
         ...
 
     @property
-    def limits(self) -> Limits | None:
+    def limits(self) -> SharedLimits | None:
         """What processes on many machines keep together; `None`: this store is for one machine."""
         ...
 
@@ -277,7 +277,7 @@ class Store(Samples, Facts, Protocol):
         """Put a message into a run's inbox. Durable when it returns; a driver sees it within 100 ms."""
         ...
 
-    async def inbox(self, run_id: str) -> list[Message]:
+    async def inbox(self, run_id: str) -> list[InboxMessage]:
         """What lies in the inbox, oldest first."""
         ...
 
@@ -285,7 +285,7 @@ class Store(Samples, Facts, Protocol):
         """Remove messages that were dealt with."""
         ...
 
-    def subscribe(self, run_id: str, callback: Callable[[Message], None]) -> Callable[[], None]:
+    def subscribe(self, run_id: str, callback: Callable[[InboxMessage], None]) -> Callable[[], None]:
         """Call back (on the loop) once for every message of this run, those already there too, until the
         returned function is called. One watcher serves all subscribers; it looks every 50 ms."""
         ...

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from podium.engine.branch import CURRENT, Branch, Failed, Ok
 from podium.engine.codec import content_hash, encode, fingerprint
-from podium.engine.core import Answer, Asking, Core
+from podium.engine.core import Asking, Core, PersonAnswer
 from podium.engine.ending import cancelled_inside
 from podium.engine.events import ArtifactCreated, EventData, RunAnswered, RunWaiting
 from podium.engine.failure import is_close
@@ -204,7 +204,7 @@ async def ask_person(core: Core, question: str, choices: Sequence[str], details:
     return answered.answer
 
 
-async def _answer(core: Core, path: str, seq: int) -> Answer:
+async def _answer(core: Core, path: str, seq: int) -> PersonAnswer:
     asking = Asking(seq, asyncio.get_running_loop().create_future())
     core.questions[path] = asking
     for early in core.early_answers.pop(path, ()):

@@ -43,7 +43,7 @@ class Drawn(NamedTuple):
     """What all runs of the owner may cost together; `None`: whatever they like."""
 
 
-class Limits(Protocol):
+class SharedLimits(Protocol):
     """The half of a shared store that keeps limits."""
 
     async def lend_pace(self, name: str, span_s: float, burst_s: float) -> float:
@@ -80,7 +80,7 @@ _TRUE_S = 1.0
 _STOP_S = 2.0
 
 
-class Purse(Scope):
+class OwnerBudget(Scope):
     """What one stretch of a run may spend. Nothing is there before the first call asks for it."""
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Purse(Scope):
 
     def __init__(
         self,
-        limits: Limits,
+        limits: SharedLimits,
         lease: Lease,
         spent: int,
         *,

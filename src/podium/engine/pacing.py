@@ -23,7 +23,7 @@ from time import perf_counter
 from weakref import WeakKeyDictionary
 
 
-class Clock:
+class RecordedClock:
     """Seconds that the run has been driven in all. Waiting for people and timers does not count."""
 
     def __init__(self, before: float) -> None:

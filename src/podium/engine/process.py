@@ -106,7 +106,7 @@ def _die_with(parent: int) -> None:
 T = TypeVar("T")
 
 
-async def aside(work: Callable[..., T], *args: Any) -> T:
+async def offload(work: Callable[..., T], *args: Any) -> T:
     """Run `work` in a thread of its own.
 
     The threads of `asyncio.to_thread` are waited for when the loop ends, so that a name server that does not

@@ -16,7 +16,7 @@ import msgspec
 
 from podium.engine.branch import CURRENT
 from podium.engine.budget import Budget
-from podium.engine.core import Answer, Core
+from podium.engine.core import Core, PersonAnswer
 from podium.engine.ending import (
     PAUSE_GRACE_S,
     Ending,
@@ -32,7 +32,7 @@ from podium.engine.events import BudgetRaised, BudgetSettled, RunCreated, RunRes
 from podium.engine.failure import describe, is_close
 from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
 from podium.engine.journal import MAX_RECOVERIES, Journal, Memo, Redact
-from podium.engine.log import Lease, Message, Store, this_process
+from podium.engine.log import InboxMessage, Lease, Store, this_process
 from podium.engine.pacing import tuned
 from podium.engine.result import RunResult
 from podium.engine.run import Run
@@ -109,12 +109,12 @@ class Driver:
         self._viewers.add(viewer)
         return lambda: self._viewers.discard(viewer)
 
-    def _read_message(self, core: Core, message: Message) -> None:
+    def _read_message(self, core: Core, message: InboxMessage) -> None:
         if message.id in core.handled:
             return
         if message.kind == "answer":
             data: dict[str, Any] = message.data
-            answer = Answer(
+            answer = PersonAnswer(
                 data.get("answer"), str(data.get("by", "")), message.id, int(data.get("asked", 0))
             )
             core.answer(str(data.get("question", "")), answer)

@@ -19,7 +19,7 @@ VERSION = 1
 """Part of every key: entries that were written in another way are never found."""
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class CacheEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A reply as the cache keeps it."""
 
     text: str
@@ -48,7 +48,7 @@ def is_good(reply: Reply) -> bool:
 
 
 def written(reply: Reply) -> bytes:
-    return encode(Entry(reply.text, reply.model, reply.mode))
+    return encode(CacheEntry(reply.text, reply.model, reply.mode))
 
 
 def read(data: bytes) -> Reply | None:
@@ -65,4 +65,4 @@ def cost_of(model: Model, reply: Reply) -> Charge:
     return Charge(calls=1) if reply.usage is None else charge(model.price, reply.usage)
 
 
-_ENTRY = msgspec.json.Decoder(Entry)
+_ENTRY = msgspec.json.Decoder(CacheEntry)

@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
-from podium.engine.owner_budget import Limits
+from podium.engine.owner_budget import SharedLimits
 from podium.errors import StoreError
 from podium.models.model import ModelFault
 
@@ -117,7 +117,7 @@ class Bucket:
         self._level -= amount
 
 
-class Pace:
+class RequestPace:
     """Requests and tokens per minute, and the provider's own word when it is asked too fast. Those who have
     to wait are told times one after the other, so that they do not all come back at once."""
 
@@ -170,7 +170,7 @@ class Pace:
             self._tokens.take(tokens)
 
 
-class Guard:
+class ProviderLimits:
     """The breaker and the pace of one provider."""
 
     def __init__(
@@ -179,10 +179,10 @@ class Guard:
         requests: int | None = None,
         tokens: int | None = None,
         clock: Clock = time.monotonic,
-        pace: Pace | None = None,
+        pace: RequestPace | None = None,
     ) -> None:
         self.breaker = Breaker(provider, clock)
-        self.pace = pace or Pace(requests, tokens, clock)
+        self.pace = pace or RequestPace(requests, tokens, clock)
 
 
 BLOCK_S = 0.1
@@ -207,7 +207,7 @@ class Share:
     """What of a limit may be used here and now. It fills only during stretches that the store has lent."""
 
     def __init__(
-        self, limits: Limits, name: str, per_minute: int, clock: Clock, burst_s: float = CALLS_BURST_S
+        self, limits: SharedLimits, name: str, per_minute: int, clock: Clock, burst_s: float = CALLS_BURST_S
     ) -> None:
         self._limits = limits
         self._name = name
@@ -301,11 +301,11 @@ class Share:
             self._asking = None
 
 
-class FleetPace(Pace):
+class FleetPace(RequestPace):
     """The pace of a provider for all processes that share a store."""
 
     def __init__(
-        self, limits: Limits, name: str, requests: int | None, tokens: int | None, clock: Clock
+        self, limits: SharedLimits, name: str, requests: int | None, tokens: int | None, clock: Clock
     ) -> None:
         super().__init__(clock=clock)
         calls = Share(limits, f"{name} requests", requests, clock) if requests else None
@@ -324,12 +324,12 @@ class FleetPace(Pace):
 Key = tuple[str, str, int | None, int | None]
 
 
-class Guards:
+class AllProviderLimits:
     """By provider, address and limits."""
 
     def __init__(self) -> None:
-        self._alone: dict[Key, Guard] = {}
-        self._shared: WeakKeyDictionary[Limits, dict[Key, Guard]] = WeakKeyDictionary()
+        self._alone: dict[Key, ProviderLimits] = {}
+        self._shared: WeakKeyDictionary[SharedLimits, dict[Key, ProviderLimits]] = WeakKeyDictionary()
 
     def of(
         self,
@@ -337,22 +337,22 @@ class Guards:
         address: str,
         requests: int | None,
         tokens: int | None,
-        limits: Limits | None = None,
-    ) -> Guard:
+        limits: SharedLimits | None = None,
+    ) -> ProviderLimits:
         """`limits` is where a fleet keeps its pace; `None`: this process is alone. Without any limit there is
         nothing to keep together."""
         key = (provider, address, requests, tokens)
         if limits is None or not (requests or tokens):
             if key not in self._alone:
-                self._alone[key] = Guard(provider, requests, tokens)
+                self._alone[key] = ProviderLimits(provider, requests, tokens)
             return self._alone[key]
         known = self._shared.setdefault(limits, {})
         if key not in known:
             place = sha256(address.encode()).hexdigest()[:16]  # an address may hold a password
             pace = FleetPace(limits, f"{provider} {place}", requests, tokens, time.monotonic)
-            known[key] = Guard(provider, pace=pace)
+            known[key] = ProviderLimits(provider, pace=pace)
         return known[key]
 
 
-GUARDS = Guards()
+GUARDS = AllProviderLimits()
 """Shared by everything in this process."""

@@ -180,7 +180,7 @@ class Mismatch(msgspec.Struct, frozen=True):
     """Why: one paragraph that a person can read and a model can act on."""
 
 
-class Found(NamedTuple):
+class ParsedReply(NamedTuple):
     """An answer in a reply."""
 
     data: bytes
@@ -191,7 +191,7 @@ class Found(NamedTuple):
 
 def find(
     text: str, returns: Any, *, whole: bool = True, check: Callable[[Any], str] | None = None
-) -> Found | Mismatch:
+) -> ParsedReply | Mismatch:
     """The JSON in a reply that fits the type `returns`, checked and without decoration. Of a reply that was
     cut off at its longest (not `whole`) nothing is guessed. `check` may find fault with what fits."""
     read = codec.reader(returns)
@@ -220,7 +220,7 @@ def find(
     return _bare_word(text.strip()[:_LONGEST], returns, check)
 
 
-def _at_once(text: str, read: Callable[[bytes], Any]) -> Found | None:
+def _at_once(text: str, read: Callable[[bytes], Any]) -> ParsedReply | None:
     """The answer of a reply that is nothing but its JSON, as most are; what is wrong with others is found out
     by a longer look."""
     if not text.startswith(("{", "[")) or len(text) > _LONGEST or "\\u" in text:
@@ -228,7 +228,7 @@ def _at_once(text: str, read: Callable[[bytes], Any]) -> Found | None:
     try:
         data = text.encode()
         value = read(data)
-        return Found(codec.encode(codec.decode(data)), value)
+        return ParsedReply(codec.encode(codec.decode(data)), value)
     except (ValueError, RecursionError, NotEncodableError):
         return None
 
@@ -239,12 +239,12 @@ def _very_long(text: str) -> Iterator[bytes]:
         yield text.strip().encode("utf-8", "replace")
 
 
-def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> Found | Mismatch:
+def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> ParsedReply | Mismatch:
     wrong = check(value) if check is not None else ""
-    return Mismatch(wrong) if wrong else Found(data, value)
+    return Mismatch(wrong) if wrong else ParsedReply(data, value)
 
 
-def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> Found | Mismatch:
+def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> ParsedReply | Mismatch:
     """A reply without any JSON may still be just the word that a type of choices wants."""
     if not text:
         return Mismatch("The reply is empty.")

@@ -90,7 +90,7 @@ class Answered(msgspec.Struct, frozen=True):
     by: str
 
 
-class Facts(msgspec.Struct, kw_only=True):
+class ReportData(msgspec.Struct, kw_only=True):
     """Everything that a report of any run tells. What has a default may be unknown to whoever makes one."""
 
     run_id: str
@@ -134,7 +134,7 @@ class Facts(msgspec.Struct, kw_only=True):
 
 def facts_of(
     events: Sequence[Event], *, output: Any = None, status: str = "", shown: Presentation = GENERIC
-) -> Facts:
+) -> ReportData:
     """Fold a log. `output` is handed in when it is too large to lie in the log itself, `status` where
     the store knows better (a run whose driver died is paused); `shown` has seen all events."""
     state = RunState.of(events)
@@ -142,7 +142,7 @@ def facts_of(
     costs = costs_of(events, state)
     models = summed((cost.model, cost.usage) for cost in costs if cost.model)
     alive = (status or state.status) in ("running", "waiting")
-    return Facts(
+    return ReportData(
         run_id=state.run_id,
         workflow=state.workflow.rpartition("/")[2],
         request=_text(state.request),
@@ -231,7 +231,7 @@ def _answers(events: Sequence[Event]) -> list[Answered]:
     return found
 
 
-def to_json(facts: Facts, sections: Sequence[Section]) -> bytes:
+def to_json(facts: ReportData, sections: Sequence[Section]) -> bytes:
     """One object. The workflow's own sections stand under their names."""
     told = msgspec.structs.asdict(facts)
     told |= {

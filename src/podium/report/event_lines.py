@@ -43,7 +43,7 @@ from podium.models.events import (
     ModelRepaired,
     ModelUncached,
 )
-from podium.report.presentation import GENERIC, TELLERS, Line, Presentation, Weight, tells
+from podium.report.presentation import GENERIC, LINES, Line, Presentation, Weight, line_for
 from podium.report.words import (
     amount,
     brief,
@@ -61,7 +61,7 @@ from podium.report.words import (
 def line_of(event: Event, state: RunState, shown: Presentation = GENERIC) -> Line:
     """The line of one event; `state` and `shown` have taken it into account already. What nobody tells gets
     a plain line made of its type and data, so nothing in a log is ever invisible."""
-    teller = TELLERS.get(event.type)
+    teller = LINES.get(event.type)
     line = shown.line(event, state)
     if line is None and teller is not None:
         line = teller(event, state)
@@ -69,7 +69,7 @@ def line_of(event: Event, state: RunState, shown: Presentation = GENERIC) -> Lin
         line = _untold(event, state)
     if event.data.inherited:
         return Line(line.what, "trace", ("inherited",), line.mark, line.indent)
-    return replace(line, weight="trace") if shown.quiets(event) else line
+    return replace(line, weight="trace") if shown.is_hidden(event) else line
 
 
 def _untold(event: Event, state: RunState) -> Line:
@@ -85,19 +85,19 @@ def _untold(event: Event, state: RunState) -> Line:
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@tells("run.created")
+@line_for("run.created")
 def _created(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, RunCreated):
         return None
     return Line(f"created: {brief(event.data.request, 200)}", "trace")
 
 
-@tells("run.started")
+@line_for("run.started")
 def _started(event: Event, state: RunState) -> Line | None:
     return Line("started", "trace")
 
 
-@tells("run.resumed")
+@line_for("run.resumed")
 def _resumed(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, RunResumed):
         return None
@@ -107,7 +107,7 @@ def _resumed(event: Event, state: RunState) -> Line | None:
     return Line(f"resumed{after}{f'; {cut_off}' if cut_off else ''}", weight, mark="▸")
 
 
-@tells("run.waiting")
+@line_for("run.waiting")
 def _waiting(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, RunWaiting):
         return None
@@ -115,7 +115,7 @@ def _waiting(event: Event, state: RunState) -> Line | None:
     return Line(one_line(event.data.question + choices), "attention", mark="?")
 
 
-@tells("run.answered")
+@line_for("run.answered")
 def _answered(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, RunAnswered):
         return None
@@ -123,7 +123,7 @@ def _answered(event: Event, state: RunState) -> Line | None:
     return Line(f"answered: {brief(event.data.answer, 120)}{by}", "result", mark="▸")
 
 
-@tells("budget.raised")
+@line_for("budget.raised")
 def _raised(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, BudgetRaised):
         return None
@@ -131,14 +131,14 @@ def _raised(event: Event, state: RunState) -> Line | None:
     return Line(f"more may be spent: {told}", "result", mark="▸")
 
 
-@tells("run.warned")
+@line_for("run.warned")
 def _warned(event: Event, state: RunState) -> Line | None:
     return (
         Line(one_line(event.data.message), "warning", mark="!") if isinstance(event.data, RunWarned) else None
     )
 
 
-@tells("run.paused", "run.cancelled")
+@line_for("run.paused", "run.cancelled")
 def _stopped(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, (RunPaused, RunCancelled)):
         return None
@@ -147,20 +147,20 @@ def _stopped(event: Event, state: RunState) -> Line | None:
     return Line(told, "trace", mark="■")
 
 
-@tells("run.completed", "run.partial")
+@line_for("run.completed", "run.partial")
 def _ended(event: Event, state: RunState) -> Line | None:
     reason = f" ({state.stop_reason})" if state.stop_reason else ""
     return Line(f"{event.type.removeprefix('run.')}{reason}", "trace", _spent(state), "■")
 
 
-@tells("run.failed")
+@line_for("run.failed")
 def _failed(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, RunFailed):
         return None
     return Line(f"failed: {one_line(event.data.error)}", "trace", _spent(state), "■")
 
 
-@tells("run.forked")
+@line_for("run.forked")
 def _forked(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, RunForked):
         return None
@@ -171,7 +171,7 @@ def _forked(event: Event, state: RunState) -> Line | None:
 # ── steps ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@tells("step.started")
+@line_for("step.started")
 def _step_started(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, StepStarted):
         return None
@@ -179,7 +179,7 @@ def _step_started(event: Event, state: RunState) -> Line | None:
     return Line(f"started{who}", "routine" if event.data.kind == "sleep" else "trace")
 
 
-@tells("step.completed")
+@line_for("step.completed")
 def _step_completed(event: Event, state: RunState) -> Line | None:
     data = event.data
     step = state.steps.get(event.path)
@@ -192,7 +192,7 @@ def _step_completed(event: Event, state: RunState) -> Line | None:
     return Line((what or "done") + edited, weight, _figures(step), "✓")
 
 
-@tells("step.failed")
+@line_for("step.failed")
 def _step_failed(event: Event, state: RunState) -> Line | None:
     step = state.steps.get(event.path)
     if not isinstance(event.data, StepFailed) or step is None:
@@ -204,7 +204,7 @@ def _step_failed(event: Event, state: RunState) -> Line | None:
     return Line(what, "failure", _figures(step), "✗")
 
 
-@tells("step.retried")
+@line_for("step.retried")
 def _step_retried(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, StepRetried):
         return None
@@ -214,12 +214,12 @@ def _step_retried(event: Event, state: RunState) -> Line | None:
     )
 
 
-@tells("step.stale")
+@line_for("step.stale")
 def _step_stale(event: Event, state: RunState) -> Line | None:
     return Line(f"runs again: {event.data.reason}", mark="↻") if isinstance(event.data, StepStale) else None
 
 
-@tells("artifact.created")
+@line_for("artifact.created")
 def _artifact(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, ArtifactCreated):
@@ -227,7 +227,7 @@ def _artifact(event: Event, state: RunState) -> Line | None:
     return Line(f"{one_line(data.name)} ({one_line(data.media_type)})", "result", (size(data.bytes),), "+")
 
 
-@tells("budget.reserved")
+@line_for("budget.reserved")
 def _reserved(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, BudgetReserved):
@@ -236,14 +236,14 @@ def _reserved(event: Event, state: RunState) -> Line | None:
     return Line(f"calling; at most {cost}{count(data.reserved.tokens, 'token')}", "trace")
 
 
-@tells("budget.settled")
+@line_for("budget.settled")
 def _settled(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, BudgetSettled) or not event.data.lost:
         return None
     return Line("outcome of a call unknown: the process died; counted in full", "warning", mark="!")
 
 
-@tells("budget.overrun")
+@line_for("budget.overrun")
 def _overrun(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, BudgetOverrun):
@@ -254,7 +254,7 @@ def _overrun(event: Event, state: RunState) -> Line | None:
     return Line(f"a call used {used}", "warning", mark="!")
 
 
-@tells("budget.exhausted")
+@line_for("budget.exhausted")
 def _exhausted(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, BudgetExhausted):
@@ -269,7 +269,7 @@ def _exhausted(event: Event, state: RunState) -> Line | None:
 # ── models ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@tells("model.asked")
+@line_for("model.asked")
 def _asked(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, ModelAsked):
@@ -277,7 +277,7 @@ def _asked(event: Event, state: RunState) -> Line | None:
     return Line(f"asked {model_name(data.model)}: {brief(data.prompt, 200)}", "trace")
 
 
-@tells("model.attempted")
+@line_for("model.attempted")
 def _attempted(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, ModelAttempted):
@@ -294,7 +294,7 @@ def _attempted(event: Event, state: RunState) -> Line | None:
     return Line(f"{model} failed: {one_line(data.error)}", weight, notes, "!")
 
 
-@tells("model.repaired")
+@line_for("model.repaired")
 def _repaired(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, ModelRepaired):
         return None
@@ -302,12 +302,12 @@ def _repaired(event: Event, state: RunState) -> Line | None:
     return Line(f"{what}asked again: {one_line(event.data.error)}", "routine", mark="↻")
 
 
-@tells("model.continued")
+@line_for("model.continued")
 def _continued(event: Event, state: RunState) -> Line | None:
     return Line("reply was cut off, continued", "routine", mark="↻")
 
 
-@tells("model.cached")
+@line_for("model.cached")
 def _cached(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, ModelCached):
@@ -317,17 +317,17 @@ def _cached(event: Event, state: RunState) -> Line | None:
     return Line(f"{model_name(data.model)} from the cache, answer {data.number}", "trace", saves + old)
 
 
-@tells("model.kept")
+@line_for("model.kept")
 def _kept(event: Event, state: RunState) -> Line | None:
     return Line("kept in the cache", "trace") if isinstance(event.data, ModelKept) else None
 
 
-@tells("model.uncached")
+@line_for("model.uncached")
 def _uncached(event: Event, state: RunState) -> Line | None:
     return Line(one_line(event.data.reason), "trace") if isinstance(event.data, ModelUncached) else None
 
 
-@tells("model.fell_back")
+@line_for("model.fell_back")
 def _fell_back(event: Event, state: RunState) -> Line | None:
     data = event.data
     if not isinstance(data, ModelFellBack):

@@ -16,7 +16,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from podium.report.data import Facts, StepFacts, price_word
+from podium.report.data import ReportData, StepFacts, price_word
 from podium.report.presentation import Section
 from podium.report.words import (
     amount,
@@ -133,7 +133,7 @@ SIGNS = {
 }  # fmt: skip
 
 
-def to_html(facts: Facts, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
+def to_html(facts: ReportData, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
     """A self-contained page. `answer` shows the deliverable where plain Markdown cannot."""
     page = templates_of("podium.report").get_template("report.html")
     document = without_title(facts.deliverable, facts.request) if facts.deliverable else ""

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from podium.report.data import Cost, Facts, StepFacts, price_word
+from podium.report.data import Cost, ReportData, StepFacts, price_word
 from podium.report.presentation import Section
 from podium.report.words import (
     MARKUP,
@@ -32,7 +32,7 @@ _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _HEADING = re.compile(r"#{1,6} ")
 
 
-def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
+def to_markdown(facts: ReportData, sections: Sequence[Section] = ()) -> str:
     """The answer first, then how it came about."""
     parts = [f"# {cell(facts.request, 200)}"]
     if facts.rehearsal:
@@ -77,7 +77,7 @@ def below_title(text: str) -> str:
     return "\n".join(lines)
 
 
-def footer(facts: Facts) -> str:
+def footer(facts: ReportData) -> str:
     """How the result came about, in one line."""
     told = [
         f"{facts.workflow}, run {facts.run_id}",
@@ -95,7 +95,7 @@ def footer(facts: Facts) -> str:
     return " · ".join(part for part in told if part)
 
 
-def saved(facts: Facts) -> str:
+def saved(facts: ReportData) -> str:
     """What came from the cache, and what that was worth."""
     if not facts.saved.calls:
         return ""
@@ -107,7 +107,7 @@ def _bullets(title: str, items: list[str]) -> list[str]:
     return [f"## {title}\n\n" + "\n".join(f"- {cell(item, 500)}" for item in items)] if items else []
 
 
-def _artifacts(facts: Facts) -> list[str]:
+def _artifacts(facts: ReportData) -> list[str]:
     """Each by its name and place; where there are very many, the first and how many others."""
     names = Counter(made["name"] for made in facts.artifacts)
     told = [

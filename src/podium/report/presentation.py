@@ -36,17 +36,17 @@ class Line(msgspec.Struct, frozen=True):
     """How many levels it stands below the run's top, where a workflow has levels."""
 
 
-Teller = Callable[[Event, RunState], Line | None]
+LineFunction = Callable[[Event, RunState], Line | None]
 
-TELLERS: dict[str, Teller] = {}
+LINES: dict[str, LineFunction] = {}
 """How each event type is told."""
 
 
-def tells(*types: str) -> Callable[[Teller], Teller]:
+def line_for(*types: str) -> Callable[[LineFunction], LineFunction]:
     """Register how events of these types are told."""
 
-    def register(teller: Teller) -> Teller:
-        TELLERS.update(dict.fromkeys(types, teller))
+    def register(teller: LineFunction) -> LineFunction:
+        LINES.update(dict.fromkeys(types, teller))
         return teller
 
     return register
@@ -82,7 +82,7 @@ class Presentation:
         """How an event is told; `None`: as for every run, or by what `@tells` has registered."""
         return None
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         """Whether its line is left out of the live view because others tell the same."""
         return False
 

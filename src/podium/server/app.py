@@ -33,8 +33,8 @@ from podium.server.routes import files as traces
 from podium.server.routes import models as cache
 from podium.server.routes import system as session
 from podium.server.routes import workflows as teams
-from podium.server.security import Guard
-from podium.server.state import Hall
+from podium.server.security import SecurityMiddleware
+from podium.server.state import ServerState
 from podium.workflows import SHIPPED, presentation_of
 
 REF = "#/components/schemas/{name}"
@@ -193,7 +193,7 @@ def build_api() -> FastAPI:
     return app
 
 
-def build_app(hall: Hall, names: Names, *, ready: Callable[[int], Any] = lambda _: None) -> ASGIApp:
+def build_app(hall: ServerState, names: Names, *, ready: Callable[[int], Any] = lambda _: None) -> ASGIApp:
     """The application of a server; `ready` is told how many runs go on that an earlier one has left."""
     app = build_api()
     app.include_router(ui.router)
@@ -209,4 +209,4 @@ def build_app(hall: Hall, names: Names, *, ready: Callable[[int], Any] = lambda 
             await hall.conductor.stop()
 
     app.router.lifespan_context = lifespan
-    return Addresses(Guard(app, door=hall.door, keys=hall.keys, names=names, cookie=hall.cookie))
+    return Addresses(SecurityMiddleware(app, door=hall.door, keys=hall.keys, names=names, cookie=hall.cookie))

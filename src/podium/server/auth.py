@@ -87,7 +87,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.user.requests_per_minute if self.user else 60_000
 
 
-class Doorkeeper(Protocol):
+class Authenticator(Protocol):
     """Tells callers apart."""
 
     token_in_address: bool
@@ -127,7 +127,7 @@ class EndedSessions:
         return cookie.rpartition(".")[2] in self._expiries
 
 
-class LocalDoor:
+class TokenAuthenticator:
     """One user, and a token that is made anew each time the server starts."""
 
     token_in_address = True
@@ -155,7 +155,7 @@ class LocalDoor:
             self._ended.add(cookie)
 
 
-class UsersDoor:
+class UserAuthenticator:
     """The users of a file."""
 
     token_in_address = False
@@ -316,7 +316,7 @@ class WrongKey(msgspec.Struct, frozen=True):
 class KeyCheck:
     """Tells whose key it is, and counts wrong ones."""
 
-    def __init__(self, door: Doorkeeper) -> None:
+    def __init__(self, door: Authenticator) -> None:
         self._door = door
         self._rates = Rates()
 

@@ -14,7 +14,7 @@ from typing import Any
 from podium.errors import PodiumError
 from podium.server.auth import Caller
 from podium.server.problems import RefusedError
-from podium.server.state import Hall
+from podium.server.state import ServerState
 from podium.settings.places import named
 from podium.tools.workspace.origin import find_origin
 from podium.workflows import SHIPPED, find_workflow
@@ -98,7 +98,7 @@ def check_workflow(caller: Caller, name: str) -> None:
         )
 
 
-async def check_models(hall: Hall, caller: Caller, *names: str | None) -> None:
+async def check_models(hall: ServerState, caller: Caller, *names: str | None) -> None:
     """Code and other people's replies are no models for everybody."""
     for name in names:
         if caller.user is None or not name:
@@ -111,13 +111,13 @@ async def check_models(hall: Hall, caller: Caller, *names: str | None) -> None:
             )
 
 
-def may_use(hall: Hall, caller: Caller, workflow: str, option: str) -> bool:
+def may_use(hall: ServerState, caller: Caller, workflow: str, option: str) -> bool:
     if workflow == "build" and option in WITH_PROJECTS and hall.workspaces:
         return True
     return caller.user is None or option in SHARED_OPTIONS.get(workflow, ())
 
 
-def options_for(hall: Hall, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
+def options_for(hall: ServerState, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options, with projects and folders of one's own; those that reach into the machine are refused."""
     if caller.user is None:
         return options
@@ -147,7 +147,7 @@ def shown_project(caller: Caller, stored: str) -> str | None:
     return name if slash and owner == caller.name else None
 
 
-async def check_room(hall: Hall, caller: Caller) -> None:
+async def check_room(hall: ServerState, caller: Caller) -> None:
     """A queue that grows for ever helps nobody."""
     _, queued = await hall.conductor.count_of(caller.name)
     most = caller.user.max_queued if caller.user else 100_000

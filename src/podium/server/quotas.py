@@ -51,7 +51,7 @@ class Money(NamedTuple):
     allowances: list[Allowance]
 
 
-class Purses:
+class UserQuotas:
     """The money of everybody who uses a server."""
 
     def __init__(self, store: Store) -> None:

@@ -23,7 +23,7 @@ TURN_S = 0.001
 5 ms would add up."""
 
 
-class Room:
+class RunLoopThread:
     """Opened with the server, closed when everything in it has ended."""
 
     def __init__(self, url: str) -> None:
@@ -81,7 +81,7 @@ async def _opened(url: str) -> Store:
     return await open_store(url)
 
 
-class Chores:
+class BackgroundTasks:
     """Tasks that nobody waits for. Each failure goes to `failed`."""
 
     def __init__(self, failed: Callable[[BaseException], None]) -> None:

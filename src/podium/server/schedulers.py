@@ -18,13 +18,13 @@ from contextlib import suppress
 from functools import partial
 
 from podium.api import RunHandle
-from podium.api.control import Change, go_on, is_served, put_in_line, refuse
+from podium.api.control import Change, go_on, is_served, refuse, requeue
 from podium.cluster.fleet import Fleet
 from podium.cluster.port import SharedStore
 from podium.engine.core import Delta
-from podium.engine.log import Message, RunRow, Store
+from podium.engine.log import InboxMessage, RunRow, Store
 from podium.errors import PodiumError, RunLockedError, StoreError, UnknownRunError
-from podium.server.run_loop import Chores, Room
+from podium.server.run_loop import BackgroundTasks, RunLoopThread
 from podium.settings import Settings
 
 LOG = logging.getLogger("podium.server")
@@ -36,10 +36,12 @@ PAGE = 200
 DeltaViewer = Callable[[Delta], None]
 
 
-class Conductor:
+class LocalScheduler:
     """All runs that this process drives, and those that wait for a place."""
 
-    def __init__(self, store: Store, settings: Settings, *, max_runs: int, room: Room | None = None) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, *, max_runs: int, room: RunLoopThread | None = None
+    ) -> None:
         self._store = store
         self._room = room
         """Where runs are driven; `None`: on the loop of whoever asks."""
@@ -57,7 +59,7 @@ class Conductor:
         self._viewers: dict[str, set[DeltaViewer]] = {}
         self._listening: dict[str, Callable[[], None]] = {}
         """Runs that wait for a person: how to stop listening to their inboxes."""
-        self._chores = Chores(_tell)
+        self._chores = BackgroundTasks(_tell)
         self._stopping = False
         self.finished: Counter[str] = Counter()
         """How stretches of driving ended, since the server started."""
@@ -147,13 +149,13 @@ class Conductor:
         drives hears of it through its inbox."""
         if row.run_id in self._driven or row.run_id in self._queue:
             return
-        await put_in_line(self._store, self._settings, row.run_id, change, take_over=take_over)
+        await requeue(self._store, self._settings, row.run_id, change, take_over=take_over)
         self.enqueue(row)
 
     def _listen(self, row: RunRow) -> None:
         """Wait for an answer, wherever it is given."""
 
-        def heard(message: Message) -> None:
+        def heard(message: InboxMessage) -> None:
             if message.kind == "answer" and row.run_id not in self._driven:
                 self._forget(row.run_id)
                 self._chores.begin(self._answered(row))
@@ -265,7 +267,7 @@ def _tell(error: BaseException) -> None:
     LOG.error("A run could not be driven: %s", error, exc_info=error)
 
 
-class Dispatcher:
+class FleetScheduler:
     """Hands runs to a fleet."""
 
     def __init__(self, store: SharedStore, fleet: Fleet, *, max_runs: int) -> None:
@@ -278,7 +280,7 @@ class Dispatcher:
         """Nothing is driven here, so nothing ends here."""
         self._told: dict[str, int] = {}
         """Limits of users that the workers know of."""
-        self._chores = Chores(_log_failure)
+        self._chores = BackgroundTasks(_log_failure)
 
     async def take_up(self) -> int:
         """What an earlier server has left is the workers' business."""

@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.server.auth import (
     FORM_PATH,
+    Authenticator,
     Caller,
-    Doorkeeper,
     KeyCheck,
     WrongKey,
     is_api,
@@ -66,13 +66,13 @@ HEADERS = {
 """On every answer, unless a route says otherwise."""
 
 
-class Guard:
+class SecurityMiddleware:
     """An ASGI application around another one."""
 
     body_s = BODY_S
 
     def __init__(
-        self, app: ASGIApp, *, door: Doorkeeper, names: Names, cookie: str, keys: KeyCheck | None = None
+        self, app: ASGIApp, *, door: Authenticator, names: Names, cookie: str, keys: KeyCheck | None = None
     ) -> None:
         self._app = app
         self._door = door

@@ -33,12 +33,12 @@ from podium.cluster.port import LOCAL, Engine, open_engine, shared
 from podium.engine.log import Store
 from podium.errors import PodiumError, StoreError, UsageError
 from podium.server.app import build_app
-from podium.server.auth import LocalDoor, UsersDoor, session_secret
+from podium.server.auth import TokenAuthenticator, UserAuthenticator, session_secret
 from podium.server.permissions import USER
 from podium.server.rate_limits import Names, is_loopback
-from podium.server.run_loop import Room
-from podium.server.schedulers import Dispatcher
-from podium.server.state import UI, Hall
+from podium.server.run_loop import RunLoopThread
+from podium.server.schedulers import FleetScheduler
+from podium.server.state import UI, ServerState
 from podium.server.users import Users
 from podium.settings import Settings
 from podium.settings.places import named
@@ -89,7 +89,7 @@ MOST_HEAD = 65_536
 """Bytes of a request's head."""
 
 
-class Punctual(H11Protocol):
+class HeaderTimeout(H11Protocol):
     """The head of a request comes within `head_s` seconds and is unambiguous, or the connection is closed."""
 
     head_s = HEAD_S
@@ -249,19 +249,19 @@ async def serve(
     except BaseException:
         listening.close()
         raise
-    door = UsersDoor(users) if users else LocalDoor(serving.token, session_secret(store.url))
+    door = UserAuthenticator(users) if users else TokenAuthenticator(serving.token, session_secret(store.url))
     engine = room = None
     try:
         engine = await _engine_of(serving.settings)
         if engine is None:
-            room = Room(serving.settings.store)
+            room = RunLoopThread(serving.settings.store)
             await room.open()
-        hall = Hall(
+        hall = ServerState(
             serving.settings, store, door=door, cookie=f"podium-{port}", max_runs=serving.max_runs,
             users=users, workspaces=serving.workspaces, ui=serving.ui, room=room,
             dispatcher=_dispatcher(serving, store, engine),
         )  # fmt: skip
-        token = f"?token={door.token}" if isinstance(door, LocalDoor) else ""
+        token = f"?token={door.token}" if isinstance(door, TokenAuthenticator) else ""
         shown = f"[{serving.host}]" if ":" in serving.host else serving.host
         address = f"http://{shown}:{port}/{token}"
 
@@ -291,11 +291,11 @@ async def _engine_of(settings: Settings) -> Engine | None:
     return await open_engine(settings.engine, settings.store)
 
 
-def _dispatcher(serving: Serving, store: Store, engine: Engine | None) -> Dispatcher | None:
+def _dispatcher(serving: Serving, store: Store, engine: Engine | None) -> FleetScheduler | None:
     if engine is None:
         return None
     fleet = Fleet(store, serving.settings, engine)
-    return Dispatcher(shared(store), fleet, max_runs=serving.max_runs)
+    return FleetScheduler(shared(store), fleet, max_runs=serving.max_runs)
 
 
 async def _opened(settings: Settings) -> Store:
@@ -318,7 +318,7 @@ def _config(app: ASGIApp, trusted_proxies: tuple[str, ...]) -> uvicorn.Config:
     return uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False,
         date_header=True, limit_concurrency=None, ws="none", lifespan="on",
-        http=Punctual, timeout_keep_alive=15, proxy_headers=bool(trusted_proxies),
+        http=HeaderTimeout, timeout_keep_alive=15, proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=list(trusted_proxies),
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ from podium.engine.core import Delta
 from podium.engine.events import TERMINAL
 from podium.engine.log import Row, RunRow, Store
 from podium.errors import StoreError
-from podium.server.schedulers import Conductor, Dispatcher
+from podium.server.schedulers import FleetScheduler, LocalScheduler
 from podium.server.schemas.runs import RunSummary
 
 
@@ -79,7 +79,7 @@ LOOK_S = 0.3
 AT_REST = frozenset({"waiting", "paused", "completed", "partial", "failed", "cancelled"})
 
 
-class Reader:
+class StreamReader:
     """Somebody who watches a run."""
 
     def __init__(self, after: int) -> None:
@@ -96,7 +96,7 @@ class Broadcast:
         self._store = store
         self._rows: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
-        self._readers: set[Reader] = set()
+        self._readers: set[StreamReader] = set()
         self._task: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
         self._status = ""
@@ -129,7 +129,7 @@ class Broadcast:
 
     async def follow(self, after: int) -> AsyncGenerator[bytes]:
         """Everything behind `after`, framed, for ever; deltas and notes in between."""
-        reader, told = Reader(after), ""
+        reader, told = StreamReader(after), ""
         self._readers.add(reader)
         try:
             while not self.closed:
@@ -165,7 +165,7 @@ class Broadcast:
             task.exception()  # the readers' own requests tell it
         self.close()
 
-    async def _piece(self, reader: Reader) -> bytes:
+    async def _piece(self, reader: StreamReader) -> bytes:
         """What comes next for a reader; empty: nothing so far."""
         deltas = b"".join(reader.deltas)
         reader.deltas.clear()
@@ -224,7 +224,7 @@ class Broadcast:
 class Broadcasts:
     """All runs that are watched."""
 
-    def __init__(self, store: Store, conductor: Conductor | Dispatcher) -> None:
+    def __init__(self, store: Store, conductor: LocalScheduler | FleetScheduler) -> None:
         self._store = store
         self._conductor = conductor
         self._open: dict[str, tuple[Broadcast, Callable[[], None]]] = {}

@@ -14,10 +14,10 @@ from fastapi import Depends, Request
 from podium.engine.log import RunRow, Store
 from podium.engine.redaction import redactor
 from podium.errors import StoreError, UnknownRunError
-from podium.server.auth import Caller, Doorkeeper, KeyCheck
-from podium.server.quotas import Purses
-from podium.server.run_loop import Room
-from podium.server.schedulers import Conductor, Dispatcher
+from podium.server.auth import Authenticator, Caller, KeyCheck
+from podium.server.quotas import UserQuotas
+from podium.server.run_loop import RunLoopThread
+from podium.server.schedulers import FleetScheduler, LocalScheduler
 from podium.server.serializers import summary_of
 from podium.server.sse import Broadcasts, Changes
 from podium.server.users import Users
@@ -59,7 +59,7 @@ class StoreCheck:
         return ""
 
 
-class Hall:
+class ServerState:
     """A server's store, its runs, its users and its streams."""
 
     def __init__(
@@ -67,14 +67,14 @@ class Hall:
         settings: Settings,
         store: Store,
         *,
-        door: Doorkeeper,
+        door: Authenticator,
         cookie: str,
         max_runs: int,
         users: Users | None = None,
         workspaces: str = "",
         ui: Path = UI,
-        room: Room | None = None,
-        dispatcher: Dispatcher | None = None,
+        room: RunLoopThread | None = None,
+        dispatcher: FleetScheduler | None = None,
     ) -> None:
         self.settings = settings
         self.redact = redactor(settings.secrets())
@@ -89,11 +89,11 @@ class Hall:
         """The folder whose projects users may have changed; empty: none."""
         self.ui = ui
         """Where the built web UI lies, if there is one."""
-        self.conductor = dispatcher or Conductor(store, settings, max_runs=max_runs, room=room)
+        self.conductor = dispatcher or LocalScheduler(store, settings, max_runs=max_runs, room=room)
         """Drives the runs, or has them driven by a fleet."""
         self.conductor.limit_of = self._limit_of
         self.broadcasts = Broadcasts(store, self.conductor)
-        self.purses = Purses(store)
+        self.purses = UserQuotas(store)
         self.changes = Changes(store, summary_of)
         self.streams: Counter[str] = Counter()
         """Live streams that are open, by user."""
@@ -123,7 +123,7 @@ def _no_run(run_id: str) -> UnknownRunError:
     return UnknownRunError(f"There is no run {run_id}.", hint="The list of runs tells which there are.")
 
 
-def hall_of(request: Request) -> Hall:
+def hall_of(request: Request) -> ServerState:
     return request.app.state.hall
 
 
@@ -137,12 +137,12 @@ def anyone_of(request: Request) -> Caller | None:
     return getattr(request.state, "caller", None)
 
 
-InHall = Annotated[Hall, Depends(hall_of)]
+InHall = Annotated[ServerState, Depends(hall_of)]
 By = Annotated[Caller, Depends(caller_of)]
 ByAnyone = Annotated[Caller | None, Depends(anyone_of)]
 
 
-async def exposition(hall: Hall, by: Caller) -> str:
+async def exposition(hall: ServerState, by: Caller) -> str:
     """Everything, or what is the caller's own."""
     totals = await hall.store.run_totals(by.owner)
     runs = [({"workflow": one.workflow, "status": one.status}, one.runs) for one in totals]

@@ -73,7 +73,7 @@ class Blob(NamedTuple):
     """Length of `Batch.rows` when it was put: it belongs to whoever queued the next row."""
 
 
-class Errand:
+class WriteOp:
     """Something other than rows to be done in the next transaction, and who waits for it."""
 
     __slots__ = ("failure", "future", "outcome")
@@ -84,7 +84,7 @@ class Errand:
         self.failure: BaseException | None = None
 
 
-class Creation(Errand):
+class Creation(WriteOp):
     """Make a run. Its rows name the run that does not have a number yet. With a `driver` the run is marked as
     driven from the start, and the outcome is its `Standing`."""
 
@@ -118,7 +118,7 @@ class Creation(Errand):
             self.outcome = Standing(number, self.epoch, seq, time_us, self.driver)
 
 
-class Acquisition(Errand):
+class Acquisition(WriteOp):
     """Raise a run's epoch and mark it with its new driver; the outcome is a `Standing`."""
 
     __slots__ = ("driver", "expected", "run_id")
@@ -133,7 +133,7 @@ class Acquisition(Errand):
         """The driver it has now, who is gone; `None`: whoever it is."""
 
 
-class Liberation(Errand):
+class ReleaseOp(WriteOp):
     """Take the driver's mark off a run."""
 
     __slots__ = ("key",)
@@ -143,7 +143,7 @@ class Liberation(Errand):
         self.key = key
 
 
-class Job(Errand):
+class WriteCall(WriteOp):
     """Anything rare. It must raise before it writes, or not at all: others share its transaction."""
 
     __slots__ = ("call",)
@@ -189,9 +189,9 @@ class Batch:
         self.updates: dict[Key, RunUpdate] = {}
         self.blobs: list[Blob] = []
         self.creations: list[Creation] = []
-        self.liberations: list[Liberation] = []
+        self.liberations: list[ReleaseOp] = []
         self.acquisitions: list[Acquisition] = []
-        self.jobs: list[Job] = []
+        self.jobs: list[WriteCall] = []
         self.notes = Notes()
         self.firsts: list[Callable[[], None]] = []
         """To be called before those who wait go on."""
@@ -209,7 +209,7 @@ class Batch:
         return not (self.updates or self.blobs or self.notes or self.has_errands)
 
     @property
-    def errands(self) -> Iterable[Errand]:
+    def errands(self) -> Iterable[WriteOp]:
         return [*self.creations, *self.liberations, *self.acquisitions, *self.jobs]
 
     @property
@@ -253,9 +253,9 @@ class Batch:
     def parts(self) -> list[Batch]:
         """The same, one batch for every lease and every errand: so that what one of them cannot write
         does not keep the others from writing."""
-        parts: dict[Key | Errand | Notes | None, Batch] = {}
+        parts: dict[Key | WriteOp | Notes | None, Batch] = {}
 
-        def part(owner: Key | Errand | Notes | None) -> Batch:
+        def part(owner: Key | WriteOp | Notes | None) -> Batch:
             return parts.setdefault(owner, Batch())
 
         keys = _row_keys(self.rows)

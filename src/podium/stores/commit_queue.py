@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from podium.engine.log import Row, RunRow, RunUpdate, Written
 from podium.engine.store_parts import Sample
 from podium.errors import FencedError, PodiumError, StoreError
-from podium.stores.batch import ROW_WIDTH, Batch, Blob, Creation, HeldLease, Job, Key, Notes, merge
+from podium.stores.batch import ROW_WIDTH, Batch, Blob, Creation, HeldLease, Key, Notes, WriteCall, merge
 
 _SWEEP_S = 0.025
 """Rows that nobody commits go out when a second sweep finds them: 25 to 50 ms after they were queued."""
@@ -38,7 +38,7 @@ class Report(NamedTuple):
     seconds: float
 
 
-class Writer(Protocol):
+class BatchWriter(Protocol):
     """Whoever writes batches, in the order in which they were submitted."""
 
     settle: Callable[[Report], None]
@@ -56,7 +56,7 @@ class Bells(Protocol):
     def ring(self, numbers: Iterable[int]) -> None: ...
 
 
-class Commits:
+class CommitQueue:
     """The queue of a store. Belongs to the event loop; only whole batches leave it.
 
     When a batch cannot be written (the disk is full, or the lock could not be had for a minute), what it
@@ -64,7 +64,7 @@ class Commits:
     leave a gap in the log. The store itself stays usable; a run goes on by being acquired again.
     """
 
-    def __init__(self, writer: Writer, bells: Bells) -> None:
+    def __init__(self, writer: BatchWriter, bells: Bells) -> None:
         self.live = 0
         """How many effects are under way; see `podium.engine.log.Store`."""
         self._batches = writer
@@ -233,10 +233,10 @@ TRIM_EVERY = 64
 """So many answers are kept between two looks at the size of the cache, the first of a process included."""
 
 
-class Errands(Commits):
+class OperationQueue(CommitQueue):
     """Each errand is done in the writer's next transaction, with whatever rows are in it."""
 
-    def __init__(self, writer: Writer, bells: Bells) -> None:
+    def __init__(self, writer: BatchWriter, bells: Bells) -> None:
         super().__init__(writer, bells)
         self._kept = 0
         """Answers that were put into the cache."""
@@ -256,11 +256,11 @@ class Errands(Commits):
 
     async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
         """Have something rare done; `call` gets the writer's connection first."""
-        job = Job(self._loop.create_future(), lambda db: call(db, *args))
+        job = WriteCall(self._loop.create_future(), lambda db: call(db, *args))
         self._queue_job(job)
         return await job.future
 
-    def _queue_job(self, job: Job) -> None:
+    def _queue_job(self, job: WriteCall) -> None:
         self._batch.jobs.append(job)
         self._schedule()
 

@@ -12,17 +12,17 @@ from typing import Any
 
 from podium.engine.log import Row, RunRow
 from podium.errors import StoreError
-from podium.stores.batch import Acquisition, HeldLease, Key, Liberation, Standing
-from podium.stores.commit_queue import Bells, Errands, Writer
+from podium.stores.batch import Acquisition, HeldLease, Key, ReleaseOp, Standing
+from podium.stores.commit_queue import BatchWriter, Bells, OperationQueue
 
 _AGAIN_S = 1.0
 """A mark that could not be taken off a run is tried again so much later."""
 
 
-class Holding(Errands, ABC):
+class Leases(OperationQueue, ABC):
     """A run is driven by the process whose mark it bears, as long as that process is there."""
 
-    def __init__(self, writer: Writer, bells: Bells) -> None:
+    def __init__(self, writer: BatchWriter, bells: Bells) -> None:
         super().__init__(writer, bells)
         self._claims: set[str] = set()
         """Runs that are being marked."""
@@ -140,6 +140,6 @@ class Holding(Errands, ABC):
         if self._closed:
             future.set_result(None)  # closing takes all marks off
         else:
-            self._batch.liberations.append(Liberation(future, key))
+            self._batch.liberations.append(ReleaseOp(future, key))
             self._schedule()
         return future

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-from podium.engine.log import Message
+from podium.engine.log import InboxMessage
 
 B = TypeVar("B")
 
@@ -14,7 +14,7 @@ B = TypeVar("B")
 class Subscriber:
     """Somebody who wants every message of one run, once."""
 
-    def __init__(self, run_id: str, number: int, callback: Callable[[Message], None]) -> None:
+    def __init__(self, run_id: str, number: int, callback: Callable[[InboxMessage], None]) -> None:
         self.run_id = run_id
         self.number = number
         self.seen: set[int] = set()
@@ -23,12 +23,12 @@ class Subscriber:
         self.active = True
         self._callback = callback
 
-    def deliver(self, message: Message) -> None:
+    def deliver(self, message: InboxMessage) -> None:
         if self.active:
             self._callback(message)
 
 
-class Audience(Generic[B]):
+class Subscriptions(Generic[B]):
     """By the number of the run. `B` is what a store rings for a reader of a log."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import urljoin, urlsplit
 import httpcore2
 import msgspec
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.tools.documents.document import charset_inside
 from podium.tools.tool import ToolError
 
@@ -81,7 +81,7 @@ def public_only(address: Address, port: int) -> str:
 async def resolve_name(host: str, port: int) -> list[Address]:
     """Ask the system, once."""
     try:
-        answers = await aside(socket.getaddrinfo, host, port, 0, socket.SOCK_STREAM)
+        answers = await offload(socket.getaddrinfo, host, port, 0, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ToolError(f"{host} could not be found: {error}.") from error
     found = [ip_address(str(answer[4][0]).partition("%")[0]) for answer in answers]

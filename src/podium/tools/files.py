@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from podium.engine.process import aside, run_process
+from podium.engine.process import offload, run_process
 from podium.errors import UsageError
 from podium.settings.places import named
 from podium.tools import matching
@@ -106,7 +106,7 @@ class ListFiles:
         self._folder = folder
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
-        return await aside(self._list, read_arguments(args, ListArguments))
+        return await offload(self._list, read_arguments(args, ListArguments))
 
     def _list(self, asked: ListArguments) -> ToolResult:
         lines = list[str]()
@@ -128,7 +128,7 @@ class ReadFile:
         self._folder = folder
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
-        return await aside(self._read, read_arguments(args, ReadArguments))
+        return await offload(self._read, read_arguments(args, ReadArguments))
 
     def _read(self, asked: ReadArguments) -> ToolResult:
         text = text_of(self._folder.read(asked.path), asked.path)
@@ -150,11 +150,11 @@ class SearchFiles:
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
         asked = read_arguments(args, SearchArguments)
-        texts, skipped = await aside(self._texts, asked)
+        texts, skipped = await offload(self._texts, asked)
         if asked.regex:
             found = await match_pattern(asked.text, texts, asked.limit)
         else:
-            found = await aside(match_plainly, asked.text, texts, asked.limit)
+            found = await offload(match_plainly, asked.text, texts, asked.limit)
         return succeeded(_told(found, asked.limit, skipped))
 
     def _texts(self, asked: SearchArguments) -> tuple[list[Text], str]:

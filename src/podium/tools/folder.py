@@ -35,7 +35,7 @@ SECRET_FILES = (
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not block the open
 
 
-class Entry(msgspec.Struct, frozen=True):
+class FolderEntry(msgspec.Struct, frozen=True):
     """A file or folder below the root."""
 
     path: str
@@ -64,7 +64,7 @@ class Folder:
 
     def walk(
         self, path: str = "", *, deep: bool = True, most: int = MAX_SEEN, tell_links: bool = False
-    ) -> Iterator[Entry]:
+    ) -> Iterator[FolderEntry]:
         """What lies below `path`, by name; refused names, links and special files are left out."""
         parts = self._parts(path)
         with self._inside(parts, path) as handle:
@@ -134,7 +134,9 @@ def _read(handle: int, name: str, told: str) -> bytes:
     return data
 
 
-def _below(handle: int, prefix: str, depth: int, left: list[int], *, tell_links: bool) -> Iterator[Entry]:
+def _below(
+    handle: int, prefix: str, depth: int, left: list[int], *, tell_links: bool
+) -> Iterator[FolderEntry]:
     with os.scandir(handle) as scan:
         names = sorted(entry.name for entry in scan if not is_refused(entry.name))
     for name in names:
@@ -145,11 +147,11 @@ def _below(handle: int, prefix: str, depth: int, left: list[int], *, tell_links:
         try:
             found = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if stat.S_ISREG(found.st_mode):
-                yield Entry(path, is_folder=False, size=found.st_size, mtime_ns=found.st_mtime_ns)
+                yield FolderEntry(path, is_folder=False, size=found.st_size, mtime_ns=found.st_mtime_ns)
             elif tell_links and stat.S_ISLNK(found.st_mode):
-                yield Entry(path, is_folder=False, is_link=True)
+                yield FolderEntry(path, is_folder=False, is_link=True)
             elif stat.S_ISDIR(found.st_mode):
-                yield Entry(path, is_folder=True)
+                yield FolderEntry(path, is_folder=True)
                 if depth > 1:
                     deeper = os.open(name, NO_LINKS, dir_fd=handle)
                     try:

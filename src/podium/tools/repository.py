@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.tools.files import match_pattern
 from podium.tools.folder import SECRET_FILES
 from podium.tools.matching import Found, Text, match_plainly
@@ -85,11 +85,11 @@ class Repository:
         if not wanted or len(wanted) > 500:
             raise ToolError("A text of 1 to 500 characters is needed.")
         limit = max(1, min(limit, MAX_FOUND))
-        texts, left_out = await aside(self._texts, pattern)
+        texts, left_out = await offload(self._texts, pattern)
         if regex:
             found = await match_pattern(wanted, texts, limit)
         else:
-            found = await aside(match_plainly, wanted, texts, limit)
+            found = await offload(match_plainly, wanted, texts, limit)
         return _told(found, limit, left_out)
 
     def _texts(self, pattern: str) -> tuple[list[Text], int]:
@@ -241,7 +241,7 @@ MAX_READ = 3_000
 
 async def draw_map(repository: Repository, tokens: int, *, named: Sequence[str] = ()) -> str:
     """The map. Files that a step named come with all they declare, then code, then tests, then the rest."""
-    return await aside(_draw, repository, int(tokens * CHARACTERS_PER_TOKEN), list(named))
+    return await offload(_draw, repository, int(tokens * CHARACTERS_PER_TOKEN), list(named))
 
 
 def _draw(repository: Repository, room: int, named: list[str]) -> str:

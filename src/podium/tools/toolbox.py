@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.settings import McpServer, Settings, nearest
 from podium.tools.files import file_tools
 from podium.tools.tool import (
@@ -120,13 +120,13 @@ class Toolbox:
     async def _own_tools(self) -> dict[str, Tool]:
         """The tools of the folder and of the web, which are loaded when they are first needed."""
         if self._web:
-            tools = await aside(_load_web, self._settings, self._fetcher)
+            tools = await offload(_load_web, self._settings, self._fetcher)
             self._own |= {tool.spec.name: tool for tool in tools}
             self._web = False
         return self._own
 
     async def _connection(self, name: str) -> Connection:
-        connection = await aside(_load_connection) if name not in self._connections else None
+        connection = await offload(_load_connection) if name not in self._connections else None
         if self._closed:
             raise ToolError("The tools are closed.")
         if connection is not None and name not in self._connections:

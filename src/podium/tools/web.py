@@ -13,7 +13,7 @@ from ddgs.ddgs import DDGS
 from ddgs.exceptions import DDGSException
 from msgspec import Meta
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.settings import Settings, variable
 from podium.tools.documents.document import Document, kept
 from podium.tools.documents.plain import read_text
@@ -46,7 +46,7 @@ class Hit(msgspec.Struct, frozen=True):
     snippet: str
 
 
-class Engine(Protocol):
+class SearchEngine(Protocol):
     """Somebody who can be asked. Failures are `ToolError`s."""
 
     name: str
@@ -92,7 +92,7 @@ class Ddgs:
     name = "DuckDuckGo and others"
 
     async def search(self, query: str, limit: int) -> list[Hit]:
-        return _hits(await aside(_ask_ddgs, query, limit), "body", "href")
+        return _hits(await offload(_ask_ddgs, query, limit), "body", "href")
 
 
 class SearchArguments(Arguments, frozen=True):
@@ -105,7 +105,7 @@ class SearchArguments(Arguments, frozen=True):
 class SearchWeb:
     """Results as numbered lines, fenced as untrusted."""
 
-    def __init__(self, engine: Engine, seconds: float = SECONDS) -> None:
+    def __init__(self, engine: SearchEngine, seconds: float = SECONDS) -> None:
         self.spec = spec_of("search_web", "Search the web: titles, addresses and snippets.", SearchArguments)
         self._engine, self._seconds = engine, seconds
 
@@ -118,7 +118,7 @@ class SearchWeb:
         return succeeded(untrusted("\n".join(lines), f"web search ({self._engine.name})", MAX_TEXT))
 
 
-async def find(engine: Engine, query: str, limit: int = 8, seconds: float = SECONDS) -> list[Hit]:
+async def find(engine: SearchEngine, query: str, limit: int = 8, seconds: float = SECONDS) -> list[Hit]:
     """Ask an engine within a time, or a `ToolError`."""
     try:
         async with asyncio.timeout(seconds):
@@ -129,7 +129,7 @@ async def find(engine: Engine, query: str, limit: int = 8, seconds: float = SECO
         raise ToolError(f"Web search ({engine.name}) failed: {error}") from error
 
 
-def open_engine(settings: Settings | None = None, env: Mapping[str, str] | None = None) -> Engine:
+def open_engine(settings: Settings | None = None, env: Mapping[str, str] | None = None) -> SearchEngine:
     """The best engine that there is a key for. `[providers.tavily] base_url` names another address."""
     options = settings.providers if settings is not None else {}
     addresses = {name: option.base_url for name, option in options.items()}
@@ -228,7 +228,7 @@ async def read_fetched(url: str, fetched: Fetched) -> Document:
     if is_pdf and fetched.cut:
         raise ToolError(f"{url} is a PDF of more than 5 MB, which is not fetched.")
     try:
-        return await aside(_read_pdf if is_pdf else _read_page, fetched)
+        return await offload(_read_pdf if is_pdf else _read_page, fetched)
     except ToolError as error:
         raise ToolError(f"{url}: {str(error).rstrip('.')}.") from error
 

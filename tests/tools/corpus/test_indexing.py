@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.settings import Settings
 from podium.tools.corpus.corpus import (
     find_corpus,
@@ -236,7 +236,7 @@ async def test_a_document_that_its_reader_does_not_survive_is_told_and_the_other
 ) -> None:
     pages = {f"n{number:03}_dot_html": PAGE for number in range(40)}
     docs = folder_with(tmp_path / "docs", a_dot_pdf=endless_pdf(), m_dot_pdf=endless_pdf(), **pages)
-    changes = await aside(_update, tmp_path / "index.sqlite", docs)
+    changes = await offload(_update, tmp_path / "index.sqlite", docs)
     assert (changes.documents, changes.added) == (40, 40)
     assert changes.troubles == [
         "a.pdf: reading it took longer than 3 s.",

@@ -19,7 +19,7 @@ from podium.tools.sources.providers import WORKERS as KINDS
 from podium.tools.sources.providers import Found, Retrieved
 from podium.tools.tool import ToolError, unfenced
 from podium.workflows.research.flow import research_with
-from podium.workflows.research.library import Answer, Shelf
+from podium.workflows.research.library import SearchAnswer, Shelf
 from tests.workflows.scripted import BARE
 
 FILLERS = (
@@ -51,10 +51,10 @@ class Shelves:
     async def look(self, at: str) -> Shelf:
         return Shelf(0)
 
-    async def search(self, worker: str, query: str, limit: int) -> Answer:
+    async def search(self, worker: str, query: str, limit: int) -> SearchAnswer:
         self.asked.append((worker, query))
         self._fail(worker)
-        return Answer([hit(worker, nth) for nth in range(1, self.counts.get(worker, 0) + 1)])
+        return SearchAnswer([hit(worker, nth) for nth in range(1, self.counts.get(worker, 0) + 1)])
 
     async def read(self, found: Found, at: str) -> Retrieved:
         self.asked.append(("read", found.url))

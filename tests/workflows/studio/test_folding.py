@@ -109,7 +109,7 @@ def lines(*entries: Entry) -> list[Line]:
     for event in log(*entries):
         made.apply(event)
         line = made.line(event, state)
-        if line is not None and not made.quiets(event):
+        if line is not None and not made.is_hidden(event):
             told.append(line)
     return told
 

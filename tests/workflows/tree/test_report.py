@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.engine.events import EventData, RunCompleted
-from podium.report.data import Facts, facts_of
+from podium.report.data import ReportData, facts_of
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.report.presentation import Section
@@ -28,7 +28,7 @@ OUTPUT: dict[str, Any] = {
 }
 
 
-def told(*more: Entry, output: Any = OUTPUT, alive: bool = False) -> tuple[Facts, list[Section]]:
+def told(*more: Entry, output: Any = OUTPUT, alive: bool = False) -> tuple[ReportData, list[Section]]:
     shown = TreePresentation()
     entries = log(*two_children(), *more, ("", RunCompleted(output=output)))
     for event in entries:

@@ -10,7 +10,6 @@ import msgspec
 from cyclopts import Parameter
 
 from podium.brain import Brain
-from podium.brain import Fact as Fact_review
 from podium.brain.editing import EDITABLE
 from podium.brain.review import Review
 from podium.cli.facts import (
@@ -214,7 +213,7 @@ async def _run_id(store: Store, reference: str) -> str:
         raise
 
 
-async def _project(store: Store, given: str | None, waiting: list[Fact_review], run_id: str) -> str:
+async def _project(store: Store, given: str | None, waiting: list[Fact], run_id: str) -> str:
     """The project whose facts are reviewed; empty when nothing waits."""
     if given is not None:
         return await project_meant(store, given)
@@ -237,7 +236,7 @@ def _say_nothing(run_id: str, *, as_json: bool) -> None:
 
 
 async def _tell(
-    review: Review, left: list[Fact_review], run_id: str, commands: Commands, *, as_json: bool, asked: bool
+    review: Review, left: list[Fact], run_id: str, commands: Commands, *, as_json: bool, asked: bool
 ) -> None:
     clashes = await review.brain.contradictions(left)
     outcome = review.outcome

@@ -10,7 +10,6 @@ from cyclopts import Parameter
 from podium.api import answer as answer_run
 from podium.api import cancel as cancel_run
 from podium.api import raise_budget
-from podium.api import resume as resume_answer
 from podium.api import resume as resume_run
 from podium.api.control import Change, is_served
 from podium.api.outcome import watched
@@ -64,7 +63,7 @@ async def answer(
                     await fleet.go_on(found)
         if not detach:
             try:
-                handle = await resume_answer(found.run_id, store=opened_store, settings=settings)
+                handle = await resume_run(found.run_id, store=opened_store, settings=settings)
             except RunLockedError:
                 detach = True  # somebody drives it already and takes the answer from the inbox
             else:

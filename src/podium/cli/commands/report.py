@@ -14,7 +14,7 @@ from podium.cli.opening import find_run, opened
 from podium.cli.terminal import out, print_json, print_raw, say
 from podium.engine.redaction import redactor
 from podium.errors import UsageError
-from podium.report.data import Facts, facts_of, to_json
+from podium.report.data import ReportData, facts_of, to_json
 from podium.report.presentation import Section
 from podium.report.words import count, safe
 from podium.settings import variable
@@ -23,7 +23,7 @@ from podium.tracing.collector import check_collector, send_trace
 from podium.tracing.destination import full_address, shown_address
 from podium.tracing.follow import trace_of
 from podium.tracing.span import SCOPE, trace_id_of
-from podium.tracing.span import to_json as to_json_trace
+from podium.tracing.span import to_json as trace_to_json
 
 
 def write_file(file: Path, data: bytes) -> None:
@@ -91,7 +91,7 @@ def _format(given: Format | None, output: Path | None, json: bool) -> Format:
     return "json" if json else "md"
 
 
-def _rendered(facts: Facts, sections: list[Section], chosen: Format, answer: Section | None) -> bytes:
+def _rendered(facts: ReportData, sections: list[Section], chosen: Format, answer: Section | None) -> bytes:
     if chosen == "json":
         return to_json(facts, sections)
     if chosen == "md":
@@ -134,10 +134,10 @@ async def trace(
         await asyncio.to_thread(send_trace, full_address(otlp), spans)
         place = shown_address(full_address(otlp))
     elif output is not None:
-        write_file(output, to_json_trace(spans, variable("OTEL_SERVICE_NAME") or SCOPE))
+        write_file(output, trace_to_json(spans, variable("OTEL_SERVICE_NAME") or SCOPE))
         place = str(output)
     else:
-        print_raw(to_json_trace(spans, variable("OTEL_SERVICE_NAME") or SCOPE).rstrip(b"\n"))
+        print_raw(trace_to_json(spans, variable("OTEL_SERVICE_NAME") or SCOPE).rstrip(b"\n"))
         return 0
     if json:
         print_json(told | {"to": place})

@@ -16,10 +16,10 @@ from podium.cli.terminal import ask_person, interactive, out, print_json, say
 from podium.engine.events import RunWaiting
 from podium.engine.history import OVER
 from podium.engine.log import Store
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import UnknownRunError, UsageError
 from podium.report.words import ago, count, one_line, size
-from podium.tools.workspace.retention import Kept, kept_workspaces, remove_workspace, workspaces_of
+from podium.tools.workspace.retention import StoredWorkspace, kept_workspaces, remove_workspace, workspaces_of
 
 ALIVE = ("running", "queued", "waiting")
 UNKNOWN = "unknown"
@@ -75,7 +75,7 @@ async def remove(
             say("Nothing was removed.")
             return 0
         for kept, _ in chosen:
-            await aside(remove_workspace, kept.home)
+            await offload(remove_workspace, kept.home)
     freed = sum(kept.bytes for kept, _ in chosen)
     if json:
         print_json({"removed": [kept.run_id for kept, _ in chosen], "bytes": freed})
@@ -84,8 +84,8 @@ async def remove(
     return 0
 
 
-async def _found(store: Store) -> list[tuple[Kept, str]]:
-    every = await aside(kept_workspaces, workspaces_of(store.url))
+async def _found(store: Store) -> list[tuple[StoredWorkspace, str]]:
+    every = await offload(kept_workspaces, workspaces_of(store.url))
     return [(kept, await _status(store, kept.run_id)) for kept in every]
 
 
@@ -97,7 +97,7 @@ async def _status(store: Store, run_id: str) -> str:
     return row.status if row.run_id == run_id else UNKNOWN
 
 
-def _named(name: str, found: list[tuple[Kept, str]]) -> tuple[Kept, str]:
+def _named(name: str, found: list[tuple[StoredWorkspace, str]]) -> tuple[StoredWorkspace, str]:
     fitting = [one for one in found if one[0].run_id.startswith(name)]
     if len(fitting) != 1:
         told = "No workspace is that of" if not fitting else "Several workspaces begin with"
@@ -111,7 +111,7 @@ def _named(name: str, found: list[tuple[Kept, str]]) -> tuple[Kept, str]:
     return fitting[0]
 
 
-async def _agreed(chosen: list[tuple[Kept, str]], *, as_json: bool) -> bool:
+async def _agreed(chosen: list[tuple[StoredWorkspace, str]], *, as_json: bool) -> bool:
     if as_json or not interactive():
         raise UsageError("Removing workspaces needs a word of consent.", hint="Add --yes.")
     lost = sum(status not in OVER for _, status in chosen)
@@ -120,16 +120,16 @@ async def _agreed(chosen: list[tuple[Kept, str]], *, as_json: bool) -> bool:
     return await ask_person(RunWaiting(question=asked, choices=["yes", "no"])) == "yes"
 
 
-def _project(kept: Kept) -> str:
+def _project(kept: StoredWorkspace) -> str:
     """The user's folder; a run without one began with a new folder, which is gone."""
     return one_line(kept.origin, 80) if Path(kept.origin or "/nowhere").is_dir() else "–"
 
 
-def _when(kept: Kept) -> datetime:
+def _when(kept: StoredWorkspace) -> datetime:
     return datetime.fromtimestamp(kept.touched, UTC)
 
 
-def _as_data(kept: Kept, status: str) -> dict[str, Any]:
+def _as_data(kept: StoredWorkspace, status: str) -> dict[str, Any]:
     return {
         "run_id": kept.run_id, "status": status, "bytes": kept.bytes, "folder": str(kept.home),
         "project": kept.origin, "branch": kept.branch,

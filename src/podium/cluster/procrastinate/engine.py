@@ -18,9 +18,9 @@ from procrastinate.jobs import Job
 from procrastinate.schema import SchemaManager
 from psycopg_pool import AsyncConnectionPool
 
-from podium.cluster.port import Crew, Load, Schedule, Ticket
+from podium.cluster.port import Load, Schedule, Ticket, WorkerConfig
 from podium.cluster.procrastinate.jobs import DRIVE, Jobs, Schedules, queue_of
-from podium.cluster.procrastinate.worker import Station
+from podium.cluster.procrastinate.worker import WorkerSession
 from podium.errors import StoreError
 from podium.stores.address import shown, take_lease
 from podium.stores.postgres.connection import Db, check_address, connect, explain, is_lost, options
@@ -246,9 +246,9 @@ class ProcrastinateEngine:
         found = await self._jobs.counts(DRIVE, queues)
         return Load(found["waiting"], found["driven"])
 
-    async def work(self, crew: Crew) -> None:
+    async def work(self, crew: WorkerConfig) -> None:
         queues = [queue_of(workflow) for workflow in crew.workflows] or None
-        await Station(self._app, self._jobs, self._schedules, crew, self._lease_s, queues).work()
+        await WorkerSession(self._app, self._jobs, self._schedules, crew, self._lease_s, queues).work()
 
     # ── schedules ──
 

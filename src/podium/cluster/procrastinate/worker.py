@@ -17,7 +17,7 @@ from procrastinate import App, BaseRetryStrategy, JobContext, RetryDecision
 from procrastinate.jobs import Job
 from procrastinate.worker import Worker
 
-from podium.cluster.port import Crew
+from podium.cluster.port import WorkerConfig
 from podium.cluster.procrastinate.jobs import DRIVE, FIRE, Jobs, Schedules
 from podium.errors import StoreError
 
@@ -45,7 +45,7 @@ class _GiveBack(BaseRetryStrategy):
         return RetryDecision(retry_at=exception.at) if isinstance(exception, _AgainError) else None
 
 
-class Station:
+class WorkerSession:
     """One worker, from its first job to its last."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Station:
         app: App,
         jobs: Jobs,
         schedules: Schedules,
-        crew: Crew,
+        crew: WorkerConfig,
         lease_s: float,
         queues: list[str] | None,
     ) -> None:

@@ -28,9 +28,9 @@ from temporalio.client import Schedule as TemporalSchedule
 from temporalio.service import RPCError, RPCStatusCode
 
 from podium.cluster.fleet import MAX_DELAY_S, no_moments
-from podium.cluster.port import Crew, Load, Schedule, Ticket
+from podium.cluster.port import Load, Schedule, Ticket, WorkerConfig
 from podium.cluster.temporal.flows import DRIVE, FIRE, QUEUE, Carried, Fired
-from podium.cluster.temporal.worker import Station
+from podium.cluster.temporal.worker import WorkerSession
 from podium.errors import StoreAwayError, StoreError, UsageError
 from podium.stores.address import shown, take_lease
 
@@ -212,8 +212,8 @@ class TemporalEngine:
         told = await self._client.workflow_service.describe_task_queue(request)
         return told.stats.approximate_backlog_count
 
-    async def work(self, crew: Crew) -> None:
-        await Station(self._client, crew, self._lease_s).work()
+    async def work(self, crew: WorkerConfig) -> None:
+        await WorkerSession(self._client, crew, self._lease_s).work()
 
     # ── schedules ──
 

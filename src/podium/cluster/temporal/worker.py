@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from podium.cluster.port import LOST, Crew, Schedule
+from podium.cluster.port import LOST, Schedule, WorkerConfig
 from podium.cluster.temporal.flows import DRIVE, FIRE, FIRST, QUEUE, Carried, DriveRun, Fired, FireSchedule
 
 LOG = logging.getLogger("podium.cluster")
@@ -26,10 +26,10 @@ _DRAINED = timedelta(days=365)
 _ELSEWHERE_S = timedelta(seconds=1)
 
 
-class Station:
+class WorkerSession:
     """One worker, from its first run to its last."""
 
-    def __init__(self, client: Client, crew: Crew, lease_s: float) -> None:
+    def __init__(self, client: Client, crew: WorkerConfig, lease_s: float) -> None:
         self._client = client
         self._crew = crew
         self._beat_s = lease_s / BEATS

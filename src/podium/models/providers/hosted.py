@@ -31,7 +31,7 @@ from pydantic_ai.settings import CacheConfig, ModelSettings
 
 from podium.engine.codec import decode, encode
 from podium.engine.events import Charge
-from podium.engine.owner_budget import Limits
+from podium.engine.owner_budget import SharedLimits
 from podium.errors import ModelUnavailableError
 from podium.models.catalogue import Access
 from podium.models.model import (
@@ -47,7 +47,7 @@ from podium.models.model import (
     input_bytes,
 )
 from podium.models.prices import Rates, rates_of, window_of
-from podium.models.provider_limits import GUARDS, Guard
+from podium.models.provider_limits import GUARDS, ProviderLimits
 from podium.models.providers.clients import TALLY, Opened, Tally, open_backend, stopped
 from podium.models.providers.formats import (
     MODES,
@@ -112,7 +112,7 @@ class HostedModel:
         name: str,
         opened: Opened,
         rates: Rates,
-        guard: Guard,
+        guard: ProviderLimits,
         *,
         mode: Mode = "",
         hinted: bool = True,
@@ -275,7 +275,9 @@ def _takes_temperature(backend: Backend) -> bool:
     return not (profile.get("openai_supports_reasoning") and thinks)
 
 
-def open_hosted(access: Access, prices: Mapping[str, OwnPrice], limits: Limits | None = None) -> HostedModel:
+def open_hosted(
+    access: Access, prices: Mapping[str, OwnPrice], limits: SharedLimits | None = None
+) -> HostedModel:
     """Open a hosted model. Nothing is sent yet. `limits` is where a fleet keeps the provider's pace."""
     provider, options = access.provider.name, access.options
     try:

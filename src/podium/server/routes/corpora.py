@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import UsageError
 from podium.server.permissions import check_operator
 from podium.server.problems import RefusedError
@@ -20,7 +20,7 @@ from podium.server.schemas.knowledge import (
     Passage,
     PassageList,
 )
-from podium.server.state import By, Hall, InHall
+from podium.server.state import By, InHall, ServerState
 from podium.tools.corpus.corpus import (
     Shelved,
     check_name,
@@ -40,7 +40,7 @@ WHAT = "folders of the server's machine"
 @router.get("", operation_id="listCorpora", summary="Folders that have an index")
 async def list_all(hall: InHall, by: By) -> CorpusList:
     check_operator(by, WHAT)
-    return CorpusList(corpora=[Corpus(**_told(one)) for one in await aside(list_corpora, hall.settings)])
+    return CorpusList(corpora=[Corpus(**_told(one)) for one in await offload(list_corpora, hall.settings)])
 
 
 @router.post("", operation_id="addCorpus", summary="Index a folder, or bring its index up to date")
@@ -48,9 +48,9 @@ async def add_corpus(asked: AddCorpus, hall: InHall, by: By) -> CorpusAdded:
     """Markdown, text, HTML and PDF; the documents stay where they are."""
     check_operator(by, WHAT)
     try:
-        await aside(check_name, asked.name, asked.folder, hall.settings)
+        await offload(check_name, asked.name, asked.folder, hall.settings)
         opened = await open_corpus(asked.folder, hall.settings, name=asked.name)
-        shelved = await aside(find_corpus, str(opened.folder), hall.settings)
+        shelved = await offload(find_corpus, str(opened.folder), hall.settings)
     except (ToolError, ValueError) as error:
         raise UsageError(str(error), hint="Name a folder with documents on the server's machine.") from error
     changes = opened.changes
@@ -70,7 +70,7 @@ async def search_corpora(
 ) -> PassageList:
     """One of each document, the most telling first. The index answers as it is."""
     check_operator(by, WHAT)
-    known = await aside(list_corpora, hall.settings)
+    known = await offload(list_corpora, hall.settings)
     chosen = [await _found(hall, corpus)] if corpus else known
     try:
         found = await search_all(chosen, text, limit)
@@ -93,13 +93,13 @@ async def remove(
 ) -> CorpusRemoved:
     check_operator(by, WHAT)
     found = await _found(hall, name)
-    await aside(remove_corpus, found)
+    await offload(remove_corpus, found)
     return CorpusRemoved(removed=found.name, folder=str(found.folder))
 
 
-async def _found(hall: Hall, name: str) -> Shelved:
+async def _found(hall: ServerState, name: str) -> Shelved:
     try:
-        return await aside(find_corpus, name, hall.settings)
+        return await offload(find_corpus, name, hall.settings)
     except (ToolError, ValueError) as error:
         raise RefusedError(404, str(error)) from error
 

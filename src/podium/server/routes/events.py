@@ -20,7 +20,7 @@ from podium.server.problems import RefusedError
 from podium.server.schemas.runs import EventPage
 from podium.server.schemas.shared import RunRef
 from podium.server.sse import event_json
-from podium.server.state import By, Hall, InHall
+from podium.server.state import By, InHall, ServerState
 
 router = APIRouter(prefix="/api/runs", tags=["events"])
 
@@ -116,7 +116,7 @@ async def read_blob(run_id: RunRef, seq: int, hall: InHall, by: By) -> Response:
     return Response(blob, media_type="application/json")
 
 
-def _streamed(hall: Hall, by: Caller, pieces: AsyncGenerator[bytes]) -> Live:
+def _streamed(hall: ServerState, by: Caller, pieces: AsyncGenerator[bytes]) -> Live:
     if hall.streams[by.name] >= by.most_streams:
         raise RefusedError(
             429, f"You have {by.most_streams} live streams already.", hint="Close some of your pages."

@@ -33,7 +33,7 @@ from podium.server.schemas.system import (
     ReviewFacts,
     Waiting,
 )
-from podium.server.state import By, Hall, InHall
+from podium.server.state import By, InHall, ServerState
 
 router = APIRouter(prefix="/api/brain", tags=["brain"])
 
@@ -178,7 +178,7 @@ async def _embed(brain: Brain) -> None:
         return
 
 
-async def _stored(hall: Hall, by: Caller, project: str) -> str:
+async def _stored(hall: ServerState, by: Caller, project: str) -> str:
     """The name under which a project's facts are kept; one that knows nothing is not there."""
     name = project_of(by, project)
     if name not in {share.project for share in await hall.store.list_projects()}:
@@ -187,7 +187,7 @@ async def _stored(hall: Hall, by: Caller, project: str) -> str:
 
 
 @asynccontextmanager
-async def opened(hall: Hall, by: Caller, project: str) -> AsyncGenerator[Brain]:
+async def opened(hall: ServerState, by: Caller, project: str) -> AsyncGenerator[Brain]:
     """A project's facts, for as long as a block lasts."""
     brain = await Brain.open(hall.store, await _stored(hall, by, project), settings=hall.settings)
     try:

@@ -24,13 +24,13 @@ from podium.server.schemas.knowledge import SendTrace, TraceSent
 from podium.server.schemas.runs import ArtifactList
 from podium.server.schemas.shared import RunRef
 from podium.server.serializers import artifacts_of
-from podium.server.state import By, Hall, InHall
+from podium.server.state import By, InHall, ServerState
 from podium.settings import variable
 from podium.tracing.collector import check_collector, send_trace
 from podium.tracing.destination import full_address, shown_address
 from podium.tracing.follow import trace_of
 from podium.tracing.span import SCOPE, Span, trace_id_of
-from podium.tracing.span import to_json as to_json_traces
+from podium.tracing.span import to_json as trace_to_json
 from podium.workflows import presentation_of
 
 Format = Literal["html", "md", "json"]
@@ -159,7 +159,7 @@ async def read_trace(
     row = await hall.run_for(by, run_id)
     spans = await _spans(hall, row, content=content)
     headers = {"Content-Disposition": f'attachment; filename="{row.run_id}.trace.json"'}
-    data = to_json_traces(spans, variable("OTEL_SERVICE_NAME") or SCOPE)
+    data = trace_to_json(spans, variable("OTEL_SERVICE_NAME") or SCOPE)
     return Response(data, media_type="application/json", headers=headers)
 
 
@@ -177,5 +177,5 @@ async def send(run_id: RunRef, asked: SendTrace, hall: InHall, by: By) -> TraceS
     )
 
 
-async def _spans(hall: Hall, row: RunRow, *, content: bool) -> list[Span]:
+async def _spans(hall: ServerState, row: RunRow, *, content: bool) -> list[Span]:
     return await trace_of(hall.store, row.run_id, row.status, hall.redact, content=content)

@@ -25,7 +25,7 @@ from podium.server.problems import RefusedError
 from podium.server.schemas.runs import RunDetail, RunPage, RunSummary, StartRun, StepDetail, StepPage
 from podium.server.schemas.shared import Budgets, RunRef, Status
 from podium.server.serializers import detail_of, step_detail_of, step_of, summary_of
-from podium.server.state import By, Hall, InHall
+from podium.server.state import By, InHall, ServerState
 
 MARK = "asked_as"
 """Where the log's config keeps the hash."""
@@ -90,7 +90,7 @@ async def start_run(
     return summary_of(row)
 
 
-async def _started(hall: Hall, by: Caller, asked: StartRun, key: str, response: Response) -> RunRow:
+async def _started(hall: ServerState, by: Caller, asked: StartRun, key: str, response: Response) -> RunRow:
     """A new run; or, of two equal wishes at once, the one that was quicker."""
     options = options_for(hall, by, asked.workflow, asked.options)
     marks = {**MARKS, **({"owner": by.name} if by.name else {}), **({MARK: digest_of(asked)} if key else {})}

@@ -29,7 +29,7 @@ from podium.server.schemas.runs import (
 )
 from podium.server.schemas.shared import RunRef
 from podium.server.serializers import summary_of
-from podium.server.state import By, Hall, InHall
+from podium.server.state import By, InHall, ServerState
 
 router = APIRouter(prefix="/api/runs", tags=["steering"])
 
@@ -98,7 +98,7 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
     return summary_of(await hall.store.get(row.run_id))
 
 
-async def _check_goes_on(hall: Hall, row: RunRow) -> None:
+async def _check_goes_on(hall: ServerState, row: RunRow) -> None:
     """A run that its workflow has ended as `partial` would only end so again."""
     if row.status == "partial" and not (await state_of(hall.store, row.run_id)).can_go_on:
         raise NotResumableError(

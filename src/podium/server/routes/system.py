@@ -23,7 +23,7 @@ from podium.server.auth import (
 from podium.server.problems import RefusedError
 from podium.server.schemas.shared import Done
 from podium.server.schemas.system import Allowance, Check, Checks, Health, Login, Me, Readiness
-from podium.server.state import By, ByAnyone, Hall, InHall, exposition
+from podium.server.state import By, ByAnyone, InHall, ServerState, exposition
 
 router = APIRouter(prefix="/api", tags=["system"])
 
@@ -135,7 +135,7 @@ async def sign_in_by_form(request: Request, hall: InHall) -> Response:
     return response
 
 
-def give_cookie(request: Request, response: Response, hall: Hall, caller: Caller) -> None:
+def give_cookie(request: Request, response: Response, hall: ServerState, caller: Caller) -> None:
     """Set the session cookie. Scripts cannot read it; a browser sends it along when a link of another site is
     followed, but with nothing else that another site's page makes it request."""
     response.set_cookie(

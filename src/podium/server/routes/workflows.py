@@ -29,10 +29,10 @@ from podium.server.schemas.system import (
     Workflow,
     WorkflowList,
 )
-from podium.server.state import By, Hall, InHall
+from podium.server.state import By, InHall, ServerState
 from podium.workflows import SHIPPED, find_workflow
 from podium.workflows.studio.learning import learn, read_past
-from podium.workflows.studio.team import SHIPPED as SHIPPED_teams
+from podium.workflows.studio.team import SHIPPED as SHIPPED_TEAMS
 from podium.workflows.studio.team import TeamError, TeamSpec, find_team, load_team
 
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
@@ -59,7 +59,7 @@ async def estimate_run(name: str, asked: EstimateRun, hall: InHall, by: By) -> E
     return Estimate(data=decode(encode(told.data)), lines=list(told.lines))
 
 
-def _told(hall: Hall, workflow: engine.Workflow, by: Caller) -> Workflow:
+def _told(hall: ServerState, workflow: engine.Workflow, by: Caller) -> Workflow:
     text = inspect.cleandoc(workflow.__doc__ or "")
     return Workflow(
         name=workflow.name,
@@ -105,7 +105,7 @@ FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schem
 
 @teams_router.get("", operation_id="listTeams", summary="Teams that come with Podium")
 async def list_teams() -> TeamList:
-    return TeamList(teams=list(SHIPPED_teams))
+    return TeamList(teams=list(SHIPPED_TEAMS))
 
 
 @teams_router.get("/{name}", operation_id="readTeam", summary="Who works in a team")

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from podium.server.schemas.shared import Asked, Told, Usage
+from podium.server.schemas.shared import RequestModel, ResponseModel, Usage
 from podium.server.schemas.system import Rated
 
 MOST_LINES = 3_500_000
 """Characters of a file of facts; a request has its own limit beside this one."""
 
 
-class CacheFigures(Told):
+class CacheFigures(ResponseModel):
     """What the cache holds and has saved."""
 
     entries: int
@@ -40,14 +40,14 @@ class Cache(CacheFigures):
     models: list[CacheShare]
 
 
-class Cleared(Told):
+class Cleared(ResponseModel):
     """What was taken out of the cache."""
 
     entries: int
     bytes: int
 
 
-class Corpus(Told):
+class Corpus(ResponseModel):
     """A folder of documents that has an index."""
 
     name: str
@@ -58,11 +58,11 @@ class Corpus(Told):
     indexed_at: str
 
 
-class CorpusList(Told):
+class CorpusList(ResponseModel):
     corpora: list[Corpus]
 
 
-class AddCorpus(Asked):
+class AddCorpus(RequestModel):
     """A folder of the server's machine, to be indexed or brought up to date."""
 
     folder: Annotated[str, Field(min_length=1, max_length=4000)]
@@ -80,14 +80,14 @@ class CorpusAdded(Corpus):
     """What could not be read, one sentence each."""
 
 
-class CorpusRemoved(Told):
+class CorpusRemoved(ResponseModel):
     """Its index is gone; the documents are where they were."""
 
     removed: str
     folder: str
 
 
-class Passage(Told):
+class Passage(ResponseModel):
     """The most telling passage of a document."""
 
     corpus: str
@@ -103,12 +103,12 @@ class Passage(Told):
     score: float
 
 
-class PassageList(Told):
+class PassageList(ResponseModel):
     query: str
     results: list[Passage]
 
 
-class ImportFacts(Asked):
+class ImportFacts(RequestModel):
     """Facts as `podium brain export` writes them."""
 
     lines: Annotated[str, Field(max_length=MOST_LINES)]
@@ -117,13 +117,13 @@ class ImportFacts(Asked):
     """Make canon of facts that wait for a review."""
 
 
-class FactsImported(Told):
+class FactsImported(ResponseModel):
     imported: int
     known: int
     """Facts whose ids were there already; they were left as they are."""
 
 
-class FactsEmbedded(Told):
+class FactsEmbedded(ResponseModel):
     """Facts that can be found by meaning from now on."""
 
     embedded: int
@@ -134,14 +134,14 @@ class FactsEmbedded(Told):
     unpriced_calls: int
 
 
-class TryModel(Asked):
+class TryModel(RequestModel):
     """One small question to a model: it costs what such a call costs."""
 
     model: Annotated[str, Field(min_length=1, max_length=300)]
     """A model or a profile."""
 
 
-class Tried(Told):
+class Tried(ResponseModel):
     """What came back."""
 
     ok: bool
@@ -160,14 +160,14 @@ class Tried(Told):
     hint: str | None
 
 
-class ProviderModels(Told):
+class ProviderModels(ResponseModel):
     """Models of a provider whose prices are known."""
 
     provider: str
     models: list[Rated]
 
 
-class SendTrace(Asked):
+class SendTrace(RequestModel):
     """Where a trace goes."""
 
     otlp: Annotated[str, Field(min_length=1, max_length=2000)]
@@ -176,7 +176,7 @@ class SendTrace(Asked):
     """With prompts, replies and errors' messages."""
 
 
-class TraceSent(Told):
+class TraceSent(ResponseModel):
     run_id: str
     trace_id: str
     spans: int

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from podium.server.schemas.shared import Asked, Budgets, Ceilings, Json, Status, Told, Usage
+from podium.server.schemas.shared import Budgets, Ceilings, Json, RequestModel, ResponseModel, Status, Usage
 
 Text = Annotated[str, Field(max_length=1_000_000)]
 Name = Annotated[str, Field(min_length=1, max_length=300)]
 StepPath = Annotated[str, Field(min_length=1, max_length=2000)]
 
 
-class StartRun(Asked):
+class StartRun(RequestModel):
     """A new run."""
 
     workflow: Name
@@ -35,14 +35,14 @@ class StartRun(Asked):
     """Serve identical model calls from a cache."""
 
 
-class EstimateRun(Asked):
+class EstimateRun(RequestModel):
     """What a run would take."""
 
     request: Annotated[str, Field(max_length=1_000_000)] = ""
     options: Annotated[Json, Field(max_length=100, default_factory=dict)]
 
 
-class Estimate(Told):
+class Estimate(ResponseModel):
     """What a run would take, without one."""
 
     data: Json
@@ -51,7 +51,7 @@ class Estimate(Told):
     """For people."""
 
 
-class ResumeRun(Asked):
+class ResumeRun(RequestModel):
     """Go on with a run that stopped."""
 
     budget: Budgets = Budgets()
@@ -62,7 +62,7 @@ class ResumeRun(Asked):
     """Take it from another process that drives it, which is fenced off: for one that hangs."""
 
 
-class ForkRun(Asked):
+class ForkRun(RequestModel):
     """A copy of a run up to one step, changed there. Of reply, prompt and model, only one may be given."""
 
     at: StepPath
@@ -73,7 +73,7 @@ class ForkRun(Asked):
     budget: Budgets = Budgets()
 
 
-class AnswerRun(Asked):
+class AnswerRun(RequestModel):
     """An answer to a run's question."""
 
     answer: Text
@@ -81,13 +81,13 @@ class AnswerRun(Asked):
     """The path of the question, where several are open."""
 
 
-class CancelRun(Asked):
+class CancelRun(RequestModel):
     """Stop a run for good."""
 
     reason: Annotated[str, Field(max_length=1000)] = ""
 
 
-class RunSummary(Told):
+class RunSummary(ResponseModel):
     """One line of the list."""
 
     run_id: str
@@ -114,7 +114,7 @@ class RunSummary(Told):
     owner: str | None
 
 
-class RunPage(Told):
+class RunPage(ResponseModel):
     """A page of the list."""
 
     runs: list[RunSummary]
@@ -122,7 +122,7 @@ class RunPage(Told):
     """Give it as `before` to get the next page; `null`: there is none."""
 
 
-class Question(Told):
+class Question(ResponseModel):
     """What a run wants to know."""
 
     path: str
@@ -131,7 +131,7 @@ class Question(Told):
     details: Any
 
 
-class Cost(Told):
+class Cost(ResponseModel):
     """What one agent spent on one model."""
 
     agent: str
@@ -143,7 +143,7 @@ class Cost(Told):
     unpriced_calls: int
 
 
-class Artifact(Told):
+class Artifact(ResponseModel):
     """A file that a run made."""
 
     id: str
@@ -154,7 +154,7 @@ class Artifact(Told):
     """The step that made it."""
 
 
-class Forked(Told):
+class Forked(ResponseModel):
     """Where a run comes from."""
 
     source: str
@@ -188,7 +188,7 @@ class RunDetail(RunSummary):
     """The number of the newest event that this was made of; follow the stream from there."""
 
 
-class Step(Told):
+class Step(ResponseModel):
     """One step, as a line."""
 
     path: str
@@ -206,7 +206,7 @@ class Step(Told):
     """The result ends where a model's reply was cut off: it is not complete."""
 
 
-class StepPage(Told):
+class StepPage(ResponseModel):
     """The steps of a run, in the order in which they began; each can be forked at."""
 
     run_id: str
@@ -223,7 +223,7 @@ class StepDetail(Step):
     """Numbers of its events."""
 
 
-class Answered(Told):
+class Answered(ResponseModel):
     """An answer that is kept; the run goes on with it."""
 
     run_id: str
@@ -231,7 +231,7 @@ class Answered(Told):
     answer: str
 
 
-class Replayed(Told):
+class Replayed(ResponseModel):
     """Whether today's code comes to the same result."""
 
     run_id: str
@@ -240,7 +240,7 @@ class Replayed(Told):
     reason: str | None
 
 
-class Event(Told):
+class Event(ResponseModel):
     """One entry of a run's log. `EventTypes` in this description tells what `data` holds for each type."""
 
     seq: int
@@ -251,7 +251,7 @@ class Event(Told):
     data: Json
 
 
-class EventPage(Told):
+class EventPage(ResponseModel):
     """A stretch of a run's log."""
 
     events: list[Event]
@@ -259,7 +259,7 @@ class EventPage(Told):
     """Give it as `after` to get more; `null`: this is all so far."""
 
 
-class ArtifactList(Told):
+class ArtifactList(ResponseModel):
     """What a run made."""
 
     run_id: str

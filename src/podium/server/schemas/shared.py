@@ -15,19 +15,19 @@ RunRef = Annotated[
 ]
 
 
-class Told(BaseModel):
+class ResponseModel(BaseModel):
     """Something that the server tells."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
 
 
-class Asked(BaseModel):
+class RequestModel(BaseModel):
     """Something that a client asks for: a misspelt field is told, not ignored."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, extra="forbid")
 
 
-class Problem(Told):
+class Problem(ResponseModel):
     """What went wrong, in one sentence for a person."""
 
     error: str
@@ -37,7 +37,7 @@ class Problem(Told):
     """Each flaw of a request by itself, where there are several."""
 
 
-class Usage(Told):
+class Usage(ResponseModel):
     """What was spent."""
 
     calls: int = 0
@@ -50,7 +50,7 @@ class Usage(Told):
     """Calls whose outcome is not known, because the process died: counted at their worst case."""
 
 
-class Budgets(Asked):
+class Budgets(RequestModel):
     """Ceilings of a run; for one that is resumed, new totals."""
 
     usd: Annotated[float, Field(ge=0, le=1e9)] | None = None
@@ -59,7 +59,7 @@ class Budgets(Asked):
     seconds: Annotated[float, Field(ge=0, le=1e9)] | None = None
 
 
-class Ceilings(Told):
+class Ceilings(ResponseModel):
     """The ceilings of a run as they are now; `null`: there is none."""
 
     usd: float | None = None
@@ -72,7 +72,7 @@ class Ceilings(Told):
     """How deep its branches may be nested."""
 
 
-class Done(Told):
+class Done(ResponseModel):
     """It was done, and there is nothing else to tell."""
 
     ok: Literal[True] = True

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from podium.server.schemas.shared import Asked, Json, Told
+from podium.server.schemas.shared import Json, RequestModel, ResponseModel
 
 FactStatus = Literal["proposed", "accepted", "discarded"]
 Kind = Literal["character", "scene", "place", "object", "rule", "other"]
 
 
-class Option(Told):
+class Option(ResponseModel):
     """An option of a workflow: enough to draw a field of a form."""
 
     name: str
@@ -23,7 +23,7 @@ class Option(Told):
     """A JSON schema of its values."""
 
 
-class Workflow(Told):
+class Workflow(ResponseModel):
     """An orchestration that can be started."""
 
     name: str
@@ -38,23 +38,23 @@ class Workflow(Told):
     needs_request: bool
 
 
-class WorkflowList(Told):
+class WorkflowList(ResponseModel):
     workflows: list[Workflow]
 
 
-class TeamList(Told):
+class TeamList(ResponseModel):
     """Teams that come with Podium."""
 
     teams: list[str]
 
 
-class TeamFile(Asked):
+class TeamFile(RequestModel):
     """A team file to be checked."""
 
     text: Annotated[str, Field(max_length=500_000)]
 
 
-class TeamFlaw(Told):
+class TeamFlaw(ResponseModel):
     """Something that is wrong in a team file."""
 
     line: int
@@ -62,7 +62,7 @@ class TeamFlaw(Told):
     reason: str
 
 
-class TeamChecked(Told):
+class TeamChecked(ResponseModel):
     """What a check found."""
 
     ok: bool
@@ -72,7 +72,7 @@ class TeamChecked(Told):
     flaws: list[TeamFlaw]
 
 
-class Learnt(Told):
+class Learnt(ResponseModel):
     """How one agent did so far."""
 
     agent: str
@@ -83,12 +83,12 @@ class Learnt(Told):
     suggested: float | None
 
 
-class TeamStats(Told):
+class TeamStats(ResponseModel):
     team: str
     agents: list[Learnt]
 
 
-class Project(Told):
+class Project(ResponseModel):
     """What is known of one project, in figures."""
 
     project: str
@@ -98,11 +98,11 @@ class Project(Told):
     updated_at: str
 
 
-class ProjectList(Told):
+class ProjectList(ResponseModel):
     projects: list[Project]
 
 
-class Fact(Told):
+class Fact(ResponseModel):
     """Something that a project knows, or might."""
 
     id: str
@@ -118,14 +118,14 @@ class Fact(Told):
     updated_at: str
 
 
-class FactList(Told):
+class FactList(ResponseModel):
     project: str
     facts: list[Fact]
     warning: str = ""
     """Why a search could not go by meaning, although a model is configured for that."""
 
 
-class FactChange(Told):
+class FactChange(ResponseModel):
     """One entry in a fact's history."""
 
     at: str
@@ -139,7 +139,7 @@ class FactDetail(Fact):
     history: list[FactChange]
 
 
-class Clash(Told):
+class Clash(ResponseModel):
     """A proposed fact that contradicts canon."""
 
     new: str
@@ -149,7 +149,7 @@ class Clash(Told):
     severity: str
 
 
-class Waiting(Told):
+class Waiting(ResponseModel):
     """Facts that wait for a review, and what they contradict."""
 
     project: str
@@ -160,7 +160,7 @@ class Waiting(Told):
 Ids = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)]
 
 
-class FactEdit(Asked):
+class FactEdit(RequestModel):
     """Other words for a fact."""
 
     id: Annotated[str, Field(min_length=1, max_length=64)]
@@ -170,7 +170,7 @@ class FactEdit(Asked):
     kind: Kind | None = None
 
 
-class ReviewFacts(Asked):
+class ReviewFacts(RequestModel):
     """Decisions about facts, by id. Edits come first; a fact can be decided about only once."""
 
     accept: Annotated[Ids, Field(default_factory=list)]
@@ -180,7 +180,7 @@ class ReviewFacts(Asked):
     edit: Annotated[list[FactEdit], Field(max_length=1000, default_factory=list)]
 
 
-class Reviewed(Told):
+class Reviewed(ResponseModel):
     """What a review has done: ids of facts."""
 
     accepted: list[str]
@@ -193,11 +193,11 @@ class Reviewed(Told):
     """How many still wait."""
 
 
-class Forgotten(Told):
+class Forgotten(ResponseModel):
     forgotten: int
 
 
-class Rated(Told):
+class Rated(ResponseModel):
     """A model, its price and its window."""
 
     model: str
@@ -207,12 +207,12 @@ class Rated(Told):
     context_window: int | None
 
 
-class Profile(Told):
+class Profile(ResponseModel):
     source: str
     models: list[Rated]
 
 
-class Offer(Told):
+class Offer(ResponseModel):
     """A provider, and whether its models can be used from here."""
 
     provider: str
@@ -225,7 +225,7 @@ class Offer(Told):
     profiles: dict[str, str]
 
 
-class Models(Told):
+class Models(ResponseModel):
     """Which models can be used."""
 
     model: str | None
@@ -234,21 +234,21 @@ class Models(Told):
     providers: list[Offer]
 
 
-class Check(Told):
+class Check(ResponseModel):
     name: str
     state: Literal["ok", "warn", "fail"]
     told: str
     fix: str
 
 
-class Checks(Told):
+class Checks(ResponseModel):
     """What `podium doctor` found."""
 
     ok: bool
     checks: list[Check]
 
 
-class Health(Told):
+class Health(ResponseModel):
     """The server answers."""
 
     status: Literal["ok"] = "ok"
@@ -257,7 +257,7 @@ class Health(Told):
     uptime_s: float | None = None
 
 
-class Readiness(Told):
+class Readiness(ResponseModel):
     """Whether runs can be accepted, and how busy the server is."""
 
     ready: bool
@@ -268,7 +268,7 @@ class Readiness(Told):
     reason: str = ""
 
 
-class Allowance(Told):
+class Allowance(ResponseModel):
     """One limit of a user, and how it stands."""
 
     period: Literal["total", "month", "day"]
@@ -282,7 +282,7 @@ class Allowance(Told):
     """When it begins anew; `null`: never."""
 
 
-class Me(Told):
+class Me(ResponseModel):
     """Who is asking, and what they may do."""
 
     name: str
@@ -298,7 +298,7 @@ class Me(Told):
     queued: int
 
 
-class Login(Asked):
+class Login(RequestModel):
     """A key, to be exchanged for a cookie."""
 
     key: Annotated[str, Field(min_length=1, max_length=500)]

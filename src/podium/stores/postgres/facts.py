@@ -11,7 +11,7 @@ from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.store_parts import Fact, FactChange, FactUpdate, ProjectShare
 from podium.stores.postgres.connection import Db
-from podium.stores.postgres.reader import Reader
+from podium.stores.postgres.reader import PostgresReader
 from podium.stores.rows import LARGEST_SQL, charge_columns, charge_of, fact_data, spaced
 
 COLUMNS = "project, id, subject, predicate, value, kind, source_run, quote, status, created_at, updated_at"
@@ -175,7 +175,7 @@ _MATCH = (
 class FactReader:
     """The questions about facts."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
 
     async def facts(

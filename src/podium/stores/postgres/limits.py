@@ -8,10 +8,10 @@ from typing import Any
 
 from podium.engine.owner_budget import Account, Drawn
 from podium.errors import FencedError
-from podium.stores.batch import HeldLease, Job
+from podium.stores.batch import HeldLease, WriteCall
 from podium.stores.postgres.connection import Db
 from podium.stores.postgres.heartbeat import FRESH
-from podium.stores.postgres.reader import Reader
+from podium.stores.postgres.reader import PostgresReader
 from podium.stores.rows import nano_column, usd_column
 
 NANO = 1_000_000_000
@@ -71,7 +71,7 @@ class PostgresLimits:
     """Small transactions of their own: each holds one row of one owner, so none can wait for another in a
     circle."""
 
-    def __init__(self, reader: Reader, do: Callable[[Job], None]) -> None:
+    def __init__(self, reader: PostgresReader, do: Callable[[WriteCall], None]) -> None:
         self._reader = reader
         self._do = do
         """Has something done in the writer's next transaction."""
@@ -103,7 +103,7 @@ class PostgresLimits:
         given = {"run": number, "epoch": epoch, "spent": nano_column(spent)}
         future = asyncio.get_running_loop().create_future()
         future.add_done_callback(_looked_at)  # what is not settled counts as spent
-        self._do(Job(future, lambda db: db.execute(_SETTLE, given)))
+        self._do(WriteCall(future, lambda db: db.execute(_SETTLE, given)))
 
 
 async def _draw(db: Db, lease: HeldLease, spent: int, held: int, need: int, want: int) -> Drawn:

@@ -11,7 +11,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from podium.engine.budget import Budget
-from podium.engine.log import DAMAGED, Message, Row, RunRow, RunTotal
+from podium.engine.log import DAMAGED, InboxMessage, Row, RunRow, RunTotal
 from podium.errors import StoreError
 from podium.stores.address import shown
 from podium.stores.postgres.connection import Db, Patience, configure, explain, is_lost, options
@@ -56,7 +56,7 @@ _DRIVER = (
 _COUNTS = ("input_tokens", "output_tokens", "calls", "unpriced_calls")
 
 
-class Reader:
+class PostgresReader:
     """The connections for reading and what is asked through them."""
 
     def __init__(self, url: str) -> None:
@@ -197,10 +197,10 @@ class Reader:
 
     # ── inbox ──
 
-    async def inbox(self, run_id: str, number: int) -> list[Message]:
+    async def inbox(self, run_id: str, number: int) -> list[InboxMessage]:
         sql = "SELECT id, kind, data FROM inbox WHERE run = %s ORDER BY id"
         return [
-            Message(id, run_id, kind, message_data(id, data))
+            InboxMessage(id, run_id, kind, message_data(id, data))
             for id, kind, data in await self.all(sql, (number,))
         ]
 

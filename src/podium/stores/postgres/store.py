@@ -10,13 +10,13 @@ import psycopg
 
 from podium.engine.codec import encode
 from podium.engine.events import NOTHING, Charge
-from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate, this_process
+from podium.engine.log import InboxMessage, Row, RunRow, RunTotal, RunUpdate, this_process
 from podium.engine.store_parts import CacheShare, Cleared, Fact, FactChange, FactUpdate, ProjectShare, Sample
 from podium.errors import RunLockedError
 from podium.stores.address import shown, take_lease
-from podium.stores.batch import ROW_WIDTH, HeldLease, Job, Standing
+from podium.stores.batch import ROW_WIDTH, HeldLease, Standing, WriteCall
 from podium.stores.commit_queue import Report, heard
-from podium.stores.leases import Holding
+from podium.stores.leases import Leases
 from podium.stores.postgres import facts as fact_sql
 from podium.stores.postgres import heartbeat as places
 from podium.stores.postgres import reply_cache as samples
@@ -24,31 +24,31 @@ from podium.stores.postgres.connection import Db, check_address, connect_here, e
 from podium.stores.postgres.facts import FactReader
 from podium.stores.postgres.heartbeat import Presence
 from podium.stores.postgres.limits import PostgresLimits
-from podium.stores.postgres.reader import SLICE, Reader
+from podium.stores.postgres.reader import SLICE, PostgresReader
 from podium.stores.postgres.statements import discard_messages, fence_run, post_message
-from podium.stores.postgres.tails import Herald, Watch
-from podium.stores.postgres.writer import Writer
+from podium.stores.postgres.tails import Notifier, PostgresTails
+from podium.stores.postgres.writer import PostgresWriter
 from podium.stores.rows import unknown
 
 
-class Driving(Holding):
+class DrivenRuns(Leases):
     """A run is driven by the process whose mark it bears, as long as that process is heard of."""
 
-    def __init__(self, url: str, writer: Writer, reader: Reader, lease_s: float) -> None:
+    def __init__(self, url: str, writer: PostgresWriter, reader: PostgresReader, lease_s: float) -> None:
         self._durable: dict[int, int] = {}
         """By run number, of those that this process drives: up to where the log is known to be durable."""
-        self._watch = Watch(url, reader, self._durable)
+        self._watch = PostgresTails(url, reader, self._durable)
         super().__init__(writer, self._watch)
         self._writer = writer
         self._reader = reader
-        self._herald = Herald(reader)
+        self._herald = Notifier(reader)
         self._presence = Presence(url, lease_s, self._look_at_leases)
 
     def _join(self) -> str:
         if self._presence.join():
             entered = self._loop.create_future()
             entered.add_done_callback(heard)  # the next beat makes up for it
-            self._batch.jobs.append(Job(entered, self._presence.enter))
+            self._batch.jobs.append(WriteCall(entered, self._presence.enter))
             self._schedule()
         return self._presence.name
 
@@ -95,10 +95,12 @@ class Driving(Holding):
         self._herald.tell(report.batch.numbers)
 
 
-class PostgresStore(Driving):
+class PostgresStore(DrivenRuns):
     """A home for logs in one database, for any number of machines. One instance belongs to one event loop."""
 
-    def __init__(self, url: str, address: str, lease_s: float, writer: Writer, reader: Reader) -> None:
+    def __init__(
+        self, url: str, address: str, lease_s: float, writer: PostgresWriter, reader: PostgresReader
+    ) -> None:
         super().__init__(address, writer, reader, lease_s)
         self._url = url
         self._address = address
@@ -111,7 +113,7 @@ class PostgresStore(Driving):
         """Open the store at `url`; its tables are made if there are none."""
         address, lease_s = take_lease(url)
         check_address(address)
-        writer, reader = Writer(address), Reader(address)
+        writer, reader = PostgresWriter(address), PostgresReader(address)
         await writer.start()
         try:
             await reader.open()
@@ -249,14 +251,14 @@ class PostgresStore(Driving):
         self._watch.nudge()
         return message_id
 
-    async def inbox(self, run_id: str) -> list[Message]:
+    async def inbox(self, run_id: str) -> list[InboxMessage]:
         return await self._reader.inbox(run_id, await self._number(run_id))
 
     async def discard(self, message_ids: Collection[int]) -> None:
         if message_ids:
             await self._do(discard_messages, message_ids)
 
-    def subscribe(self, run_id: str, callback: Callable[[Message], None]) -> Callable[[], None]:
+    def subscribe(self, run_id: str, callback: Callable[[InboxMessage], None]) -> Callable[[], None]:
         driven = self._current.get(run_id)
         number = driven.key[0] if driven is not None else self._number_at_once(run_id)
         return self._watch.subscribe(run_id, number, callback)

@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager, suppress
 
 import psycopg
 
-from podium.engine.log import Message, Row
+from podium.engine.log import InboxMessage, Row
 from podium.errors import StoreError
 from podium.stores.batch import ROW_WIDTH, Batch, Key
 from podium.stores.postgres.connection import Db, connect
-from podium.stores.postgres.reader import Reader
+from podium.stores.postgres.reader import PostgresReader
 from podium.stores.rows import message_data
-from podium.stores.subscriptions import Audience, Subscriber
+from podium.stores.subscriptions import Subscriber, Subscriptions
 
 INTERVAL_S = 0.25
 NOTICE_S = 0.02
@@ -29,7 +29,7 @@ _MOST_KEPT = 5_000
 _SEQ = 0xFFFFFFFF
 
 
-class Bell:
+class TailCursor:
     """One reader of a log: rows that were handed to it, and whether there may be more in the database."""
 
     def __init__(self, after: int) -> None:
@@ -57,10 +57,10 @@ class Bell:
         return []
 
 
-class Watch(Audience[Bell]):
+class PostgresTails(Subscriptions[TailCursor]):
     """All tails and subscribers of one store, and what wakes them."""
 
-    def __init__(self, url: str, reader: Reader, driven: Collection[int]) -> None:
+    def __init__(self, url: str, reader: PostgresReader, driven: Collection[int]) -> None:
         super().__init__()
         self._url = url
         self._driven = driven
@@ -83,9 +83,9 @@ class Watch(Audience[Bell]):
 
     # ── tails ──
 
-    def tail(self, number: int, after: int) -> AbstractContextManager[Bell]:
+    def tail(self, number: int, after: int) -> AbstractContextManager[TailCursor]:
         self._begin()
-        return self._following(number, Bell(after))
+        return self._following(number, TailCursor(after))
 
     def hand(self, batch: Batch, failures: Iterable[Key]) -> None:
         """Rows that this process has committed."""
@@ -107,7 +107,9 @@ class Watch(Audience[Bell]):
 
     # ── inboxes ──
 
-    def subscribe(self, run_id: str, number: int, callback: Callable[[Message], None]) -> Callable[[], None]:
+    def subscribe(
+        self, run_id: str, number: int, callback: Callable[[InboxMessage], None]
+    ) -> Callable[[], None]:
         subscriber = Subscriber(run_id, number, callback)
         self._enlist(subscriber)
         self._begin()
@@ -135,7 +137,9 @@ class Watch(Audience[Bell]):
             for subscriber in self._subscribers.get(number, ()):
                 if message_id not in subscriber.seen:
                     subscriber.seen.add(message_id)
-                    message = Message(message_id, subscriber.run_id, kind, message_data(message_id, data))
+                    message = InboxMessage(
+                        message_id, subscriber.run_id, kind, message_data(message_id, data)
+                    )
                     self._loop.call_soon(subscriber.deliver, message)
 
     # ── what wakes them ──
@@ -192,10 +196,10 @@ class Watch(Audience[Bell]):
                 self.ring(number for number in told if number not in self._driven)
 
 
-class Herald:
+class Notifier:
     """Tells other processes which runs have new rows; gathers, so that many commits are one notice."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
         self._numbers: set[int] = set()
         self._task: asyncio.Task[None] | None = None

@@ -33,7 +33,7 @@ PATIENCE_S = 60.0
 _LONGEST_WAIT_S = 1.0
 
 
-class Writer:
+class PostgresWriter:
     """Owns a connection. Batches are written in the order in which they were submitted."""
 
     def __init__(self, url: str) -> None:

@@ -29,7 +29,7 @@ def folder_beside(database: Path) -> Path:
     return database.with_name(f"{database.name}{_SUFFIX}")
 
 
-class Driver:
+class DriverLock:
     """This process as one that drives runs, for as long as it holds its lock file."""
 
     def __init__(self, folder: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.engine.budget import Budget
-from podium.engine.log import DAMAGED, Message, Row, RunRow, RunTotal
+from podium.engine.log import DAMAGED, InboxMessage, Row, RunRow, RunTotal
 from podium.engine.store_parts import CacheShare, Sample
 from podium.errors import StoreError
 from podium.stores.rows import (
@@ -58,7 +58,7 @@ _SUMS = ", ".join(
 """The halves of each sum: SQLite refuses a sum of integers that passes 64 bits."""
 
 
-class Reader:
+class SqliteReader:
     """A connection for reading and what is asked through it."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
@@ -193,10 +193,10 @@ class Reader:
 
     # ── inbox ──
 
-    def inbox(self, run_id: str, number: int, after: int = 0) -> list[Message]:
+    def inbox(self, run_id: str, number: int, after: int = 0) -> list[InboxMessage]:
         sql = "SELECT id, kind, data FROM inbox WHERE run = ? AND id > ? ORDER BY id"
         return [
-            Message(id, run_id, kind, message_data(id, data))
+            InboxMessage(id, run_id, kind, message_data(id, data))
             for id, kind, data in self._all(sql, (number, after))
         ]
 

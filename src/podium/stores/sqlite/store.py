@@ -10,41 +10,43 @@ from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.events import NOTHING, Charge
-from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate, this_process
+from podium.engine.log import InboxMessage, Row, RunRow, RunTotal, RunUpdate, this_process
 from podium.engine.store_parts import CacheShare, Cleared, Fact, FactChange, FactUpdate, ProjectShare, Sample
 from podium.errors import RunLockedError
 from podium.stores.batch import HeldLease, Standing
-from podium.stores.leases import Holding
+from podium.stores.leases import Leases
 from podium.stores.sqlite import connection as database
 from podium.stores.sqlite import facts as sql
 from podium.stores.sqlite import lock
 from podium.stores.sqlite import reply_cache as samples
 from podium.stores.sqlite.connection import FileIdentity, explain
-from podium.stores.sqlite.reader import SLICE, Reader
+from podium.stores.sqlite.reader import SLICE, SqliteReader
 from podium.stores.sqlite.statements import discard_messages, fence_run, post_message
-from podium.stores.sqlite.tails import Watch
-from podium.stores.sqlite.writer import SpotCommits, Writer
+from podium.stores.sqlite.tails import SqliteTails
+from podium.stores.sqlite.writer import InlineCommit, SqliteWriter
 
 _LOOK_S = 1.0
 """How often a store looks whether its file is still there, while it drives runs."""
 
 
-class Driving(SpotCommits, Holding):
+class DrivenRuns(InlineCommit, Leases):
     """A run is driven by the process whose mark it bears, as long as that process lives."""
 
-    def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
-        self._watch = Watch(reader)
+    def __init__(
+        self, path: Path, writer: SqliteWriter, near: sqlite3.Connection, reader: SqliteReader
+    ) -> None:
+        self._watch = SqliteTails(reader)
         identity = writer.identity = FileIdentity(path)
         super().__init__(writer, near, self._watch, identity)
         self._writer = writer
         self._look_timer: asyncio.TimerHandle | None = None
         self._reader = reader
         self._locks = lock.folder_beside(path)
-        self._driver: lock.Driver | None = None
+        self._driver: lock.DriverLock | None = None
 
     def _join(self) -> str:
         if self._driver is None:
-            self._driver = lock.Driver(self._locks)
+            self._driver = lock.DriverLock(self._locks)
         return self._driver.name
 
     def _hold(self, run_id: str, standing: Standing) -> HeldLease:
@@ -82,7 +84,7 @@ class Driving(SpotCommits, Holding):
         return mark  # nobody's, a dead one's, or ours that could not be taken off yet
 
 
-class Remembering(Driving):
+class FactsMixin(DrivenRuns):
     """Facts, as `podium.engine.facts.Facts` describes them. Each write is one transaction."""
 
     async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
@@ -130,10 +132,12 @@ class Remembering(Driving):
         return self._reader.brain.vectors(project, model, ids)
 
 
-class SqliteStore(Remembering):
+class SqliteStore(FactsMixin):
     """A home for logs in one file. One instance belongs to one event loop."""
 
-    def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
+    def __init__(
+        self, path: Path, writer: SqliteWriter, near: sqlite3.Connection, reader: SqliteReader
+    ) -> None:
         super().__init__(path, writer, near, reader)
         self._path = path
 
@@ -141,14 +145,14 @@ class SqliteStore(Remembering):
     async def open(cls, path: str | Path) -> SqliteStore:
         """Open the store at `path`; make it if there is none."""
         path = database.prepare(path)
-        writer = Writer(path)
+        writer = SqliteWriter(path)
         await writer.start()
         try:
             near, reading = database.connect_near(path)
         except sqlite3.Error as error:
             await writer.stop()
             raise explain(error, path) from error
-        return cls(path, writer, near, Reader(reading, path))
+        return cls(path, writer, near, SqliteReader(reading, path))
 
     @property
     def url(self) -> str:
@@ -268,14 +272,14 @@ class SqliteStore(Remembering):
         self._watch.nudge()
         return message_id
 
-    async def inbox(self, run_id: str) -> list[Message]:
+    async def inbox(self, run_id: str) -> list[InboxMessage]:
         return self._reader.inbox(run_id, self._reader.number(run_id))
 
     async def discard(self, message_ids: Collection[int]) -> None:
         if message_ids:
             await self._do(discard_messages, message_ids)
 
-    def subscribe(self, run_id: str, callback: Callable[[Message], None]) -> Callable[[], None]:
+    def subscribe(self, run_id: str, callback: Callable[[InboxMessage], None]) -> Callable[[], None]:
         driven = self._current.get(run_id)
         number = driven.key[0] if driven is not None else self._reader.number(run_id)
         return self._watch.subscribe(run_id, number, callback)

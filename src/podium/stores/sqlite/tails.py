@@ -10,17 +10,17 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 
-from podium.engine.log import Message, Row
+from podium.engine.log import InboxMessage, Row
 from podium.errors import StoreError
 from podium.stores.rows import message_data
-from podium.stores.sqlite.reader import Reader
-from podium.stores.subscriptions import Audience, Subscriber
+from podium.stores.sqlite.reader import SqliteReader
+from podium.stores.subscriptions import Subscriber, Subscriptions
 
 INTERVAL_S = 0.05
 _NOTHING: tuple[tuple[int, int], list[Row]] = ((-1, -1), [])
 
 
-class Bell:
+class TailCursor:
     """Rings when there may be rows behind `after`."""
 
     def __init__(self, after: int) -> None:
@@ -28,10 +28,10 @@ class Bell:
         self.rung = asyncio.Event()
 
 
-class Watch(Audience[Bell]):
+class SqliteTails(Subscriptions[TailCursor]):
     """All tails and subscribers of one store, and the timer that serves them."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: SqliteReader) -> None:
         super().__init__()
         self._reader = reader
         self._loop = asyncio.get_running_loop()
@@ -52,11 +52,11 @@ class Watch(Audience[Bell]):
     # ── tails ──
 
     @contextmanager
-    def tail(self, number: int, after: int) -> Generator[Bell]:
+    def tail(self, number: int, after: int) -> Generator[TailCursor]:
         self._shared = _NOTHING
         self._join()
         try:
-            with self._following(number, Bell(after)) as bell:
+            with self._following(number, TailCursor(after)) as bell:
                 yield bell
         finally:
             self._leave()
@@ -77,7 +77,9 @@ class Watch(Audience[Bell]):
 
     # ── inboxes ──
 
-    def subscribe(self, run_id: str, number: int, callback: Callable[[Message], None]) -> Callable[[], None]:
+    def subscribe(
+        self, run_id: str, number: int, callback: Callable[[InboxMessage], None]
+    ) -> Callable[[], None]:
         subscriber = Subscriber(run_id, number, callback)
         self._join()
         self._loop.call_soon(self._welcome, subscriber)
@@ -114,10 +116,11 @@ class Watch(Audience[Bell]):
             self._seen = message_id
             for subscriber in self._subscribers.get(number, ()):
                 self._hand(
-                    subscriber, Message(message_id, subscriber.run_id, kind, message_data(message_id, data))
+                    subscriber,
+                    InboxMessage(message_id, subscriber.run_id, kind, message_data(message_id, data)),
                 )
 
-    def _hand(self, subscriber: Subscriber, message: Message) -> None:
+    def _hand(self, subscriber: Subscriber, message: InboxMessage) -> None:
         if message.id not in subscriber.seen:
             subscriber.seen.add(message.id)
             self._loop.call_soon(subscriber.deliver, message)

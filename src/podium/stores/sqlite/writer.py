@@ -14,13 +14,12 @@ from typing import Any
 
 from podium.errors import StoreError, StoreGoneError
 from podium.stores.batch import ROW_WIDTH, Batch, Key
-from podium.stores.commit_queue import Bells, Commits, Report
-from podium.stores.commit_queue import Writer as Writer_spot
+from podium.stores.commit_queue import BatchWriter, Bells, CommitQueue, Report
 from podium.stores.sqlite.connection import FileIdentity, empty_log, explain, is_busy, open_database
 from podium.stores.sqlite.statements import write
 
 
-class Writer:
+class SqliteWriter:
     """Owns the thread and its connection. Everything but `_run` and below belongs to the event loop."""
 
     def __init__(self, path: Path) -> None:
@@ -168,7 +167,7 @@ _QUICK_S = 0.001
 """A commit on the spot may hold up the event loop for this long."""
 
 
-class Pace:
+class CommitPace:
     """How long recent small commits took."""
 
     def __init__(self) -> None:
@@ -182,16 +181,16 @@ class Pace:
         self.median = sorted(self._recent)[len(self._recent) // 2]
 
 
-class SpotCommits(Commits):
+class InlineCommit(CommitQueue):
     """The queue of a store whose commits may be so quick that nobody else is needed for them."""
 
     def __init__(
-        self, writer: Writer_spot, near: sqlite3.Connection, bells: Bells, identity: FileIdentity
+        self, writer: BatchWriter, near: sqlite3.Connection, bells: Bells, identity: FileIdentity
     ) -> None:
         super().__init__(writer, bells)
         self._identity = identity
         self._near = near
-        self._pace = Pace()
+        self._pace = CommitPace()
         self._stretch = 0
 
     def commit(

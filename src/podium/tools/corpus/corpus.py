@@ -12,11 +12,11 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.settings import Settings, default_store, nearest
 from podium.settings.places import at_home, make_private_folder, named
 from podium.tools.corpus import index
-from podium.tools.corpus.search import Passage, search
+from podium.tools.corpus.search import CorpusPassage, search
 from podium.tools.corpus.update import Changes, Progress, update
 from podium.tools.documents.document import Document
 from podium.tools.tool import ToolError
@@ -119,7 +119,7 @@ SCHEME = "corpus:"
 _PLAIN = "/-._~!,;+=@&'"
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredDocument(msgspec.Struct, frozen=True):
     """A document as the index keeps it."""
 
     path: str
@@ -146,13 +146,13 @@ class Corpus:
         """Files that could not be read, and links that were not followed, one sentence each."""
         return self.changes.troubles
 
-    async def search(self, query: str, limit: int = 8) -> list[Passage]:
+    async def search(self, query: str, limit: int = 8) -> list[CorpusPassage]:
         """Documents that say most about it, each with its most telling passage; any text is a query."""
-        return await aside(_search, self._file, query, limit, True)
+        return await offload(_search, self._file, query, limit, True)
 
-    async def read(self, path: str) -> Kept:
+    async def read(self, path: str) -> StoredDocument:
         """A document by its path below the folder, or a `ToolError`."""
-        return await aside(_read, self._file, path)
+        return await offload(_read, self._file, path)
 
 
 async def open_corpus(
@@ -177,19 +177,19 @@ async def open_corpus(
             loop.call_soon_threadsafe(progress, read, all_)
 
     try:
-        return await aside(_open, Path(folder), settings, name, at, stop, tell, semantic)
+        return await offload(_open, Path(folder), settings, name, at, stop, tell, semantic)
     except asyncio.CancelledError:
         stop.set()
         raise
 
 
-async def search_all(corpora: list[Shelved], query: str, limit: int) -> list[tuple[Shelved, Passage]]:
+async def search_all(corpora: list[Shelved], query: str, limit: int) -> list[tuple[Shelved, CorpusPassage]]:
     """Search several corpora, the best of all first. Meaning counts where all of them have vectors: scores
     with and without them cannot be compared."""
     semantic = all(one.semantic for one in corpora)
-    found: list[tuple[Shelved, Passage]] = []
+    found: list[tuple[Shelved, CorpusPassage]] = []
     for one in corpora:
-        passages = await aside(_search, one.file, query, limit, semantic)
+        passages = await offload(_search, one.file, query, limit, semantic)
         found += [(one, passage) for passage in passages]
     return sorted(found, key=lambda pair: -pair[1].score)[:limit]
 
@@ -223,12 +223,12 @@ def _open(
     return Corpus(root, file, update(file, root, name, at, stop, progress, semantic=semantic))
 
 
-def _search(file: Path, query: str, limit: int, semantic: bool) -> list[Passage]:
+def _search(file: Path, query: str, limit: int, semantic: bool) -> list[CorpusPassage]:
     with index.connected(file) as db:
         return search(db, query, limit, semantic=semantic)
 
 
-def _read(file: Path, path: str) -> Kept:
+def _read(file: Path, path: str) -> StoredDocument:
     with index.connected(file) as db:
         row = db.execute(
             "SELECT path, media_type, text, title, published, authors, cut FROM document "
@@ -238,4 +238,4 @@ def _read(file: Path, path: str) -> Kept:
     if row is None:
         raise ToolError(f"The corpus has no document {path!r}.")
     authors = tuple(msgspec.json.decode(row[5], type=list[str]))
-    return Kept(row[0], row[1], Document(row[2], row[3], row[4], authors, bool(row[6])))
+    return StoredDocument(row[0], row[1], Document(row[2], row[3], row[4], authors, bool(row[6])))

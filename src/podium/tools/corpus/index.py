@@ -17,7 +17,7 @@ from podium.settings.places import make_private_file
 from podium.stores.sqlite.facts import spaced
 from podium.tools.documents.document import Document
 from podium.tools.documents.word_vectors import MODEL, Meaning
-from podium.tools.folder import Entry
+from podium.tools.folder import FolderEntry
 from podium.tools.tool import ToolError
 
 FORMAT = 3
@@ -40,7 +40,7 @@ class Known(msgspec.Struct, frozen=True):
 class Read(msgspec.Struct, frozen=True):
     """A file that was read just now."""
 
-    entry: Entry
+    entry: FolderEntry
     sha256: str
     media_type: str
     document: Document
@@ -124,7 +124,7 @@ def remove(db: sqlite3.Connection, paths: Sequence[str]) -> None:
         _drop(db, paths)
 
 
-def touch(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+def touch(db: sqlite3.Connection, entries: Iterable[FolderEntry]) -> None:
     """Files whose time has changed but not their contents."""
     with _transaction(db):
         db.executemany(

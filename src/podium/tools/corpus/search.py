@@ -122,7 +122,7 @@ _OPEN, _CLOSE = "\x02", "\x03"
 """Marks around what was found; no kept text holds control characters."""
 
 
-class Passage(msgspec.Struct, frozen=True):
+class CorpusPassage(msgspec.Struct, frozen=True):
     """Where something was found: `text[start:end] == snippet` in the kept text of the document."""
 
     path: str
@@ -145,7 +145,7 @@ def terms_of(query: str) -> list[str]:
     return list(dict.fromkeys(terms))[:MOST_TERMS]
 
 
-def search(db: sqlite3.Connection, query: str, limit: int, *, semantic: bool = True) -> list[Passage]:
+def search(db: sqlite3.Connection, query: str, limit: int, *, semantic: bool = True) -> list[CorpusPassage]:
     """The documents that say most, the best first; blocking.
 
     Where the documents have vectors, those near the question count as well, also without a word of it. A
@@ -209,7 +209,7 @@ def _weight(all_: int, many: int) -> float:
 
 def _passage(
     db: sqlite3.Connection, matches: list[str], number: int, score: float, near: tuple[int, int] | None
-) -> Passage:
+) -> CorpusPassage:
     path, title, kind, published, authors, text, apart = db.execute(
         "SELECT path, title, media_type, published, authors, text, spaced FROM document WHERE number = ?",
         (number,),
@@ -220,7 +220,7 @@ def _passage(
     else:
         start, end = _rounded(text, *near)
     names = tuple(msgspec.json.decode(authors, type=list[str]))
-    return Passage(path, title, kind, published, names, text[start:end], start, end, score)
+    return CorpusPassage(path, title, kind, published, names, text[start:end], start, end, score)
 
 
 def _marked(db: sqlite3.Connection, matches: list[str], number: int) -> str:

@@ -21,8 +21,8 @@ from podium.tools.corpus.index import Known, Read
 from podium.tools.documents import word_vectors as meaning
 from podium.tools.documents.child import INSTALL
 from podium.tools.documents.document import Document
-from podium.tools.documents.reader import SECONDS, Reader, media_type_of
-from podium.tools.folder import Entry, Folder
+from podium.tools.documents.reader import SECONDS, DocumentReader, media_type_of
+from podium.tools.folder import Folder, FolderEntry
 from podium.tools.tool import ToolError
 
 MAX_ENTRIES = 200_000
@@ -89,9 +89,9 @@ def update(
     return Changes(count, added, changed, len(gone), troubles)
 
 
-def _listed(folder: Folder) -> tuple[list[str], list[Entry]]:
+def _listed(folder: Folder) -> tuple[list[str], list[FolderEntry]]:
     """The documents below a folder, and what is said about the rest."""
-    troubles, entries, seen = list[str](), list[Entry](), 0
+    troubles, entries, seen = list[str](), list[FolderEntry](), 0
     for entry in folder.walk(most=MAX_ENTRIES, tell_links=True):
         seen += 1
         if not media_type_of(entry.path) or entry.is_folder:
@@ -120,7 +120,7 @@ def _can_embed(troubles: list[str], *, strict: bool) -> bool:
     return True
 
 
-def _is_new(entry: Entry, known: Known | None, model: str) -> bool:
+def _is_new(entry: FolderEntry, known: Known | None, model: str) -> bool:
     """Also when what its reading needed was missing, which may have changed, or its vectors are."""
     if known is None or (known.size, known.mtime_ns) != (entry.size, entry.mtime_ns):
         return True
@@ -131,7 +131,7 @@ def _is_incomplete(known: Known, model: str) -> bool:
     return INSTALL in known.trouble or (bool(model) and not known.trouble and known.model != model)
 
 
-def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def _batches(entries: Iterable[FolderEntry]) -> Iterator[list[FolderEntry]]:
     rest = iter(entries)
     while batch := list(islice(rest, BATCH)):
         yield batch
@@ -153,7 +153,7 @@ class _Reading:
         self._folder, self._known, self._stop, self._progress = folder, known, stop, progress
         self._model, self._seconds = model, seconds
 
-    def all_of(self, entries: list[Entry], db: sqlite3.Connection) -> tuple[int, int]:
+    def all_of(self, entries: list[FolderEntry], db: sqlite3.Connection) -> tuple[int, int]:
         """Return how many documents are new, and how many have changed.
 
         While one batch is written, the next is read: a document that keeps its reader busy holds up no other.
@@ -170,13 +170,13 @@ class _Reading:
                     self._progress(done, len(entries))
         return added, changed
 
-    def _ahead(self, entries: list[Entry]) -> Generator[list[Future[Read]]]:
+    def _ahead(self, entries: list[FolderEntry]) -> Generator[list[Future[Read]]]:
         """Yield the results to come of each batch; the batch behind it is being read by then."""
         count = max(2, min(os.cpu_count() or 2, MOST_READERS))
         with ExitStack() as stack:
-            idle = LifoQueue[Reader]()
+            idle = LifoQueue[DocumentReader]()
             for _ in range(count):
-                idle.put(stack.enter_context(Reader(self._seconds)))
+                idle.put(stack.enter_context(DocumentReader(self._seconds)))
             threads = ThreadPoolExecutor(count, thread_name_prefix="podium-corpus")
             stack.callback(threads.shutdown, cancel_futures=True)
             before: list[Future[Read]] = []
@@ -188,14 +188,14 @@ class _Reading:
             if before:
                 yield before
 
-    def _with(self, idle: LifoQueue[Reader], entry: Entry) -> Read:
+    def _with(self, idle: LifoQueue[DocumentReader], entry: FolderEntry) -> Read:
         reader = idle.get()
         try:
             return self._one(entry, reader)
         finally:
             idle.put(reader)
 
-    def _one(self, entry: Entry, reader: Reader) -> Read:
+    def _one(self, entry: FolderEntry, reader: DocumentReader) -> Read:
         kind, digest = media_type_of(entry.path), ""
         if self._stop.is_set():
             return Read(entry, digest, kind, Document(""), unchanged=True)

@@ -13,7 +13,7 @@ from typing import Self
 import msgspec
 
 from podium.settings import variable
-from podium.tools.documents.child import LENGTH, Answer, Asked
+from podium.tools.documents.child import LENGTH, ReadRequest, ReadResponse
 from podium.tools.documents.document import Document
 from podium.tools.documents.plain import PLAIN, read_plain
 from podium.tools.documents.word_vectors import Meaning
@@ -33,7 +33,7 @@ def media_type_of(name: str) -> str:
     return MEDIA_TYPES.get(name.rpartition(".")[2].lower(), "") if "." in name else ""
 
 
-class Reader:
+class DocumentReader:
     """For one thread. The process is started with the first document that needs it, and again after one that
     it did not survive."""
 
@@ -53,13 +53,13 @@ class Reader:
         """A document, or a `ToolError` that says in half a sentence what is wrong with it."""
         if media_type in PLAIN:
             return read_plain(data, media_type)
-        return self._answered(Asked(media_type, data))[0]
+        return self._answered(ReadRequest(media_type, data))[0]
 
     def read_and_embed(self, data: bytes, media_type: str) -> tuple[Document, Meaning | None]:
         """As `read`, with the vectors of its passages; all kinds are read in the process."""
-        return self._answered(Asked(media_type, data, embed=True))
+        return self._answered(ReadRequest(media_type, data, embed=True))
 
-    def _answered(self, asked: Asked) -> tuple[Document, Meaning | None]:
+    def _answered(self, asked: ReadRequest) -> tuple[Document, Meaning | None]:
         answer = self._ask(asked)
         if answer.document is None:
             raise ToolError(answer.trouble)
@@ -72,14 +72,14 @@ class Reader:
             child.kill()
             child.communicate()
 
-    def _ask(self, asked: Asked) -> Answer:
+    def _ask(self, asked: ReadRequest) -> ReadResponse:
         child = self._child = self._child or _start()
         message = msgspec.msgpack.encode(asked)
         try:
             _send(child, len(message).to_bytes(LENGTH) + message)
             until = time.monotonic() + self._seconds
             size = int.from_bytes(_exactly(child, LENGTH, until))
-            return msgspec.msgpack.decode(_exactly(child, size, until), type=Answer)
+            return msgspec.msgpack.decode(_exactly(child, size, until), type=ReadResponse)
         except TimeoutError as error:
             self.close()
             raise ToolError(f"reading it took longer than {self._seconds:g} s") from error
@@ -127,7 +127,7 @@ class Readers:
 
     def __init__(self, most: int = 2) -> None:
         self._slots, self._lock = threading.Semaphore(most), threading.Lock()
-        self._idle: list[Reader] = []
+        self._idle: list[DocumentReader] = []
         self._users = 0
 
     def read(self, data: bytes, media_type: str) -> Document:
@@ -142,7 +142,7 @@ class Readers:
 
     def _read(self, data: bytes, media_type: str) -> Document:
         with self._lock:
-            reader = self._idle.pop() if self._idle else Reader()
+            reader = self._idle.pop() if self._idle else DocumentReader()
         try:
             return reader.read(data, media_type)
         finally:

@@ -15,9 +15,9 @@ from podium.tools.openat_walk import printable
 from podium.tools.sandbox.sandbox import MASK
 from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, machine, write_filter
 from podium.tools.sandbox.tier import (
-    Job,
     Launch,
     Mount,
+    SandboxJob,
     bare_python,
     counts_per_namespace,
     host_sockets,
@@ -103,7 +103,7 @@ class Bubblewrap:
             return "prlimit (of util-linux) is not installed"
         return "" if machine() is not None else "no filter of system calls is known for this processor"
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: SandboxJob) -> Launch:
         """The command line of bwrap; for root, behind the program that drops to a spare user."""
         status, told = os.pipe()
         rules = _filter()
@@ -161,7 +161,7 @@ def _binds(mounts: Iterable[Mount]) -> list[str]:
     return words
 
 
-def _masks(job: Job, mask: str) -> list[str]:
+def _masks(job: SandboxJob, mask: str) -> list[str]:
     """Cover pipes, sockets and device files of the host. Only those can be covered that are there already."""
     mounts = [*system_mounts(), *job.mounts]
     hidden = dict.fromkeys((*(special.path for special in job.special), *host_sockets(mounts)))
@@ -175,7 +175,7 @@ def _masks(job: Job, mask: str) -> list[str]:
     return [word for place in places for word in ("--ro-bind", mask, place)]
 
 
-def _limited(job: Job) -> list[str]:
+def _limited(job: SandboxJob) -> list[str]:
     """The limits are set inside: outside, they would be shared by everything that the user runs."""
     alone = job.spare is not None or counts_per_namespace()
     limits = kernel_limits(job.limits) if alone else limits_of_whole_user(job.limits)

@@ -16,7 +16,7 @@ import msgspec
 from podium.engine.process import feed
 from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.inside.processes import free_inodes, free_space, kill_family, shared_memory
-from podium.tools.sandbox.tier import Executed, Job, Launch, Limits, StoppedBy, bare_python
+from podium.tools.sandbox.tier import Executed, Launch, SandboxJob, SandboxLimits, StoppedBy, bare_python
 
 _PATIENCE = 0.2
 """Seconds before a watch is started: most programs have ended by then, and the kernel limits them."""
@@ -38,7 +38,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 class Watch:
     """Over one execution. It dies with the host: then its input ends."""
 
-    def __init__(self, limits: Limits, watched: Watched) -> None:
+    def __init__(self, limits: SandboxLimits, watched: Watched) -> None:
         self._plan = {
             **msgspec.to_builtins(limits),
             **msgspec.to_builtins(watched),
@@ -103,7 +103,7 @@ class Execution:
     """A job that runs. It must be started on the loop's own thread: a sandbox dies with the thread that
     started it, and threads of a pool end when they like."""
 
-    def __init__(self, job: Job, launch: Launch, tier: str) -> None:
+    def __init__(self, job: SandboxJob, launch: Launch, tier: str) -> None:
         self._job = job
         self._launch = launch
         self._tier = tier

@@ -19,8 +19,8 @@ from podium.tools.openat_walk import printable
 from podium.tools.sandbox.inside import kernel as landlock
 from podium.tools.sandbox.seccomp import MODES, OWNERS, SIGNALLING, Machine, machine, write_filter
 from podium.tools.sandbox.tier import (
-    Job,
     Launch,
+    SandboxJob,
     bare_python,
     kernel_limits,
     limits_of_whole_user,
@@ -50,7 +50,7 @@ class Landlock:
             return "no filter of system calls is known for this processor"
         return "" if landlock.version() else "this kernel has no Landlock, or it is switched off"
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: SandboxJob) -> Launch:
         """The keeper's command line."""
         known = machine()
         assert known is not None, "`check` was not asked"
@@ -58,7 +58,7 @@ class Landlock:
         return keeper(job, base64.b64encode(_rules(known, job.spare)).decode())
 
 
-def _refuse_special(job: Job) -> None:
+def _refuse_special(job: SandboxJob) -> None:
     """Raise if the workspace holds a pipe or a device, which Landlock cannot close. In this tier programs
     have no sockets."""
     path = next((special.path for special in job.special if not special.is_socket), "")
@@ -69,7 +69,7 @@ def _refuse_special(job: Job) -> None:
         )
 
 
-def keeper(job: Job, rules: str) -> Launch:
+def keeper(job: SandboxJob, rules: str) -> Launch:
     """Start a job behind the keeper; without rules it is not shut in."""
     status, told = os.pipe()
     places = [mount for mount in job.mounts if mount.source == mount.target]
@@ -94,7 +94,7 @@ def keeper(job: Job, rules: str) -> Launch:
     return Launch(argv=argv, passed=(told,), status=status, env=_environment(job), keeps=True)
 
 
-def _environment(job: Job) -> Mapping[str, str]:
+def _environment(job: SandboxJob) -> Mapping[str, str]:
     """There is no /tmp of one's own without namespaces, so the variables have to say where it is."""
     return {"HOME": f"{job.scratch}/tmp/home", "TMPDIR": f"{job.scratch}/tmp"}
 
@@ -119,6 +119,6 @@ class Unsandboxed:
         """It always works."""
         return ""
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: SandboxJob) -> Launch:
         """The keeper's command line, without anything that shuts the program in."""
         return keeper(msgspec.structs.replace(job, spare=None), "")

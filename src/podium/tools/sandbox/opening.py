@@ -19,9 +19,9 @@ from podium.settings import SandboxOptions, Settings
 from podium.tools.sandbox.bubblewrap import Bubblewrap
 from podium.tools.sandbox.landlock import Landlock, Unsandboxed
 from podium.tools.sandbox.sandbox import Sandbox, sweep_up
-from podium.tools.sandbox.tier import Limits, Tier
+from podium.tools.sandbox.tier import SandboxLimits, Tier
 
-_LIMITS = Limits(seconds=20)
+_LIMITS = SandboxLimits(seconds=20)
 _VARIABLE = "PODIUM_PROBE"
 """Stands in our own environment while a sandbox is tried out."""
 
@@ -143,14 +143,14 @@ def tiers(options: SandboxOptions) -> Sequence[Tier]:
     ]
 
 
-def limits_of(options: SandboxOptions) -> Limits:
+def limits_of(options: SandboxOptions) -> SandboxLimits:
     """The limits of the settings, over the defaults."""
     given = {
         field: value for key, field in _LIMIT_OPTIONS.items() if (value := getattr(options, key)) is not None
     }
     if "cpu_seconds" in given:
         given["cpu_seconds"] = max(1, round(given["cpu_seconds"]))
-    return msgspec.structs.replace(Limits(), **given)
+    return msgspec.structs.replace(SandboxLimits(), **given)
 
 
 def _sandbox(tier: Tier, reason: str, options: SandboxOptions) -> Sandbox:

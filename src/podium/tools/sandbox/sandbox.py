@@ -20,16 +20,16 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import ResultRefusedError, SandboxUnavailableError
 from podium.tools.openat_walk import NO_LINKS, descended, open_root, remove_entry
 from podium.tools.sandbox.execution import Execution, Watched, settled
 from podium.tools.sandbox.inspection import Contents, inspect_after, inspect_before
 from podium.tools.sandbox.tier import (
     Executed,
-    Job,
-    Limits,
     Mount,
+    SandboxJob,
+    SandboxLimits,
     Tier,
     anchored,
     folder_mounts,
@@ -150,10 +150,10 @@ class Sandbox:
     """Made by `open_sandbox`, which has tried it out."""
 
     def __init__(
-        self, tier: Tier, reason: str, *, limits: Limits | None = None, readable: Sequence[Path] = ()
+        self, tier: Tier, reason: str, *, limits: SandboxLimits | None = None, readable: Sequence[Path] = ()
     ) -> None:
         self._tier = tier
-        self._limits = limits or Limits()
+        self._limits = limits or SandboxLimits()
         self._readable = [*interpreter_folders(), *readable]
         self.reason = reason
         """Why it is this tier, in one sentence for a person."""
@@ -164,7 +164,7 @@ class Sandbox:
         return self._tier.name
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> SandboxLimits:
         """What holds where a call does not say otherwise, from the settings."""
         return self._limits
 
@@ -184,7 +184,7 @@ class Sandbox:
         also_writable: Sequence[Path] = (),
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
-        limits: Limits | None = None,
+        limits: SandboxLimits | None = None,
     ) -> Executed:
         """Run a program to its end, or to the first limit that it passes.
 
@@ -200,8 +200,8 @@ class Sandbox:
         mounts = folder_mounts(folder, writable=writable, readable=seen, also_writable=also_writable)
         whole = [folder] if writable else []
         with scratch_folder() as scratch:
-            before = await aside(inspect_before, whole, also_writable, most.workspace_bytes)
-            job = Job(
+            before = await offload(inspect_before, whole, also_writable, most.workspace_bytes)
+            job = SandboxJob(
                 argv=tuple(map(str, argv)),
                 start=place_inside(folder, cwd),
                 mounts=mounts,
@@ -235,7 +235,7 @@ def _own_entries(mounts: Sequence[Mount]) -> int:
 
 
 async def _secured(
-    scratch: Path, whole: Sequence[Path], grown: Sequence[Path], limits: Limits, before: Contents
+    scratch: Path, whole: Sequence[Path], grown: Sequence[Path], limits: SandboxLimits, before: Contents
 ) -> Contents:
     """Clear and inspect what a program could write; a cancel waits until that is done."""
 
@@ -243,13 +243,13 @@ async def _secured(
         clear(scratch)  # first: hard links into it would look like links to files outside
         return inspect_after(whole, grown, limits.workspace_bytes, before)
 
-    task = asyncio.ensure_future(aside(secure))
+    task = asyncio.ensure_future(offload(secure))
     if cancelled := await settled(task):
         raise cancelled
     return task.result()
 
 
-def _judged(done: Executed, limits: Limits, before: Contents, after: Contents) -> Executed:
+def _judged(done: Executed, limits: SandboxLimits, before: Contents, after: Contents) -> Executed:
     """Add to the result what the inspections found; a short program may have passed a limit unwatched."""
     stopped = done.stopped_by
     grown = after.grown_bytes - before.grown_bytes

@@ -25,7 +25,7 @@ StoppedBy = Literal["", "time", "memory", "output", "workspace", "files", "proce
 """What ended a program before its own end; empty: it ended by itself."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one execution may use. Whatever is passed stops it; see `Executed.stopped_by`."""
 
     seconds: float = 600.0
@@ -221,7 +221,7 @@ def _below(path: str, place: str) -> bool:
     return path == place or path.startswith(place.rstrip("/") + "/")
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxJob(msgspec.Struct, frozen=True, kw_only=True):
     """One execution, as it was asked for."""
 
     argv: Sequence[str]
@@ -233,7 +233,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A folder of its own, outside: `tmp`, `shm` and a few files of /etc lie in it."""
     env: Mapping[str, str]
     """All variables that it gets."""
-    limits: Limits
+    limits: SandboxLimits
     special: Sequence[Special] = ()
     """Pipes, sockets and device files in writable folders that were there before."""
     spare: int | None
@@ -266,7 +266,7 @@ class Tier(Protocol):
         """Cheaply: why it cannot be used now; empty if it can."""
         ...
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: SandboxJob) -> Launch:
         """How to start this job."""
         ...
 
@@ -276,7 +276,7 @@ _PER_NAMESPACE = (5, 14)
 """The first kernel that counts a user's processes in each user namespace."""
 
 
-def kernel_limits(limits: Limits) -> dict[str, tuple[int, int]]:
+def kernel_limits(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
     """Name for `prlimit`, soft and hard value. The ones on memory and processes are twice what was asked for:
     they only bound what can happen between two looks of the watch, which ends the program and says why.
 
@@ -295,7 +295,7 @@ def kernel_limits(limits: Limits) -> dict[str, tuple[int, int]]:
     return {**found, "cpu": (found["cpu"][0], _possible("cpu", limits.cpu_seconds + 1))}
 
 
-def limits_of_whole_user(limits: Limits) -> dict[str, tuple[int, int]]:
+def limits_of_whole_user(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
     """The same where the kernel counts a user's processes over the whole machine: those that are there are
     added, and room for what else the user starts meanwhile. The watch still counts exactly."""
     found = kernel_limits(limits)

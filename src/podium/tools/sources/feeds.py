@@ -19,7 +19,7 @@ _TEXTS = ("description", "summary", "content", "encoded")
 _DATES = ("published", "pubDate", "date", "issued", "updated")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class FeedEntry(msgspec.Struct, frozen=True):
     """One piece of news, or one paper."""
 
     title: str
@@ -32,7 +32,7 @@ class Entry(msgspec.Struct, frozen=True):
     """Further addresses, by their titles."""
 
 
-def read_feed(body: bytes, name: str) -> list[Entry]:
+def read_feed(body: bytes, name: str) -> list[FeedEntry]:
     """The entries of a feed of any kind, or a `ToolError` that names whose it was."""
     try:
         root = _parsed(body)
@@ -85,10 +85,10 @@ def plain(markup: str) -> str:
     return " ".join(visible_text(markup).split())
 
 
-def _entry(node: Element) -> Entry:
+def _entry(node: Element) -> FeedEntry:
     texts = [_inside(child) for name in _TEXTS for child in _children(node, name)]
     dates = (iso_date(_inside(child)) for name in _DATES for child in _children(node, name))
-    return Entry(
+    return FeedEntry(
         title=line(plain(_first(node, "title")), 300),
         url=_link(node),
         text=line(plain(next((text for text in texts if text), "")[:50_000]), 4_000),

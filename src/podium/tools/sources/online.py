@@ -14,11 +14,11 @@ from podium.settings import Settings, variable
 from podium.tools.corpus.search import share, telling
 from podium.tools.documents.document import iso_date, line
 from podium.tools.fetch import Address, Reply, Target, parse_url, public_only, request, resolve_name
-from podium.tools.sources.feeds import Entry, plain, read_feed
+from podium.tools.sources.feeds import FeedEntry, plain, read_feed
 from podium.tools.sources.providers import Found, Kind, Provider
 from podium.tools.tool import ToolError
-from podium.tools.web import SECONDS as SECONDS_web
-from podium.tools.web import Engine, find, open_engine
+from podium.tools.web import SECONDS as WEB_SECONDS
+from podium.tools.web import SearchEngine, find, open_engine
 
 SECONDS = 15.0
 MAX_BYTES = 5_000_000
@@ -115,7 +115,7 @@ class Arxiv:
         return [_found(entry) for entry in entries if entry.url][:limit]
 
 
-def _found(entry: Entry) -> Found:
+def _found(entry: FeedEntry) -> Found:
     page = re.sub(r"^http://arxiv\.org", "https://arxiv.org", entry.url)
     text = re.sub(r"^http://arxiv\.org", "https://arxiv.org", entry.links.get("pdf", ""))
     return Found(
@@ -219,7 +219,7 @@ class Feeds:
         return [_from_feed(entry, self.name) for entry in read_feed(reply.body, name) if entry.url]
 
 
-def _from_feed(entry: Entry, provider: str) -> Found:
+def _from_feed(entry: FeedEntry, provider: str) -> Found:
     return Found(
         entry.title or entry.url, _unwrapped(entry.url), entry.text, "news", entry.published, entry.authors,
         provider,
@@ -315,7 +315,7 @@ class WebSearch:
 
     kind: Kind = "web"
 
-    def __init__(self, engine: Engine, seconds: float = SECONDS_web) -> None:
+    def __init__(self, engine: SearchEngine, seconds: float = WEB_SECONDS) -> None:
         self.name = engine.name
         self._engine, self._seconds = engine, seconds
 

@@ -6,7 +6,7 @@ import fnmatch
 import re
 from collections.abc import Sequence
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.tools.testing.cases import is_source, is_test_file
 from podium.tools.testing.changes import MAX_INSPECTED, ChangedFile, Finding
 from podium.tools.testing.hard_coding import hard_coded
@@ -118,7 +118,7 @@ async def inspect_change(workspace: Workspace, since: str, *, named: Sequence[st
     ]
     tests = [path for path in workspace.files if is_test_file(path)][:MAX_TESTS]
     texts = {path: _text(data) for path, data in (await workspace.contents(workspace.state, tests)).items()}
-    return await aside(findings, files, [(path, text) for path, text in texts.items() if text], list(named))
+    return await offload(findings, files, [(path, text) for path, text in texts.items() if text], list(named))
 
 
 def findings(

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.sandbox.tier import SYSTEM, Limits
+from podium.tools.sandbox.tier import SYSTEM, SandboxLimits
 from podium.tools.testing.report import Project, TestCommand
 
 RESULTS, COVERAGE = "pytest.xml", "coverage.json"
@@ -151,7 +151,7 @@ async def _probe(interpreter: Interpreter, project: Project, sandbox: Sandbox) -
         folder=project.results,
         writable=False,
         readable=[Path(folder) for folder in interpreter.readable],
-        limits=Limits(seconds=60),
+        limits=SandboxLimits(seconds=60),
     )
     if not done.ok:
         return _Pytest()

@@ -14,7 +14,7 @@ import msgspec
 
 from podium.errors import WorkspaceError
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.sandbox.tier import Executed, Limits
+from podium.tools.sandbox.tier import Executed, SandboxLimits
 from podium.tools.workspace.change import FileStat, Status
 from podium.tools.workspace.origin import Origin, read_ref
 from podium.tools.workspace.tree import WorkTree
@@ -87,7 +87,7 @@ class Git:
             readable=readable,
             env={**_ENVIRONMENT, "GIT_DIR": str(self.dir), **(env or {})},
             stdin=stdin,
-            limits=Limits(seconds=SECONDS, output_bytes=output_bytes),
+            limits=SandboxLimits(seconds=SECONDS, output_bytes=output_bytes),
         )
         self.warnings += [warning for warning in done.warnings if warning not in self.warnings]
         return done

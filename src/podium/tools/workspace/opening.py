@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import PodiumError, UsageError
 from podium.settings.places import make_private_folder
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.workspace.change import Caps, is_git
 from podium.tools.workspace.git import FILE, LINK, PROGRAM, SUBMODULE, Blob, Git, History, Write
-from podium.tools.workspace.origin import Made, Origin, find_origin, has_facts, read_facts, write_facts
+from podium.tools.workspace.origin import (
+    Origin,
+    WorkspaceRecord,
+    find_origin,
+    has_facts,
+    read_facts,
+    write_facts,
+)
 from podium.tools.workspace.transfer import branch_name
-from podium.tools.workspace.tree import Entry, WorkTree, shown
+from podium.tools.workspace.tree import TreeEntry, WorkTree, shown
 from podium.tools.workspace.workspace import Restoring, Workspace, remove_folder
 
 LEFT_OUT = frozenset({
@@ -56,7 +63,7 @@ def _check(folder: Path, size: int, count: int, caps: Caps) -> None:
         )
 
 
-def _write(tree: WorkTree, entry: Entry) -> Write:
+def _write(tree: WorkTree, entry: TreeEntry) -> Write:
     if entry.kind == "link":
         return Write(entry.path, tree.target(entry.path).encode("utf-8", "surrogateescape"), LINK)
     return Write(entry.path, tree.read(entry.path, entry.size), PROGRAM if entry.executable else FILE)
@@ -117,7 +124,7 @@ async def open_workspace(
     return workspace
 
 
-async def _make(folder: Path, run_id: str, git: Git, home: Path, caps: Caps) -> Made:
+async def _make(folder: Path, run_id: str, git: Git, home: Path, caps: Caps) -> WorkspaceRecord:
     origin = find_origin(folder)
     for place in (home, git.folder, home / "tree"):
         make_private_folder(place)
@@ -131,7 +138,7 @@ async def _make(folder: Path, run_id: str, git: Git, home: Path, caps: Caps) -> 
     history.point({f"refs/podium/kept/{base}": base, f"refs/heads/{branch}": base, "refs/podium/state": base})
     if origin.head:
         warnings += await warn_of_uncommitted(origin, branch, git)
-    made = Made(run_id=run_id, origin=origin, branch=branch, base=base, warnings=warnings)
+    made = WorkspaceRecord(run_id=run_id, origin=origin, branch=branch, base=base, warnings=warnings)
     write_facts(home, made)
     return made
 
@@ -169,7 +176,7 @@ async def _remarks(files: dict[str, Blob], history: History) -> list[str]:
 
 async def _copy(origin: Origin, history: History, tree: Path, caps: Caps) -> tuple[str, list[str]]:
     """The folder's files as a first commit, without those that its `.gitignore` files leave out."""
-    writes, warnings = await aside(read_folder, Path(origin.folder), caps)
+    writes, warnings = await offload(read_folder, Path(origin.folder), caps)
     first = await history.record("", "", writes)
     files = await history.files(first) or {}
     await Restoring(WorkTree(tree), history).restore(files)

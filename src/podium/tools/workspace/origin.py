@@ -151,7 +151,7 @@ def _text(file: Path) -> str:
 NAME = "workspace.json"
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How a workspace was made."""
 
     run_id: str
@@ -167,7 +167,7 @@ def has_facts(home: Path) -> bool:
     return (home / NAME).is_file()
 
 
-def write_facts(home: Path, made: Made) -> None:
+def write_facts(home: Path, made: WorkspaceRecord) -> None:
     """In one move; last of all when a workspace is made."""
     beside = home / f"{NAME}.new"
     with beside.open("wb") as file:
@@ -177,9 +177,9 @@ def write_facts(home: Path, made: Made) -> None:
     beside.replace(home / NAME)
 
 
-def read_facts(home: Path) -> Made:
+def read_facts(home: Path) -> WorkspaceRecord:
     try:
-        return msgspec.json.decode((home / NAME).read_bytes(), type=Made)
+        return msgspec.json.decode((home / NAME).read_bytes(), type=WorkspaceRecord)
     except (msgspec.MsgspecError, OSError) as error:
         raise WorkspaceError(
             f"The workspace in {home} cannot be read: {error}.", hint="Start the run anew."

@@ -24,7 +24,7 @@ KEPT_DAYS = 30.0
 """How long the repository of a run that cannot be resumed any more is kept for forks."""
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class StoredWorkspace(msgspec.Struct, frozen=True, kw_only=True):
     """A workspace that is there."""
 
     run_id: str
@@ -44,7 +44,7 @@ def workspaces_of(store_url: str) -> Path:
     return beside / "workspaces"
 
 
-def kept_workspaces(root: Path) -> list[Kept]:
+def kept_workspaces(root: Path) -> list[StoredWorkspace]:
     """Every workspace in a folder, the oldest first."""
     if not root.is_dir():
         return []
@@ -71,8 +71,8 @@ def remove_workspace(home: Path) -> None:
     remove_folder(home)
 
 
-def _looked_at(home: Path) -> Kept:
-    about = Kept(run_id=home.name, home=home, bytes=sum(_sizes(home)), touched=_touched(home))
+def _looked_at(home: Path) -> StoredWorkspace:
+    about = StoredWorkspace(run_id=home.name, home=home, bytes=sum(_sizes(home)), touched=_touched(home))
     try:
         facts = read_facts(home) if has_facts(home) else None
     except WorkspaceError:  # its facts are damaged: it can still be listed and removed

@@ -17,7 +17,7 @@ import msgspec
 
 from podium.errors import WorkspaceError
 from podium.tools.workspace.git import Git
-from podium.tools.workspace.origin import Made, Origin, read_facts, read_ref, write_facts
+from podium.tools.workspace.origin import Origin, WorkspaceRecord, read_facts, read_ref, write_facts
 from podium.tools.workspace.tree import WorkTree
 
 MAX_PACK = 2_000_000_000
@@ -87,7 +87,7 @@ def _write_ref(repository: WorkTree, name: str, head: str) -> None:
     repository.write(name, f"{head}\n".encode(), sync=True)
 
 
-def inherit(home: Path, made: Made, git: Git, sha: str) -> Made | None:
+def inherit(home: Path, made: WorkspaceRecord, git: Git, sha: str) -> WorkspaceRecord | None:
     """Take a state over from the workspace that has it; what is known of ours then. `None`: nobody has it."""
     for other in sorted(home.parent.iterdir()) if home.parent.is_dir() else []:
         theirs = Git.place(other)

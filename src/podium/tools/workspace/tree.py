@@ -34,7 +34,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 Kind = Literal["file", "link", "folder", "special", "missing"]
 
 
-class Entry(msgspec.Struct, frozen=True):
+class TreeEntry(msgspec.Struct, frozen=True):
     """One thing in the tree."""
 
     path: str
@@ -53,19 +53,19 @@ class WorkTree:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def look(self, path: str) -> Entry:
+    def look(self, path: str) -> TreeEntry:
         """What lies at this path; a link on the way to it is told as a link."""
         *folders, name = path.split("/")
         try:
             with self._inside(folders) as handle:
                 return _entry(path, os.stat(name, dir_fd=handle, follow_symlinks=False))
         except FileNotFoundError:
-            return Entry(path, "missing", 0, executable=False, mark=())
+            return TreeEntry(path, "missing", 0, executable=False, mark=())
         except OSError as error:  # ELOOP or ENOTDIR: a link or a file stands where a folder should be
             if self._has_link(folders):
-                return Entry(path, "link", 0, executable=False, mark=())
+                return TreeEntry(path, "link", 0, executable=False, mark=())
             if isinstance(error, NotADirectoryError):
-                return Entry(path, "missing", 0, executable=False, mark=())
+                return TreeEntry(path, "missing", 0, executable=False, mark=())
             raise
 
     def read(self, path: str, limit: int) -> bytes:
@@ -145,7 +145,7 @@ class WorkTree:
         with self._inside(folders) as handle:
             set_mode(name, 0o755, handle)
 
-    def walk(self) -> Iterator[Entry]:
+    def walk(self) -> Iterator[TreeEntry]:
         """Everything below the root, folders before what lies in them. What lies deeper than `MAX_DEPTH`
         folders is left out; only programs nest folders like that."""
         with self._inside([]) as handle:
@@ -196,7 +196,7 @@ def _give(file: int, folder: int) -> None:
         os.fchown(file, owner.st_uid, owner.st_gid)
 
 
-def _entry(path: str, found: os.stat_result) -> Entry:
+def _entry(path: str, found: os.stat_result) -> TreeEntry:
     mode = found.st_mode
     kind: Kind = "special"
     if stat.S_ISREG(mode):
@@ -207,10 +207,12 @@ def _entry(path: str, found: os.stat_result) -> Entry:
         kind = "folder"
     mark = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, mode)
     unsafe = mode & (0o6002 if kind == "file" else 0o002 if kind == "folder" else 0)
-    return Entry(path, kind, found.st_size, executable=bool(mode & 0o100), mark=mark, is_unsafe=bool(unsafe))
+    return TreeEntry(
+        path, kind, found.st_size, executable=bool(mode & 0o100), mark=mark, is_unsafe=bool(unsafe)
+    )
 
 
-def _below(handle: int, prefix: str, levels: int) -> Iterator[Entry]:
+def _below(handle: int, prefix: str, levels: int) -> Iterator[TreeEntry]:
     with os.scandir(handle) as scan:
         names = sorted(entry.name for entry in scan)
     for name in names:

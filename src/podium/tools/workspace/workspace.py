@@ -15,15 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import ChangeRefusedError, WorkspaceError
 from podium.tools.tool import bounded
 from podium.tools.workspace.change import Applied, Caps, Change, FileStat, Refusal
 from podium.tools.workspace.editing import checked
 from podium.tools.workspace.git import LINK, PROGRAM, SUBMODULE, Blob, Git, History, Write
-from podium.tools.workspace.origin import Made
+from podium.tools.workspace.origin import WorkspaceRecord
 from podium.tools.workspace.transfer import inherit, publish, refuse_to_publish
-from podium.tools.workspace.tree import Entry, WorkTree
+from podium.tools.workspace.tree import TreeEntry, WorkTree
 
 Marks = dict[str, tuple[tuple[int, ...], str]]
 """Of files that were read before: the mark they had, and the name of their blob."""
@@ -44,10 +44,10 @@ class Restoring:
 
     async def restore(self, files: Mapping[str, Blob]) -> None:
         """Afterwards the tree holds these files and nothing else."""
-        missing = await aside(self._alone, self._clear, files)
+        missing = await offload(self._alone, self._clear, files)
         sizes = {blob.sha: blob.size for blob in missing.values() if blob.mode != SUBMODULE}
         blobs = await self._history.blobs(sizes)
-        await aside(self._alone, self._write, missing, blobs)
+        await offload(self._alone, self._write, missing, blobs)
 
     def _alone(self, work: Callable[..., T], *args: Any) -> T:
         """A cancelled call leaves its thread behind; the next one waits for it."""
@@ -85,7 +85,7 @@ class Restoring:
             else:
                 self._tree.write(path, blobs[blob.sha], executable=blob.mode == PROGRAM)
 
-    def _is_same(self, entry: Entry, blob: Blob) -> bool:
+    def _is_same(self, entry: TreeEntry, blob: Blob) -> bool:
         if blob.mode == LINK:
             return entry.kind == "link" and _name(_link(self._tree, entry.path), blob) == blob.sha
         if entry.kind != "file" or entry.size != blob.size or entry.executable != (blob.mode == PROGRAM):
@@ -136,7 +136,7 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 class Workspace:
     """Opened by `open_workspace`. One caller at a time."""
 
-    def __init__(self, home: Path, made: Made, git: Git, caps: Caps) -> None:
+    def __init__(self, home: Path, made: WorkspaceRecord, git: Git, caps: Caps) -> None:
         self.home = home
         """The run's folder, which holds everything."""
         self.folder = home / "tree"
@@ -262,7 +262,7 @@ class Workspace:
 
     async def _inherited(self, sha: str) -> dict[str, Blob] | None:
         """A state of the run that this one is a fork of."""
-        made = await aside(inherit, self.home, self.made, self._git, sha)
+        made = await offload(inherit, self.home, self.made, self._git, sha)
         if made is None:
             return None
         self.made, self.base = made, made.base

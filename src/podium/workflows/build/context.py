@@ -37,7 +37,7 @@ from podium.workflows.build.policy import (
     wait_after,
 )
 from podium.workflows.build.state import ROUTES, PlanStep, Status, StepStatus
-from podium.workflows.build.workspace import Ground
+from podium.workflows.build.workspace import WorkspacePort
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class Share(msgspec.Struct, frozen=True):
         return self.seconds - (now - self.began)
 
 
-class Clock:
+class BuildClock:
     """Reads the time and says when it is up."""
 
     def __init__(self, run: Run) -> None:
@@ -200,9 +200,9 @@ class Build:
 
     run: Run
     goal: str
-    ground: Ground
+    ground: WorkspacePort
     choices: Choices
-    clock: Clock
+    clock: BuildClock
     state: BuildState = field(default_factory=BuildState)
     standing: Standing = field(default_factory=Standing)
     guidance: dict[str, Any] | None = None

@@ -27,14 +27,14 @@ from podium.workflows.build.policy import (
 )
 from podium.workflows.build.state import TESTER, ExecutionPlan, PlanStep
 from podium.workflows.build.supervisor import verify
-from podium.workflows.build.tester import Outcome, review, run_tests, tested_at
+from podium.workflows.build.tester import TestOutcome, review, run_tests, tested_at
 from podium.workflows.build.workspace import Inspected
 
 SUBJECT = 72
 
 
 async def commit_step(
-    build: Build, work: Work, written: Written, outcome: Outcome, *, verified: bool
+    build: Build, work: Work, written: Written, outcome: TestOutcome, *, verified: bool
 ) -> None:
     """Commit what a step has changed; from here on it is what later steps build on."""
     message = message_of(work, written, outcome, verified=verified)
@@ -66,7 +66,7 @@ async def committed(build: Build, snapshot: str, message: str) -> str:
         return await build.run.step("commit", build.ground.commit, snapshot, message, returns=str)
 
 
-def message_of(work: Work, written: Written, outcome: Outcome, *, verified: bool) -> str:
+def message_of(work: Work, written: Written, outcome: TestOutcome, *, verified: bool) -> str:
     step, result = work.step, outcome.result
     evidence = one_line(written.output.evidence, 500)
     lines = [
@@ -132,8 +132,8 @@ async def _verify_code(build: Build, work: Work, written: Written, shares: tuple
 
 
 async def _fix(
-    build: Build, work: Work, written: Written, outcome: Outcome, cycle: int, tried: list[str]
-) -> tuple[Written, Outcome]:
+    build: Build, work: Work, written: Written, outcome: TestOutcome, cycle: int, tried: list[str]
+) -> tuple[Written, TestOutcome]:
     """One fix cycle. One that uses up its time is spent; the next may still help."""
     shares = (work.share, await build.clock.share_of_cycle(work.share))
     try:
@@ -155,7 +155,12 @@ async def _fix(
 
 
 async def _plan_fix(
-    build: Build, work: Work, written: Written, outcome: Outcome, shares: tuple[Share, ...], tried: list[str]
+    build: Build,
+    work: Work,
+    written: Written,
+    outcome: TestOutcome,
+    shares: tuple[Share, ...],
+    tried: list[str],
 ) -> dict[str, Any]:
     """The tester's fix plan; without one, the bare failures have to do."""
     try:
@@ -182,7 +187,7 @@ async def _plan_fix(
     return {"diagnosis": plan.diagnosis, "instructions": instructions}
 
 
-async def _verify_step(build: Build, work: Work, written: Written, outcome: Outcome) -> None:
+async def _verify_step(build: Build, work: Work, written: Written, outcome: TestOutcome) -> None:
     """The step gate, and the commit. Unverified, a step completes on its passing tests, and says so."""
     evidence = written.output.evidence
     critical = outcome.result.critical

@@ -21,7 +21,7 @@ from podium.tools.sandbox.tier import refuse_what_is_too_wide
 from podium.tools.workspace.origin import find_origin
 from podium.workflows.build import events, rehearsal
 from podium.workflows.build.agents import AGENTS
-from podium.workflows.build.context import AbortedError, Build, Choices, Clock
+from podium.workflows.build.context import AbortedError, Build, BuildClock, Choices
 from podium.workflows.build.execution import commit_unfinished, execute, verify_goal
 from podium.workflows.build.handover import hand_over, output_of
 from podium.workflows.build.planner import PlanNotApprovedError, Purpose, approved_plan
@@ -36,11 +36,11 @@ from podium.workflows.build.policy import (
 )
 from podium.workflows.build.report import files_changed
 from podium.workflows.build.state import PLANNER, ExecutionPlan
-from podium.workflows.build.workspace import Ground, Started, open_site
+from podium.workflows.build.workspace import Started, WorkspacePort, open_site
 
 __all__ = ["WORKFLOW", "build_with", "rehearsal"]
 
-OpenGround = Callable[[Run, str, str, bool], AbstractAsyncContextManager[Ground]]
+OpenGround = Callable[[Run, str, str, bool], AbstractAsyncContextManager[WorkspacePort]]
 """Opens what a run works on: the run, the workspace's folder, the test command, whether it may do without a
 sandbox."""
 
@@ -76,7 +76,7 @@ def build_with(open_ground: OpenGround, first_wait_s: float = FIRST_WAIT_S) -> W
         completed step is a commit.
         """
         async with open_ground(run, workspace, test_command, allow_unsandboxed) as ground:
-            work = Build(run, request, ground, Choices(max_iterations, first_wait_s), Clock(run))
+            work = Build(run, request, ground, Choices(max_iterations, first_wait_s), BuildClock(run))
             work.state.state.id, work.state.state.primary_goal = run.id, request
             return await _ended(work)
 

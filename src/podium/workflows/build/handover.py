@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from podium.engine.events import Charge
-from podium.report.data import Facts
+from podium.report.data import ReportData
 from podium.report.html import to_html
 from podium.report.markdown import cell
 from podium.report.words import duration
@@ -132,7 +132,7 @@ async def _page(build: Build, status: str, reason: str, delivered: Delivered) ->
 
     spent = await run.step("spent", look, returns=Spent)
     data = as_data(build.state)
-    facts = Facts(
+    facts = ReportData(
         run_id=run.id, workflow=run.workflow, request=build.goal,
         status="completed" if status == "completed" else "failed" if status == "aborted" else "partial",
         stop_reason="" if status == "completed" else reason or status, duration_s=spent.seconds,

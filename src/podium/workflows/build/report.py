@@ -92,7 +92,7 @@ class BuildPresentation(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return line_of(event, self.build)
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         return is_noise(event)
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:

@@ -26,7 +26,7 @@ def json_name(field: str) -> str:
     return field if field in OURS else head + "".join(part.title() for part in tail)
 
 
-class Shape(msgspec.Struct, rename=json_name):
+class CamelStruct(msgspec.Struct, rename=json_name):
     """Python names here, the agreed names in JSON."""
 
     def shown(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Finding(msgspec.Struct):
     suggestion: str = ""
 
 
-class TestResult(Shape):
+class TestResult(CamelStruct):
     """What came of the tests, and of the tester's look at the code."""
 
     __test__ = False
@@ -92,7 +92,7 @@ class TestResult(Shape):
         return ", ".join(parts + late) or ("passed" if self.ok else f"exit code {self.exit_code}")
 
 
-class CodeOutput(Shape):
+class CodeOutput(CamelStruct):
     """What the coder changed for a step."""
 
     status: str
@@ -110,7 +110,7 @@ class CodeOutput(Shape):
     """0: the first version; then one for each fix."""
 
 
-class VerificationResult(Shape):
+class VerificationResult(CamelStruct):
     """A word of the supervisor."""
 
     verified: bool
@@ -120,7 +120,7 @@ class VerificationResult(Shape):
     reason: str = ""
 
 
-class PlanStep(Shape):
+class PlanStep(CamelStruct):
     id: str
     number: int
     description: str
@@ -150,7 +150,7 @@ class PlanStep(Shape):
         return self.id.rpartition("step-")[2]
 
 
-class ExecutionPlan(Shape):
+class ExecutionPlan(CamelStruct):
     id: str
     goal: str
     analysis: str
@@ -161,13 +161,13 @@ class ExecutionPlan(Shape):
     current_step_index: int = 0
 
 
-class AgentState(Shape):
+class AgentState(CamelStruct):
     status: str = "idle"
     last_output: str = ""
     metrics: dict[str, int] = {}
 
 
-class Metrics(Shape):
+class Metrics(CamelStruct):
     total_steps: int = 0
     completed_steps: int = 0
     failed_steps: int = 0
@@ -180,7 +180,7 @@ class Metrics(Shape):
 ROLES = ("planner", "coder", "tester", "supervisor")
 
 
-class OrchestrationState(Shape):
+class OrchestrationState(CamelStruct):
     id: str = ""
     primary_goal: str = ""
     status: Status = "initializing"

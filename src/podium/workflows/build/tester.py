@@ -20,7 +20,7 @@ LONGEST_TEST_RUN_S = 900.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TestOutcome:
     """What the tests came to, with what the tester says of it."""
 
     result: TestResult
@@ -34,7 +34,7 @@ class Outcome:
 async def run_tests(
     build: Build, work: Work, written: Written, cycle: int, shares: tuple[Share, ...],
     findings: list[Finding] | None = None,
-) -> Outcome:  # fmt: skip
+) -> TestOutcome:  # fmt: skip
     """The real result, whatever anybody claims. `findings` are those of the review of this attempt."""
     await build.phase("testing")
     correlation = build.request(
@@ -46,7 +46,7 @@ async def run_tests(
     build.tell(events.TestsRun(step_id=work.step.id, attempt=work.step.attempts, cycle=cycle, result=result))
     if cycle:
         build.answer("TEST_RESPONSE", correlation, result.counted(), work.step, ok=result.ok)
-    return Outcome(result, tested.shown, correlation)
+    return TestOutcome(result, tested.shown, correlation)
 
 
 async def tested_at(build: Build, snapshot: str, seconds: float) -> Tested:
@@ -64,7 +64,7 @@ async def tested_at(build: Build, snapshot: str, seconds: float) -> Tested:
     return tested
 
 
-async def review(build: Build, work: Work, written: Written, outcome: Outcome) -> Outcome:
+async def review(build: Build, work: Work, written: Written, outcome: TestOutcome) -> TestOutcome:
     """The tester's look at the change, checked by the supervisor. A review that fails or is not accepted
     leaves the bare result."""
     step, shares = work.step, (work.share,)
@@ -98,4 +98,4 @@ async def review(build: Build, work: Work, written: Written, outcome: Outcome) -
     if not judgement.passed and not judgement.unverified:
         return outcome
     build.tell(events.TestsRun(step_id=step.id, attempt=step.attempts, cycle=0, result=reviewed))
-    return Outcome(reviewed, outcome.shown, outcome.correlation)
+    return TestOutcome(reviewed, outcome.shown, outcome.correlation)

@@ -27,7 +27,7 @@ LOUD = frozenset({"planning", "completed", "failed", "aborted", "time_expired"})
 
 def line_of(event: Event, build: BuildState) -> Line | None:
     """The line of an event of a build; `build` has taken it into account already."""
-    teller = _TELLERS.get(type(event.data))
+    teller = _LINES.get(type(event.data))
     return None if teller is None else teller(event.data, build)
 
 
@@ -171,7 +171,7 @@ def stat_words(stat: dict[str, Any]) -> str:
     return f"{files} changed, {stat.get('added', 0)} lines added, {stat.get('removed', 0)} removed"
 
 
-_TELLERS: dict[type[EventData], Callable[[Any, BuildState], Line | None]] = {
+_LINES: dict[type[EventData], Callable[[Any, BuildState], Line | None]] = {
     events.Phase: _phase,
     events.Opened: _opened,
     events.Message: _message,

@@ -13,7 +13,7 @@ import msgspec
 from podium.agents.ask import Run
 from podium.engine.history import OVER
 from podium.engine.log import Store
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import ChangeRefusedError, GaveUpError, UnknownRunError
 from podium.tools.repository import Repository, draw_map
 from podium.tools.sandbox.opening import open_sandbox
@@ -102,7 +102,7 @@ class Delivered(msgspec.Struct, frozen=True):
     """All that there is to know about the workspace by now."""
 
 
-class Ground(Protocol):
+class WorkspacePort(Protocol):
     """The workspace of a run."""
 
     async def start(self) -> Started: ...
@@ -212,10 +212,10 @@ NOTHING_YET = "none found yet (pytest, npm, go, cargo, make)"
 @asynccontextmanager
 async def open_site(
     run: Run, workspace: str, test_command: str, allow_unsandboxed: bool
-) -> AsyncGenerator[Site]:
+) -> AsyncGenerator[SandboxWorkspace]:
     """A run's own site. When the run ends, however it does, its work tree is folded up; a run that is only
     interrupted leaves it as it is."""
-    site = Site(run, workspace, test_command, allow_unsandboxed)
+    site = SandboxWorkspace(run, workspace, test_command, allow_unsandboxed)
     try:
         yield site
     except GaveUpError:
@@ -224,7 +224,7 @@ async def open_site(
     await site.fold_up()
 
 
-class Site:
+class SandboxWorkspace:
     """One run's workspace. Opened when it is first needed: a replay never needs it."""
 
     def __init__(self, run: Run, folder: str, test_command: str, allow_unsandboxed: bool) -> None:
@@ -251,7 +251,7 @@ class Site:
         """Nothing more will be done here for now; also if another process did everything that was done."""
         self._workspace = None
         if not self._run.replaying:
-            await aside(fold_up, self._home)
+            await offload(fold_up, self._home)
 
     async def _at(self, snapshot: str) -> Workspace:
         """The workspace in a recorded state, whatever happened to it meanwhile."""
@@ -389,4 +389,4 @@ async def clear_old(store: Store, root: Path) -> None:
         except UnknownRunError:  # of another store that keeps its workspaces here, too
             continue
         if row.status in OVER:
-            await aside(remove_workspace, root / run_id)
+            await offload(remove_workspace, root / run_id)

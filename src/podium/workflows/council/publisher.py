@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from podium.engine.events import Charge
 from podium.errors import StepFailedError
-from podium.report.data import Facts
+from podium.report.data import ReportData
 from podium.report.html import prose, templates_of, to_html
 from podium.report.words import cut_note, one_line, safe
 from podium.workflows.council import events
@@ -144,9 +144,9 @@ async def _spent(table: Table) -> Spent:
     return await run.step("spent", look, len(table.discussion.spoken), returns=Spent)
 
 
-def _facts(table: Table, spent: Spent, status: str, missing: list[str]) -> Facts:
+def _facts(table: Table, spent: Spent, status: str, missing: list[str]) -> ReportData:
     held, run = table.discussion, table.run
-    return Facts(
+    return ReportData(
         run_id=run.id, workflow=run.workflow, request=held.topic,
         status=status, missing=missing, duration_s=spent.seconds,
         models=spent.models, rehearsal=spent.rehearsal, deliverable=answer_of(held), summary=summary_of(held),

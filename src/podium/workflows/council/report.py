@@ -48,7 +48,7 @@ class CouncilPresentation(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return line_of(event, self.council)
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         if isinstance(event.data, RunWarned):  # the council's own line has told it
             return event.data.message in self._told
         if isinstance(event.data, events.CouncilEvent):

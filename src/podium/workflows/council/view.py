@@ -197,7 +197,7 @@ _LEAD = re.compile(r"^(?:Choice: I\d+\s+|\((?:Without search|Looked up)[^)]*\)\s
 
 def line_of(event: Event, council: CouncilState) -> Line | None:
     """The line of an event of a council; `council` has taken it into account already."""
-    teller = _TELLERS.get(type(event.data))
+    teller = _LINES.get(type(event.data))
     return None if teller is None else teller(event.data, council)
 
 
@@ -279,7 +279,7 @@ def _name(role: str) -> str:
     return NAMES.get(role, one_line(role, 40))
 
 
-_TELLERS: dict[type[EventData], Callable[[Any, CouncilState], Line | None]] = {
+_LINES: dict[type[EventData], Callable[[Any, CouncilState], Line | None]] = {
     events.Phase: _phase,
     events.Said: _said,
     events.IdeaAdded: _idea,

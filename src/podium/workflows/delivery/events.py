@@ -8,7 +8,7 @@ import msgspec
 
 from podium.engine.events import Event, EventData
 from podium.engine.state import RunState
-from podium.report.presentation import Line, tells
+from podium.report.presentation import Line, line_for
 from podium.report.words import count, one_line
 
 
@@ -66,7 +66,7 @@ class BaselineCompared(EventData, frozen=True, kw_only=True):
         return {"n": self.n, "preferred": self.preferred, "why": self.why, "tokens": self.tokens}
 
 
-@tells("floor.drafted", "floor.skipped", "floor.edited", "floor.compared", "floor.baseline")
+@line_for("floor.drafted", "floor.skipped", "floor.edited", "floor.compared", "floor.baseline")
 def line_of(event: Event, state: RunState) -> Line | None:
     """Return the line of one of these events."""
     match event.data:

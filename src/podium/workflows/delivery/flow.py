@@ -17,7 +17,7 @@ from podium.agents.ask import Run
 from podium.engine.branch import Failed, Ok
 from podium.engine.effect import Effect
 from podium.engine.events import Charge
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.models.model import Call
 from podium.models.registry import context_window
@@ -194,7 +194,7 @@ async def _edit(
             changes=len(edit.changes), rewritten=edit.document is not None,
         )  # fmt: skip
         desk.run.emit(told)
-        text, refused = await aside(accepted, edit, delivered.document, accept)
+        text, refused = await offload(accepted, edit, delivered.document, accept)
         if not edit.send_back:
             if refused:
                 whole = "The editor's version was" if edit.document is not None else _counted(refused, edit)

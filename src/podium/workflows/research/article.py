@@ -26,7 +26,7 @@ from podium.workflows.research.measures.citations import Mark, marks_of, unmarke
 from podium.workflows.research.measures.markup import CLOSE, OPEN, blocks_of, cleaned, understands_citations
 from podium.workflows.research.measures.quotes import excerpt
 from podium.workflows.research.measures.structure import description_of
-from podium.workflows.research.measures.styles import STYLES, Entry, references, render
+from podium.workflows.research.measures.styles import STYLES, Reference, references, render
 from podium.workflows.research.report_data import (
     PHASES,
     SIGNS,
@@ -193,7 +193,7 @@ def _leaves_places(parser: MarkdownIt) -> None:
     parser.add_render_rule("citation", place)
 
 
-def _label(entry: Entry) -> str:
+def _label(entry: Reference) -> str:
     """A citation as plain text."""
     return re.sub(r"\\(.)", r"\1", entry.mark)
 

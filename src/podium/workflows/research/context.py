@@ -73,7 +73,7 @@ SHORTEST_EXCERPT = 400
 
 
 @dataclass(frozen=True)
-class Made:
+class WorkerOutput:
     """What a worker has made."""
 
     worker: str
@@ -104,7 +104,7 @@ class Version:
     article: str
     checked: Checked | None
     quality: QualityScore
-    made: dict[str, Made]
+    made: dict[str, WorkerOutput]
     judged: Judgement | None = None
 
 
@@ -150,7 +150,7 @@ class Study:
     kept: set[str] = field(default_factory=set[str])
     deeper: int = 0
     """How often the searches were sent further."""
-    made: dict[str, Made] = field(default_factory=dict[str, Made])
+    made: dict[str, WorkerOutput] = field(default_factory=dict[str, WorkerOutput])
     sources: list[Source] = field(default_factory=list[Source])
     texts: dict[str, str] = field(default_factory=dict[str, str])
     """The kept text of each source, by its id."""

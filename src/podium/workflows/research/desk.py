@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import StepFailedError
 from podium.workflows.delivery.contracts import Delivered
 from podium.workflows.delivery.events import summary_of
 from podium.workflows.delivery.flow import Desk, affordable, deliver
 from podium.workflows.research.agents import agent_of
 from podium.workflows.research.article import content_of
-from podium.workflows.research.context import Checked, Made, Study, Version
+from podium.workflows.research.context import Checked, Study, Version, WorkerOutput
 from podium.workflows.research.contracts import Claim, Edit
-from podium.workflows.research.library import Answer
+from podium.workflows.research.library import SearchAnswer
 from podium.workflows.research.measures.citations import (
     UNSOURCED,
     cited_ids,
@@ -145,7 +145,7 @@ async def _facts_after(study: Study, version: Version, text: str) -> Checked | N
     not allow that, or where nothing was cited anew."""
     if version.checked is None:
         return None
-    known = await aside(checked_again, study, replace(version.checked, cited_only=True), text)
+    known = await offload(checked_again, study, replace(version.checked, cited_only=True), text)
     if known is None or all(one.verdict == "verified" for one in known.claims):
         return known
     agent = agent_of("fact_checker")
@@ -315,7 +315,7 @@ async def _revised(study: Study, version: Version, remarks: list[str]) -> Versio
     return _better(study, version, checker.value)
 
 
-def _without_parts(made: dict[str, Made]) -> dict[str, Made]:
+def _without_parts(made: dict[str, WorkerOutput]) -> dict[str, WorkerOutput]:
     """The work of others that a new article does not make void; of the language editor only the grade."""
     kept = {
         name: one for name, one in made.items() if name not in ("introduction_writer", "conclusion_writer")
@@ -363,7 +363,7 @@ async def _search(study: Study, remarks: list[str]) -> None:
     try:
         for nth, remark in enumerate(remarks):
             answer = await study.run.step(
-                "search", study.library.search, worker, remark, POINT_RESULTS, returns=Answer
+                "search", study.library.search, worker, remark, POINT_RESULTS, returns=SearchAnswer
             )
             await shelve(study, answer.found, nth)
         if "web_scraper" in plan:

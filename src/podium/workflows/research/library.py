@@ -22,7 +22,7 @@ AT_ONCE = 6
 """Texts that are read side by side: a page of results should not become a storm of requests."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class SearchAnswer(msgspec.Struct, frozen=True):
     """What a search gave."""
 
     found: list[Found]
@@ -44,7 +44,7 @@ class Library(Protocol):
         """Bring the corpus up to date, if there is one."""
         ...
 
-    async def search(self, worker: str, query: str, limit: int) -> Answer: ...
+    async def search(self, worker: str, query: str, limit: int) -> SearchAnswer: ...
 
     async def read(self, found: Found, at: str) -> Retrieved:
         """The whole text of something that was found."""
@@ -82,7 +82,7 @@ class Sources:
             raise ToolError(f"The corpus {self._folder} holds no document that can be read.")
         return Shelf(corpus.documents, corpus.troubles)
 
-    async def search(self, worker: str, query: str, limit: int) -> Answer:
+    async def search(self, worker: str, query: str, limit: int) -> SearchAnswer:
         providers = providers_for(
             worker, self._settings, await self._opened(), online=self._online, env=self._env
         )
@@ -98,7 +98,7 @@ class Sources:
         return self._corpus
 
 
-async def ask_all(providers: list[Provider], worker: str, query: str, limit: int) -> Answer:
+async def ask_all(providers: list[Provider], worker: str, query: str, limit: int) -> SearchAnswer:
     """Everybody's results, in their order. One who cannot answer is a trouble; if nobody can, it failed."""
     if not providers:
         raise ToolError(f"There is no source behind {worker}.")
@@ -115,4 +115,4 @@ async def ask_all(providers: list[Provider], worker: str, query: str, limit: int
             found += answer
     if len(troubles) == len(providers):
         raise ToolError(" ".join(troubles))
-    return Answer(found, troubles)
+    return SearchAnswer(found, troubles)

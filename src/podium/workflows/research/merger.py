@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import BudgetExhaustedError
 from podium.report.words import cut_note, shorten
 from podium.workflows.research import events
@@ -41,7 +41,7 @@ async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
         _tell_flaws(study, version)
     checked = version.checked if version is not None else None
     written = version is not None and version.article.strip()
-    article = await aside(_article, study, version) if written else None
+    article = await offload(_article, study, version) if written else None
     output = FinalOutput(
         request_id=study.run.id, execution_id=study.execution_id, article=article,
         quality=version.quality if version is not None else None, sources=ranked(study.sources),
@@ -76,7 +76,7 @@ async def keep_files(study: Study, output: FinalOutput) -> None:
     """The article for people, the record of how it came about, and the list of its sources for programs."""
     run = study.run
     if output.article is not None:
-        page, record = await aside(_pages, study, output)
+        page, record = await offload(_pages, study, output)
         await run.artifact("article.md", output.article.content, "text/markdown")
         await run.artifact("article.html", page, "text/html")
         await run.artifact("record.html", record, "text/html")

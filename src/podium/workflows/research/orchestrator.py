@@ -10,7 +10,7 @@ from podium.engine.branch import Failed
 from podium.errors import BudgetExhaustedError, StepFailedError, was_cut
 from podium.report.words import count
 from podium.workflows.research import events
-from podium.workflows.research.context import Made, Study, Task
+from podium.workflows.research.context import Study, Task, WorkerOutput
 from podium.workflows.research.contracts import PlanStep
 from podium.workflows.research.policy import ATTEMPTS, FALLBACKS, SEARCHES, WAITS, WORKERS
 from podium.workflows.research.workers import quality, writing
@@ -22,10 +22,10 @@ from podium.workflows.research.workers.search import Hits, Texts, shelve, take_t
 class Asking(Protocol):
     """A worker in which a model works."""
 
-    def __call__(self, study: Study, worker: str, *, cheaper: bool) -> Awaitable[Made]: ...
+    def __call__(self, study: Study, worker: str, *, cheaper: bool) -> Awaitable[WorkerOutput]: ...
 
 
-PROGRAMS: Mapping[str, Callable[[Study, str], Awaitable[Made]]] = {
+PROGRAMS: Mapping[str, Callable[[Study, str], Awaitable[WorkerOutput]]] = {
     **dict.fromkeys(SEARCHES, research.search),
     "web_scraper": research.scrape,
     "citation_formatter": quality.format_citations,
@@ -45,7 +45,7 @@ ASKING: Mapping[str, Asking] = {
 }
 
 
-async def do(study: Study, worker: str) -> Made:
+async def do(study: Study, worker: str) -> WorkerOutput:
     """One attempt of a worker."""
     if worker in PROGRAMS:
         return await PROGRAMS[worker](study, worker)
@@ -164,7 +164,7 @@ def _judge_losses(study: Study, step: PlanStep, lost: list[Lost]) -> None:
 # ── one worker ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def _work(study: Study, task: Task) -> Made | Lost:
+async def _work(study: Study, task: Task) -> WorkerOutput | Lost:
     """Three attempts, then whatever can stand in, then it is lost. Told as it happens."""
     worker, row, run = task.worker, WORKERS[task.worker], study.run
     run.emit(
@@ -179,12 +179,12 @@ async def _work(study: Study, task: Task) -> Made | Lost:
         made = await _stand_in(study, worker, errors)
     if made is None:
         return _lose(study, task, errors)
-    done = Made(worker, made.value, max(len(errors), made.attempts), made.fallback, made.result)
+    done = WorkerOutput(worker, made.value, max(len(errors), made.attempts), made.fallback, made.result)
     _tell_completed(study, task, done)
     return done
 
 
-async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) -> Made | None:
+async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) -> WorkerOutput | None:
     for attempt in range(1, ATTEMPTS + 1):
         if attempt > 1:
             wait = WAITS[attempt - 2]
@@ -203,14 +203,14 @@ async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) ->
             if was_cut(error):  # the ask itself has asked three times
                 return None
         else:
-            return Made(worker, made.value, attempt, made.fallback, made.result)
+            return WorkerOutput(worker, made.value, attempt, made.fallback, made.result)
     return None
 
 
-async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) -> Made | None:
+async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) -> WorkerOutput | None:
     """The fallback of a worker, if it has one that makes something."""
     if worker == "web_scraper":
-        return Made(worker, Texts({}), ATTEMPTS, FALLBACKS[worker], {"read": 0})
+        return WorkerOutput(worker, Texts({}), ATTEMPTS, FALLBACKS[worker], {"read": 0})
     if worker != "academic_search":
         return None
     try:
@@ -219,7 +219,7 @@ async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) ->
     except StepFailedError as error:
         errors.append(error)
         return None
-    return Made(worker, found.value, ATTEMPTS, FALLBACKS[worker], found.result)
+    return WorkerOutput(worker, found.value, ATTEMPTS, FALLBACKS[worker], found.result)
 
 
 def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
@@ -241,7 +241,7 @@ def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
     return Lost(task.worker, attempts, error, warning, errors)
 
 
-def _tell_completed(study: Study, task: Task, made: Made, *, kept: bool = False) -> None:
+def _tell_completed(study: Study, task: Task, made: WorkerOutput, *, kept: bool = False) -> None:
     study.run.emit(
         events.WorkerCompleted(
             iteration=study.iteration, worker=task.worker, task_id=task.task_id, step=task.step,

@@ -32,7 +32,7 @@ from podium.workflows.research.policy import (
 )
 
 
-class Limits(NamedTuple):
+class PlanLimits(NamedTuple):
     """What a plan may take: money and seconds that are left."""
 
     usd: float
@@ -47,7 +47,7 @@ class Limits(NamedTuple):
         return (dear and after[0] < before[0]) or (long and after[1] < before[1])
 
 
-def first_plan(brief: Brief, complexity: float, useful: Collection[str], limits: Limits) -> Plan:
+def first_plan(brief: Brief, complexity: float, useful: Collection[str], limits: PlanLimits) -> Plan:
     """The plan for a brief: as many workers as the topic needs and the limits allow."""
     required = required_workers(brief.tone, brief.min_sources, brief.preferred_sources)
     count = wanted_count(complexity, brief.depth)
@@ -157,7 +157,7 @@ def _estimated(step: PlanStep, cheaper: Collection[str], kept: Collection[str]) 
     return step.model_copy(update={"estimated_time": together, "estimated_cost": round(cost, 6)})
 
 
-def _within(chosen: Sequence[str], limits: Limits) -> list[str]:
+def _within(chosen: Sequence[str], limits: PlanLimits) -> list[str]:
     """Leave out whoever could not even be afforded with cheap models, the least important first; three stay:
     a search, the writer, and the fact checker."""
     kept = list(chosen)
@@ -206,7 +206,7 @@ class Optimized:
     cost_saved: float = 0.0
 
 
-def optimize(plan: Plan, limits: Limits, kept: Collection[str] = ()) -> Optimized:
+def optimize(plan: Plan, limits: PlanLimits, kept: Collection[str] = ()) -> Optimized:
     """What is kept from an earlier iteration takes nothing, so it is left alone."""
     found = Optimized(plan)
     before = with_estimates(plan, kept)
@@ -236,7 +236,7 @@ def _spread(found: Optimized, kept: Collection[str]) -> None:
     found.plan = found.plan.model_copy(update={"steps": steps})
 
 
-def _drop_optional(found: Optimized, limits: Limits, kept: Collection[str]) -> None:
+def _drop_optional(found: Optimized, limits: PlanLimits, kept: Collection[str]) -> None:
     for worker in reversed(by_priority(found.plan.workers)):
         if limits.hold(*_takes(found.plan, kept)):
             return
@@ -251,7 +251,7 @@ def _drop_optional(found: Optimized, limits: Limits, kept: Collection[str]) -> N
                 )
 
 
-def _make_cheaper(found: Optimized, limits: Limits, kept: Collection[str]) -> None:
+def _make_cheaper(found: Optimized, limits: PlanLimits, kept: Collection[str]) -> None:
     dear = [one for one in found.plan.workers if WORKERS[one].asks and one not in kept]
     for worker in sorted(dear, key=lambda one: -cost_of(one)):
         now = _takes(found.plan, kept)

@@ -15,8 +15,8 @@ from podium.workflows.research.brief import read_brief
 from podium.workflows.research.context import Study
 from podium.workflows.research.contracts import Assessment, Brief, Plan
 from podium.workflows.research.plan_rules import (
-    Limits,
     Optimized,
+    PlanLimits,
     estimate_complexity,
     first_plan,
     next_plan,
@@ -31,7 +31,7 @@ NOTE = "The complexity is judged by rules here; in a run the planner's model jud
 def estimate(request: Any, options: dict[str, Any]) -> Estimate:
     """The plan that a run would begin with."""
     brief, places = read_brief(request, options)
-    limits = Limits(brief.max_usd, brief.time_limit)
+    limits = PlanLimits(brief.max_usd, brief.time_limit)
     plan = first_plan(brief, estimate_complexity(brief), useful_in(brief), limits)
     found = optimize(plan, limits)
     besides = BESIDES if places.get("floor", True) or places.get("editor", True) else ""
@@ -146,7 +146,7 @@ async def _assess(study: Study) -> Assessment:
         return Assessment(complexity=complexity, aspects=[brief.topic], queries=[brief.topic])
 
 
-async def _limits(study: Study) -> Limits:
+async def _limits(study: Study) -> PlanLimits:
     """Recorded, so that a resumed run makes the same plan whatever it has spent since."""
 
     async def read() -> Left:
@@ -156,4 +156,4 @@ async def _limits(study: Study) -> Limits:
         return Left(max(usd - run.spent.usd, 0.0), max(seconds - run.driven_s, 0.0))
 
     left = await study.run.step("limits", read, returns=Left)
-    return Limits(left.usd, left.seconds)
+    return PlanLimits(left.usd, left.seconds)

@@ -159,7 +159,7 @@ class ResearchPresentation(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return line_of(event, self.state)
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         data = event.data
         if isinstance(data, RunWarned):  # the line of the worker has told it
             return data.message in self._told

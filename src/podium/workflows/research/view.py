@@ -16,7 +16,7 @@ from podium.workflows.research.report_data import NAMES, PHASES, STATUSES, again
 
 def line_of(event: Event, state: AgentState) -> Line | None:
     """The line of an event of a research run; `state` has taken it into account already."""
-    teller = _TELLERS.get(type(event.data))
+    teller = _LINES.get(type(event.data))
     return None if teller is None else teller(event.data, state)
 
 
@@ -131,7 +131,7 @@ def _merged(data: events.Merged, state: AgentState) -> Line:
     return Line(what, weight, notes, "✓" if data.status == "completed" else "~")
 
 
-_TELLERS: dict[type[EventData], Callable[[Any, AgentState], Line | None]] = {
+_LINES: dict[type[EventData], Callable[[Any, AgentState], Line | None]] = {
     events.PhaseChanged: _phase,
     events.PlanCreated: _planned,
     events.PlanOptimized: _optimized,

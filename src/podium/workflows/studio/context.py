@@ -61,7 +61,7 @@ class Denial(msgspec.Struct, frozen=True):
     """That fact, as everybody is told it."""
 
 
-class Canon(Protocol):
+class CanonPort(Protocol):
     """The memory of one project."""
 
     async def names(self) -> list[str]:
@@ -90,7 +90,7 @@ class Canon(Protocol):
         ...
 
 
-OpenCanon = Callable[[Run, str], Awaitable[Canon]]
+OpenCanon = Callable[[Run, str], Awaitable[CanonPort]]
 """Opens the memory of a project for a run."""
 
 
@@ -116,7 +116,7 @@ class Studio:
     choices: Choices
     learnt: Mapping[str, Learnt]
     meanings: Meanings
-    canon: Canon | None = None
+    canon: CanonPort | None = None
     settled: tuple[str, ...] = ()
     """What the project knows that has to do with the request."""
     draft: Draft | None = None
@@ -239,7 +239,7 @@ class Conflict:
 
 
 @dataclass
-class Crossing:
+class CrossValidation:
     """The departments' reports as they are changed, and what they contradict."""
 
     studio: Studio

@@ -21,7 +21,7 @@ from podium.workflows.studio.contracts import (
     ReportMetadata,
     SpecialistResult,
 )
-from podium.workflows.studio.head import HeadFailedError, Made, brief, synthesize, write_alone
+from podium.workflows.studio.head import HeadFailedError, HeadResult, brief, synthesize, write_alone
 from podium.workflows.studio.learning import choose_specialists
 from podium.workflows.studio.policy import (
     department_score,
@@ -31,14 +31,14 @@ from podium.workflows.studio.policy import (
     stand_in_score,
 )
 from podium.workflows.studio.routing import find_key
-from podium.workflows.studio.specialist import Trying, execute, run_specialist, score_of_grade
+from podium.workflows.studio.specialist import SpecialistRun, execute, run_specialist, score_of_grade
 
 
 async def run_batch(
     studio: Studio, department: Department, keys: list[str], done: Mapping[str, SpecialistResult]
-) -> list[Trying]:
+) -> list[SpecialistRun]:
     """Rounds: everybody who goes on makes an attempt, then the head grades them all in one call."""
-    all_tryings = {key: Trying.begin(studio, department, key, done) for key in keys}
+    all_tryings = {key: SpecialistRun.begin(studio, department, key, done) for key in keys}
     began = await studio.clock()
     while going := {key: one for key, one in all_tryings.items() if one.goes_on}:
         for trying in going.values():
@@ -61,7 +61,7 @@ async def run_batch(
 
 
 async def _grade(
-    studio: Studio, department: Department, going: Mapping[str, Trying], texts: Mapping[str, str]
+    studio: Studio, department: Department, going: Mapping[str, SpecialistRun], texts: Mapping[str, str]
 ) -> None:
     for key in [key for key, text in texts.items() if not text]:
         going[key].take("", None, 0.0)
@@ -104,7 +104,7 @@ class Finished:
 
 async def run_department(studio: Studio, department: Department) -> Finished:
     """Whatever happens in it, a department comes to a report."""
-    made = Made(studio.complexity)
+    made = HeadResult(studio.complexity)
     active = sum(spec.active for spec in department.spec.specialists.values())
     wanted = min(specialists_wanted(studio.complexity, studio.choices.specialists), active)
     studio.run.emit(
@@ -124,7 +124,7 @@ async def run_department(studio: Studio, department: Department) -> Finished:
     return Finished(report, error)
 
 
-async def _work(studio: Studio, department: Department, made: Made, wanted: int, began: int) -> None:
+async def _work(studio: Studio, department: Department, made: HeadResult, wanted: int, began: int) -> None:
     """With specialists: brief, work, synthesis. Without, or if none was good enough: the head alone."""
     if wanted:
         wish = await brief(studio, department, wanted)
@@ -161,7 +161,7 @@ async def _specialists(
             tryings = await run_batch(studio, department, wave, results)
             results |= {one.key: one.reviewed() for one in tryings}
         else:
-            tryings = [Trying.begin(studio, department, key, results) for key in wave]
+            tryings = [SpecialistRun.begin(studio, department, key, results) for key in wave]
             results |= await _graded_one_by_one(studio, {one.key: one for one in tryings})
         stopped = [one.exhausted for one in tryings if one.exhausted is not None]
         if stopped:
@@ -169,12 +169,14 @@ async def _specialists(
     return [results[key] for key in chosen], None
 
 
-async def _graded_one_by_one(studio: Studio, tryings: dict[str, Trying]) -> dict[str, SpecialistResult]:
+async def _graded_one_by_one(
+    studio: Studio, tryings: dict[str, SpecialistRun]
+) -> dict[str, SpecialistResult]:
     outcomes = await studio.run.gather({key: run_specialist(one) for key, one in tryings.items()})
     return {key: _kept(tryings[key], outcome) for key, outcome in outcomes.items()}
 
 
-def _kept(trying: Trying, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
+def _kept(trying: SpecialistRun, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
     """A branch that broke in an unforeseen way is a rejected specialist as well."""
     if isinstance(outcome, Ok):
         return outcome.value
@@ -189,7 +191,7 @@ def _kept(trying: Trying, outcome: Ok[SpecialistResult] | Failed) -> SpecialistR
 
 
 def _report(
-    studio: Studio, department: Department, made: Made, error: Exception | None, took: int
+    studio: Studio, department: Department, made: HeadResult, error: Exception | None, took: int
 ) -> DepartmentReport:
     scores = [one.quality_score for one in made.results]
     statuses = [one.review_status for one in made.results]

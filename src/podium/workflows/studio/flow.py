@@ -15,7 +15,14 @@ from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, Us
 from podium.workflows.delivery.flow import DRAFT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
 from podium.workflows.studio import agents as roles
 from podium.workflows.studio import events, rehearsal
-from podium.workflows.studio.context import Canon, Choices, Crossing, OpenCanon, Studio, conflict_lines
+from podium.workflows.studio.context import (
+    CanonPort,
+    Choices,
+    CrossValidation,
+    OpenCanon,
+    Studio,
+    conflict_lines,
+)
 from podium.workflows.studio.department import needs_of, run_departments
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.matching import Meanings
@@ -136,7 +143,7 @@ async def _produce(studio: Studio, desk: Desk) -> Outcome | Partial:
     return Outcome(output=result.shown(), quality=result.quality)
 
 
-async def _deliver(result: Result, desk: Desk, crossing: Crossing) -> None:
+async def _deliver(result: Result, desk: Desk, crossing: CrossValidation) -> None:
     """Let the editor finish the text and compare it with the direct draft. A project is told the facts of the
     text that is handed over."""
     studio, before = result.studio, team_text(result)
@@ -161,7 +168,7 @@ def _settled(studio: Studio) -> list[tuple[str, str]]:
 
 async def _open(
     run: Run, request: str, team_name: str, fixed: list[str], router: Router, choices: Choices,
-    canon: Canon | None,
+    canon: CanonPort | None,
 ) -> Studio | None:  # fmt: skip
     """Everything that is known before anybody works: team, past, project, route. All of it is recorded."""
 

@@ -30,7 +30,7 @@ class EmptyAnswerError(Exception):
 
 
 @dataclass
-class Made:
+class HeadResult:
     """What a department has so far."""
 
     complexity: str
@@ -95,7 +95,7 @@ async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
     return (await by_head(department.spec.max_retries, ask))[0]
 
 
-async def write_alone(studio: Studio, department: Department, made: Made) -> None:
+async def write_alone(studio: Studio, department: Department, made: HeadResult) -> None:
     rejected = [
         {"name": one.agent_name, "task": one.assignment, "note": one.review_notes,
          "feedback": one.counted_feedback, "output": one.output}
@@ -114,7 +114,7 @@ async def write_alone(studio: Studio, department: Department, made: Made) -> Non
     made.made_by = _path(studio, "head_execute", asked)
 
 
-async def synthesize(studio: Studio, department: Department, made: Made) -> None:
+async def synthesize(studio: Studio, department: Department, made: HeadResult) -> None:
     """A new text from everything accepted; if the head cannot write one, the best of them stands in."""
     subjects = [text for spec in department.spec.specialists.values() for text in _subjects(spec)]
     made.contradictions = contradictions_among(
@@ -147,7 +147,7 @@ def _subjects(spec: AgentSpec) -> list[str]:
     return [spec.specialization, spec.name, *spec.skills]
 
 
-async def _draft(studio: Studio, department: Department, made: Made, retries: int) -> tuple[str, int]:
+async def _draft(studio: Studio, department: Department, made: HeadResult, retries: int) -> tuple[str, int]:
     outputs = [
         {"name": one.agent_name, "task": one.assignment, "output": one.output,
          "note": one.review_notes if one.review_status == "revision-needed" else "",

@@ -12,8 +12,8 @@ from podium.errors import StepFailedError
 from podium.workflows.studio import agents as roles
 from podium.workflows.studio.context import (
     RECALLED,
-    Canon,
-    Crossing,
+    CanonPort,
+    CrossValidation,
     Denial,
     NewFact,
     NewFacts,
@@ -61,12 +61,12 @@ def _facts(facts: Sequence[NewFact]) -> list[Fact]:
     ]
 
 
-async def open_brain(run: Run, project: str) -> Canon:
+async def open_brain(run: Run, project: str) -> CanonPort:
     """The brain of a project, over the store that the run itself is kept in."""
     return BrainCanon(await Brain.open(run.store, project, settings=run.settings))
 
 
-async def recall(run: Run, canon: Canon, request: str) -> list[str]:
+async def recall(run: Run, canon: CanonPort, request: str) -> list[str]:
     """What is settled and has to do with the request; recorded, so that a resumed run knows the same."""
     found = await run.step(
         "recall", canon.recall, request, RECALLED, returns=Recalled, cost=canon.recall_cost(request)
@@ -76,7 +76,7 @@ async def recall(run: Run, canon: Canon, request: str) -> list[str]:
     return found.lines
 
 
-async def recall_texts(crossing: Crossing) -> None:
+async def recall_texts(crossing: CrossValidation) -> None:
     """What is settled of whom and what the departments' texts name: the request may not have said a word of
     it. Only the warnings of the first time are told."""
     studio, canon = crossing.studio, crossing.studio.canon
@@ -89,7 +89,7 @@ async def recall_texts(crossing: Crossing) -> None:
     crossing.settled = list(dict.fromkeys([*studio.settled, *found.lines]))
 
 
-async def propose_facts(crossing: Crossing, text: str = "") -> None:
+async def propose_facts(crossing: CrossValidation, text: str = "") -> None:
     """Let what was settled wait for a person. Where a budget has ended nothing is proposed: the run is not at
     its end. `text` is the deliverable, where it says something else than the departments' texts: then its own
     facts count."""
@@ -102,7 +102,7 @@ async def propose_facts(crossing: Crossing, text: str = "") -> None:
     await studio.run.step("propose", canon.propose, studio.run.id, everything, returns=int)
 
 
-async def _facts_of_result(studio: Studio, canon: Canon, text: str) -> list[NewFact]:
+async def _facts_of_result(studio: Studio, canon: CanonPort, text: str) -> list[NewFact]:
     """Take the facts from the deliverable, and warn where it contradicts what is settled."""
     async with studio.run.branch("delivery"), studio.run.closing():
         facts = await extract_facts(studio, "deliverable", text)

@@ -50,7 +50,7 @@ class StudioPresentation(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return line_of(event, self.studio)
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         if event.type == "budget.exhausted":
             return self._exhausted > 1  # every branch meets the same ceiling
         return is_noise(event, self.studio)

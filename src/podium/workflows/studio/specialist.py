@@ -42,7 +42,7 @@ class Attempt:
 
 
 @dataclass
-class Trying:
+class SpecialistRun:
     """A specialist at work: its attempts so far."""
 
     studio: Studio
@@ -60,7 +60,7 @@ class Trying:
     @classmethod
     def begin(
         cls, studio: Studio, department: Department, key: str, done: Mapping[str, SpecialistResult]
-    ) -> Trying:
+    ) -> SpecialistRun:
         """Start a specialist; `done` holds the results of those that worked before it."""
         spec, threshold = department.spec.specialists[key], studio.threshold(department.key, key)
         configured = studio.configured(department.key, key)
@@ -196,7 +196,7 @@ def parts_of(department: Department, but: str = "") -> list[dict[str, str]]:
     ]
 
 
-async def execute(trying: Trying) -> str | None:
+async def execute(trying: SpecialistRun) -> str | None:
     """One attempt's text. An error or a time-out ends the specialist's work; so does an empty budget."""
     try:
         text = await trying.studio.run.ask(
@@ -213,7 +213,7 @@ async def execute(trying: Trying) -> str | None:
     return trying.studio.run.marked(text)
 
 
-async def run_specialist(trying: Trying) -> SpecialistResult:
+async def run_specialist(trying: SpecialistRun) -> SpecialistResult:
     """Attempts one after the other, each graded by the head."""
     began = await trying.studio.clock()
     while trying.goes_on:
@@ -227,7 +227,7 @@ async def run_specialist(trying: Trying) -> SpecialistResult:
     return trying.reviewed()
 
 
-async def grade(trying: Trying, output: str) -> None:
+async def grade(trying: SpecialistRun, output: str) -> None:
     """The head's grade. An empty text needs none, and one that could not be had is left open."""
     if not output:
         trying.take(output, None, 0.0)

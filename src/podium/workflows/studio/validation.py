@@ -8,7 +8,7 @@ from podium.engine.branch import Failed
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.studio import agents as roles
 from podium.workflows.studio import events
-from podium.workflows.studio.context import CANON, Canon, Conflict, Crossing, Denial, Studio, ended
+from podium.workflows.studio.context import CANON, CanonPort, Conflict, CrossValidation, Denial, Studio, ended
 from podium.workflows.studio.contracts import DepartmentReport, FoundConflict, Resolution, Validation
 from podium.workflows.studio.matching import likeness, telling_stems
 from podium.workflows.studio.memory import extract_facts, recall_texts
@@ -18,7 +18,7 @@ from podium.workflows.studio.routing import find_key
 GONE = "its new text no longer says so."
 
 
-async def held_against_canon(crossing: Crossing) -> list[Conflict]:
+async def held_against_canon(crossing: CrossValidation) -> list[Conflict]:
     """Read every text that is new since the last time; returns the conflicts that are new, or there again.
     Where a budget has ended nothing is read: the departments are not at their end."""
     canon = crossing.studio.canon
@@ -28,7 +28,7 @@ async def held_against_canon(crossing: Crossing) -> list[Conflict]:
     return [one for key in crossing.working for one in _compared(crossing, key)]
 
 
-async def _read(crossing: Crossing, canon: Canon) -> None:
+async def _read(crossing: CrossValidation, canon: CanonPort) -> None:
     """Take the facts of texts that nobody has read yet, and what is settled against them."""
     studio = crossing.studio
     new = {key: one for key, one in crossing.working.items() if crossing.read.get(key) != one.output}
@@ -51,7 +51,7 @@ async def _read(crossing: Crossing, canon: Canon) -> None:
             )
 
 
-def _compared(crossing: Crossing, key: str) -> list[Conflict]:
+def _compared(crossing: CrossValidation, key: str) -> list[Conflict]:
     """The conflicts of one department with what is settled, compared with those that are known of it. Where
     nobody could tell what a text states, what its head said counts."""
     denials = crossing.denials.get(key)
@@ -75,10 +75,10 @@ SAME = 0.5
 """From this likeness on, two descriptions of the same departments' conflict mean the same one."""
 
 
-async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -> Crossing:
+async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -> CrossValidation:
     """Find conflicts, settle them, look again, also after the last round if it changed a text. Conflicts that
     two rounds did not settle stay open. Those of low severity alone cost no round."""
-    crossing = Crossing(studio, {one.key: one for one in reports}, list(studio.settled))
+    crossing = CrossValidation(studio, {one.key: one for one in reports}, list(studio.settled))
     changed = False
     try:
         for number in range(1, MAX_CONFLICT_ROUNDS + 1):
@@ -99,7 +99,7 @@ async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -
     return crossing
 
 
-async def _look(crossing: Crossing, number: int) -> None:
+async def _look(crossing: CrossValidation, number: int) -> None:
     """What rules find against the project's canon, then what the master finds beyond that. One department
     without anything settled has nothing to be checked against."""
     studio, error = crossing.studio, ""
@@ -119,7 +119,7 @@ async def _look(crossing: Crossing, number: int) -> None:
     crossing.tell(found, number)
 
 
-async def _find(crossing: Crossing) -> list[Conflict]:
+async def _find(crossing: CrossValidation) -> list[Conflict]:
     """Ask the master what contradicts what; returns the conflicts that are new, or there again."""
     studio, working = crossing.studio, crossing.working
     by_rule = [one.description for one in crossing.open_conflicts if one.fact]
@@ -139,13 +139,13 @@ async def _find(crossing: Crossing) -> list[Conflict]:
     return [made for one in answer.conflicts if (made := _noted(crossing, one)) is not None]
 
 
-def _names(crossing: Crossing) -> dict[str, tuple[str, ...]]:
+def _names(crossing: CrossValidation) -> dict[str, tuple[str, ...]]:
     """The keys and names of those that can be part of a conflict."""
     names = {key: (one.department_name,) for key, one in crossing.working.items()}
     return names | ({CANON: ("the project's canon",)} if crossing.settled else {})
 
 
-def _noted(crossing: Crossing, found: FoundConflict) -> Conflict | None:
+def _noted(crossing: CrossValidation, found: FoundConflict) -> Conflict | None:
     """A conflict that was not known yet, or that was settled and is there again."""
     names = _names(crossing)
     departments = list(dict.fromkeys(find_key(one, names) for one in found.departments))
@@ -158,7 +158,7 @@ def _noted(crossing: Crossing, found: FoundConflict) -> Conflict | None:
     return crossing.note(Conflict(found.kind, found.severity, departments, found.description))
 
 
-async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
+async def _settle(crossing: CrossValidation, conflict: Conflict, number: int) -> None:
     """Ask the heads concerned one after the other, the less relevant department first, until one yields.
     What is settled never does. A head that yields settles all conflicts between the same departments in one
     text; the next look shows whether it has."""
@@ -183,7 +183,7 @@ async def _settle(crossing: Crossing, conflict: Conflict, number: int) -> None:
         return
 
 
-def _between_the_same(crossing: Crossing, conflict: Conflict) -> list[Conflict]:
+def _between_the_same(crossing: CrossValidation, conflict: Conflict) -> list[Conflict]:
     """The other open conflicts between the departments of one, unless canon is part of it."""
     if CANON in conflict.departments:
         return []
@@ -193,7 +193,9 @@ def _between_the_same(crossing: Crossing, conflict: Conflict) -> list[Conflict]:
     ]
 
 
-async def _ask(crossing: Crossing, conflict: Conflict, key: str, more: Sequence[Conflict]) -> Resolution:
+async def _ask(
+    crossing: CrossValidation, conflict: Conflict, key: str, more: Sequence[Conflict]
+) -> Resolution:
     studio = crossing.studio
     others = [crossing.reports[other] for other in conflict.departments if other not in (key, CANON)]
 
@@ -217,7 +219,7 @@ async def _ask(crossing: Crossing, conflict: Conflict, key: str, more: Sequence[
         )  # fmt: skip
 
 
-def _settled(crossing: Crossing, conflict: Conflict) -> list[str]:
+def _settled(crossing: CrossValidation, conflict: Conflict) -> list[str]:
     """What cannot yield, the fact in question first."""
     if CANON not in conflict.departments:
         return []

@@ -34,7 +34,7 @@ DECISIONS = {
 
 def line_of(event: Event, state: StudioState) -> Line | None:
     """The line of an event of a studio; `state` has taken it into account already."""
-    teller = _TELLERS.get(type(event.data))
+    teller = _LINES.get(type(event.data))
     return None if teller is None else teller(event.data, state)
 
 
@@ -160,7 +160,7 @@ def _name(state: StudioState, data: events.SpecialistEvent) -> str:
     return one.name if one else data.specialist
 
 
-_TELLERS: dict[type[EventData], Callable[[Any, StudioState], Line | None]] = {
+_LINES: dict[type[EventData], Callable[[Any, StudioState], Line | None]] = {
     events.Routed: _routed,
     events.DepartmentStarted: _started,
     events.DepartmentCompleted: _completed,

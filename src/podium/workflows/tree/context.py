@@ -14,11 +14,11 @@ from podium.tools.tool import ToolSpec
 from podium.tools.toolbox import Toolbox
 from podium.workflows.tree import events
 from podium.workflows.tree.contracts import Answer, Artifact, ScratchpadNote
-from podium.workflows.tree.node import Kept, Node, Returned
+from podium.workflows.tree.node import KeptArtifact, Node, Returned
 from podium.workflows.tree.policy import (
     SCRATCHPAD,
     Deliverable,
-    Limits,
+    TreeLimits,
     child_labels,
     file_names,
     gaps_of,
@@ -33,7 +33,7 @@ class Tree:
     """One run's tree. Nodes read it; what it collects is only for the result."""
 
     run: Run
-    limits: Limits
+    limits: TreeLimits
     deliverable: Deliverable
     toolbox: Toolbox
     room: int = 0
@@ -45,7 +45,7 @@ class Tree:
     open_nodes: set[str] = field(default_factory=set[str])
     """Nodes below the root that wait for children: they share what the root leaves of the reserve."""
     root_document: str = ""
-    documents: dict[str, list[Kept]] = field(default_factory=dict[str, list["Kept"]])
+    documents: dict[str, list[KeptArtifact]] = field(default_factory=dict[str, list["KeptArtifact"]])
     """Documents and data by node, but for the root's primary one."""
     gaps: list[str] = field(default_factory=list[str])
     """What the root's result does not answer."""
@@ -160,7 +160,7 @@ async def finished(
 
 async def _kept(
     tree: Tree, node: Node, one: Artifact, name: str, primary: bool, children: Sequence[Returned]
-) -> Kept:
+) -> KeptArtifact:
     if one.type == "document":
         text, kind = with_includes(one.document_markdown or "", children), "text/markdown"
     else:
@@ -175,7 +175,7 @@ async def _kept(
     )  # fmt: skip
     if node.is_root and primary:
         tree.root_document = text
-    kept = Kept(file.id, one.type, one.label, one.title or one.label, text, document_id, primary)
+    kept = KeptArtifact(file.id, one.type, one.label, one.title or one.label, text, document_id, primary)
     if not (node.is_root and primary):
         tree.documents.setdefault(node.id, []).append(kept)
     return kept

@@ -38,8 +38,8 @@ from podium.workflows.tree.policy import (
     MAX_TOOL_CALLS,
     ONE_REPLY,
     Deliverable,
-    Limits,
     PlanCheck,
+    TreeLimits,
     aggregator_problem,
     execution_guard,
     may_replan,
@@ -86,7 +86,7 @@ async def tree(
         concurrency=run.config.get("concurrency") or CONCURRENCY,
     )  # fmt: skip
     async with toolbox:
-        limits = Limits(max_depth, max_bands, max_steps, replans, max_nodes)
+        limits = TreeLimits(max_depth, max_bands, max_steps, replans, max_nodes)
         grown = Tree(run, limits, deliverable, toolbox)
         await _equip(grown)
         run.emit(events.RunStarted(node_id="root", objective=request))

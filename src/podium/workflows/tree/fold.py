@@ -58,7 +58,7 @@ class ToolUse(msgspec.Struct):
     error: str = ""
 
 
-class Made(msgspec.Struct):
+class NodeArtifact(msgspec.Struct):
     """An artifact that a node left behind."""
 
     id: str
@@ -100,7 +100,7 @@ class NodeState(msgspec.Struct):
     plans: list[PlanState] = []
     children: list[str] = []
     tools: list[ToolUse] = []
-    artifacts: list[Made] = []
+    artifacts: list[NodeArtifact] = []
     replan_reasons: list[str] = []
     outcome: str = ""
     met: bool | None = None
@@ -318,7 +318,7 @@ def _note(node: NodeState, data: events.TreeEvent) -> None:
         case events.ToolCallResult():
             _finish_tool(node, data)
         case events.ArtifactCreated():
-            node.artifacts.append(Made(data.artifact_id, data.artifact_type, data.label))
+            node.artifacts.append(NodeArtifact(data.artifact_id, data.artifact_type, data.label))
         case events.ReplanRequested():
             node.replan_reasons.append(data.reason)
         case events.NodeResult():

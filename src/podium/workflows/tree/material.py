@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from podium.workflows.delivery.policy import LEAST, cut
-from podium.workflows.tree.node import Attempt, Kept, Node, Returned
-from podium.workflows.tree.policy import MAX_TOOL_CALLS, Deliverable, Limits, child_labels, tail, wanted
+from podium.workflows.tree.node import Attempt, KeptArtifact, Node, Returned
+from podium.workflows.tree.policy import MAX_TOOL_CALLS, Deliverable, TreeLimits, child_labels, tail, wanted
 
 READ_ON = 20_000
 """Characters that one `read_document` returns."""
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
     """One artifact that can be shown, and how much it matters to the reader."""
 
     label: str
-    kept: Kept
+    kept: KeptArtifact
     rank: int
 
 
@@ -99,7 +99,7 @@ def read_document(pieces: Iterable[Piece], args: Mapping[str, Any]) -> tuple[boo
 
 
 def planner_context(
-    node: Node, limits: Limits, seconds_left: float | None, notes: str, before: Attempt | None
+    node: Node, limits: TreeLimits, seconds_left: float | None, notes: str, before: Attempt | None
 ) -> dict[str, Any]:
     """Identity, the whole, budgets, notes; when replanning also the old plan and what it brought."""
     children = [] if before is None else list(before.returned.values())

@@ -9,7 +9,7 @@ import msgspec
 from podium.workflows.tree.contracts import Band, Plan, Step
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptArtifact(msgspec.Struct, frozen=True):
     """An artifact that a node left behind, as its parent sees it."""
 
     artifact_id: str
@@ -41,7 +41,7 @@ class Returned(msgspec.Struct, frozen=True):
     status: str
     outcome: str = ""
     envelope: dict[str, Any] = {}
-    artifacts: tuple[Kept, ...] = ()
+    artifacts: tuple[KeptArtifact, ...] = ()
     error: str = ""
 
     @property

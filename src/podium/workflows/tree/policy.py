@@ -44,7 +44,7 @@ MAX_DEPTH, MAX_BANDS, MAX_STEPS, MAX_REPLANS, CONCURRENCY = 4, 3, 4, 1, 4
 
 
 @dataclass(frozen=True)
-class Limits:
+class TreeLimits:
     """The guards of a run."""
 
     depth: int = MAX_DEPTH
@@ -76,7 +76,7 @@ ONE_REPLY = "oneReply"
 """Not a limit: the parent's planner has decided that a step is small enough."""
 
 
-def must_execute(node: Node, limits: Limits) -> str:
+def must_execute(node: Node, limits: TreeLimits) -> str:
     """The guard that forbids a node to split, so that no planner is asked; empty: it may."""
     if node.step is not None and node.step.one_reply:
         return ONE_REPLY
@@ -91,7 +91,7 @@ def share_of(node: Node, children: int) -> int:
     return max(0, node.allowance - children) // max(1, children)
 
 
-def broken_guard(plan: Plan, limits: Limits, allowance: int) -> str:
+def broken_guard(plan: Plan, limits: TreeLimits, allowance: int) -> str:
     """The first cap that a plan passes; empty if it keeps within all."""
     if len(plan.bands) > limits.bands:
         return "maxBandsPerPlan"
@@ -102,7 +102,7 @@ def broken_guard(plan: Plan, limits: Limits, allowance: int) -> str:
     return "maxNodes" if len(plan.steps) > allowance else ""
 
 
-def over_caps(plan: Plan, limits: Limits, allowance: int) -> str:
+def over_caps(plan: Plan, limits: TreeLimits, allowance: int) -> str:
     """What a planner is told of a plan that is too large."""
     guard = broken_guard(plan, limits, allowance)
     if not guard:
@@ -115,7 +115,7 @@ def over_caps(plan: Plan, limits: Limits, allowance: int) -> str:
     )
 
 
-def execution_guard(decision: PlannerOutput, limits: Limits, allowance: int) -> str:
+def execution_guard(decision: PlannerOutput, limits: TreeLimits, allowance: int) -> str:
     """Why a node has to execute although its planner wants to split it; empty: it need not."""
     if decision.mode == "execute" or decision.plan is None:
         return ""
@@ -129,7 +129,7 @@ class PlanCheck:
     mode decides. A plan that renames steps it keeps is sent back as often as any other broken rule.
     """
 
-    def __init__(self, limits: Limits, before: Attempt | None, allowance: int) -> None:
+    def __init__(self, limits: TreeLimits, before: Attempt | None, allowance: int) -> None:
         self._limits = limits
         self._allowance = allowance
         self._before = before
@@ -186,7 +186,7 @@ def still_holds(step: Step, before: Attempt | None) -> Returned | None:
     return returned if unchanged else None
 
 
-def may_replan(replans_so_far: int, limits: Limits) -> bool:
+def may_replan(replans_so_far: int, limits: TreeLimits) -> bool:
     return replans_so_far < limits.replans
 
 

@@ -219,7 +219,7 @@ class TreePresentation(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return line_of(event, self.tree)
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         if event.type == "budget.exhausted":
             return self._exhausted > 1  # every branch meets the same ceiling
         return is_noise(event, self.tree)

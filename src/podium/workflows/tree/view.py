@@ -78,7 +78,7 @@ def line_of(event: Event, tree: TreeState) -> Line | None:
     data = event.data
     if not isinstance(data, events.TreeEvent) or data.node_id not in tree.nodes:
         return None
-    teller = _TELLERS.get(type(data))
+    teller = _LINES.get(type(data))
     return None if teller is None else teller(data, tree.nodes[data.node_id])
 
 
@@ -197,7 +197,7 @@ def _figures(node: NodeState) -> tuple[str, ...]:
     return spent(node) + took
 
 
-_TELLERS: dict[type[EventData], Callable[[Any, NodeState], Line | None]] = {
+_LINES: dict[type[EventData], Callable[[Any, NodeState], Line | None]] = {
     events.NodeCreated: _created,
     events.NodeStatus: _status,
     events.ToolCallResult: _used,

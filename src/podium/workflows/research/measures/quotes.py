@@ -158,7 +158,7 @@ _WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(r"“[^“”]{0,2000}”|\"[^\"]{0,2000}\"|«[^«»]{0,2000}»|„[^„“”]{0,2000}[“”]")
 
 
-class Passage(NamedTuple):
+class CopiedPassage(NamedTuple):
     """Words of the article that stand in a source as well."""
 
     text: str
@@ -172,7 +172,7 @@ class Overlap(msgspec.Struct, frozen=True):
     """`share`: the part of the article's words that are copied, 0 to 1."""
 
     share: float
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[CopiedPassage, ...] = ()
 
 
 class _Written(NamedTuple):
@@ -188,7 +188,7 @@ def overlap(markdown: str, texts: Mapping[str, str]) -> Overlap:
     rows = {row for row in _rows(written.keys) if None not in row}
     total = sum(key is not None for key in written.keys)
     copied: set[int] = set()
-    passages: list[tuple[int, Passage]] = []
+    passages: list[tuple[int, CopiedPassage]] = []
     for name, text in texts.items():
         for first, passage in _found(name, text, written, rows):
             places = range(first, first + len(passage.text.split()))
@@ -222,7 +222,7 @@ def _rows(keys: list[str | None]) -> Iterator[tuple[str | None, ...]]:
 
 def _found(
     name: str, text: str, written: _Written, rows: set[tuple[str | None, ...]]
-) -> Iterator[tuple[int, Passage]]:
+) -> Iterator[tuple[int, CopiedPassage]]:
     """The passages that one source shares with the article, each as long as it is."""
     keys: list[str | None] = [*map(_key, _WORD.findall(text))]
     places: dict[tuple[str | None, ...], int] = {}
@@ -240,7 +240,7 @@ def _found(
             continue
         length = _length(written.keys, keys, first, at)
         words = " ".join(written.words[first : first + length])
-        yield first, Passage(words, name, spans[at][0], spans[at + length - 1][1])
+        yield first, CopiedPassage(words, name, spans[at][0], spans[at + length - 1][1])
         first += length
 
 

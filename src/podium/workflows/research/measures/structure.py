@@ -14,7 +14,7 @@ from podium.workflows.research.measures.markup import CITED, Block, blocks_of, p
 from podium.workflows.research.measures.text import sentences_in, words_in
 
 
-class Shape(msgspec.Struct, frozen=True):
+class ArticleShape(msgspec.Struct, frozen=True):
     """What is expected of one kind of article."""
 
     sections: int
@@ -26,9 +26,9 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 CONTENT_TYPES = {
-    "article": Shape(3, 160),
-    "blog_post": Shape(2, 120),
-    "research_report": Shape(
+    "article": ArticleShape(3, 160),
+    "blog_post": ArticleShape(2, 120),
+    "research_report": ArticleShape(
         4,
         220,
         (
@@ -99,7 +99,7 @@ def _introduction(blocks: tuple[Block, ...]) -> tuple[float, str]:
     return 0.0, "There is no introduction."
 
 
-def _sections(blocks: tuple[Block, ...], shape: Shape) -> tuple[float, str]:
+def _sections(blocks: tuple[Block, ...], shape: ArticleShape) -> tuple[float, str]:
     found = len(sections_of(blocks))
     told = "" if found >= shape.sections else f"{found} of {shape.sections} sections."
     return min(found / shape.sections, 1.0), told
@@ -124,7 +124,7 @@ def _levels(blocks: tuple[Block, ...]) -> tuple[float, str]:
     return 1 - jumps / len(levels), f"{jumps} of {len(levels)} headings skip a level."
 
 
-def _paragraphs(blocks: tuple[Block, ...], shape: Shape) -> tuple[float, str]:
+def _paragraphs(blocks: tuple[Block, ...], shape: ArticleShape) -> tuple[float, str]:
     lengths = [len(words_in(without_citations(one.text))) for one in blocks if one.kind == "paragraph"]
     if not lengths:
         return 0.0, "There are no paragraphs."

@@ -111,7 +111,7 @@ SHORT = 4
 """Words of a title where it stands for an author."""
 
 
-class Entry(NamedTuple):
+class Reference(NamedTuple):
     """One line of the references."""
 
     source_id: str
@@ -162,20 +162,20 @@ def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> 
     return Rendered(text, bibliography(list(found.values()), style))
 
 
-def references(markdown: str, sources: Sequence[Source], style: str = "numeric") -> list[Entry]:
+def references(markdown: str, sources: Sequence[Source], style: str = "numeric") -> list[Reference]:
     """The cited sources, in the order of the style: by number, or by name."""
     known = {one.id: one for one in sources}
     cited = dict.fromkeys(
         one for group in CITATION.findall(markdown) for one in ids_of(group) if one in known
     )
     gathered = _gathered([known[one] for one in cited])
-    entries = [(one, Entry(one.source.id, *_WRITERS[style](one))) for one in gathered]
+    entries = [(one, Reference(one.source.id, *_WRITERS[style](one))) for one in gathered]
     if style != "numeric":
         entries.sort(key=lambda pair: (_sorting(pair[0]), pair[0].suffix, pair[0].number))
     return [entry for _, entry in entries]
 
 
-def bibliography(entries: Sequence[Entry], style: str = "numeric") -> str:
+def bibliography(entries: Sequence[Reference], style: str = "numeric") -> str:
     """References as a Markdown list."""
     sign = "{0}. " if style == "numeric" else "- "
     return "\n".join(sign.format(one.mark) + one.text for one in entries)

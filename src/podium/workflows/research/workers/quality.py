@@ -9,9 +9,9 @@ from typing import Any
 
 from podium.agents.agent import Agent
 from podium.brain.vocabulary import word_set
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.workflows.research.agents import agent_of
-from podium.workflows.research.context import Checked, Made, Study
+from podium.workflows.research.context import Checked, Study, WorkerOutput
 from podium.workflows.research.contracts import (
     Check,
     Claim,
@@ -52,13 +52,13 @@ COPIED = 0.25
 # ── facts ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def check_facts(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     """Check the claims of the draft."""
     checked = await facts_of(study, clean_draft(study)[0], agent_of(worker, cheaper=cheaper))
     counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
     told: dict[str, Any] = {"claims": len(checked.claims), **counts}
     told |= {"unsupported": checked.unsupported} if checked.unsupported else {}
-    return Made(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
+    return WorkerOutput(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
 
 
 async def facts_of(
@@ -306,7 +306,7 @@ def _keeps_limits(old: Claim, new: Claim) -> bool:
 # ── language ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def edit(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def edit(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     """The mended article. One that lost words or citations on the way is not taken, but its grade is."""
     (draft, _), again = clean_draft(study), revised(study)
     found = await study.run.ask(
@@ -321,7 +321,7 @@ async def edit(study: Study, worker: str, *, cheaper: bool) -> Made:
     fits = count_words(known.markdown) >= words * LEAST_KEPT and len(left) >= len(cited) * LEAST_KEPT
     value = found.model_copy(update={"article": known.markdown if fits else ""})
     told = {"grammar": found.grammar, "changes": found.changes, "taken": fits}
-    return Made(worker, value, result={**told, "removed": list(known.removed)})
+    return WorkerOutput(worker, value, result={**told, "removed": list(known.removed)})
 
 
 def article_of(study: Study) -> str:
@@ -333,7 +333,7 @@ def article_of(study: Study) -> str:
 # ── by program ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def format_citations(study: Study, worker: str) -> Made:
+async def format_citations(study: Study, worker: str) -> WorkerOutput:
     """Find citations of sources that do not exist, sources that are not cited, sentences that cite nobody."""
     draft, removed = clean_draft(study)
     check = check_citations(draft, study.sources)
@@ -341,23 +341,23 @@ async def format_citations(study: Study, worker: str) -> Made:
         "quality": check.accuracy, "orphans": list(check.orphans), "missing": list(check.missing)[:20],
         "errors": removed, "by_name": cited_by_name(draft),
     }  # fmt: skip
-    return Made(worker, told, result=told)
+    return WorkerOutput(worker, told, result=told)
 
 
-async def optimize_seo(study: Study, worker: str) -> Made:
+async def optimize_seo(study: Study, worker: str) -> WorkerOutput:
     found = seo(clean_draft(study)[0], study.brief.topic)
     told = {"score": found.score, "findings": list(found.findings)}
-    return Made(worker, told, result=told)
+    return WorkerOutput(worker, told, result=told)
 
 
-async def check_readability(study: Study, worker: str) -> Made:
+async def check_readability(study: Study, worker: str) -> WorkerOutput:
     found = readability(clean_draft(study)[0])
     told = {"flesch": found.flesch, "grade": found.grade, "score": found.score}
-    return Made(worker, told, result=told)
+    return WorkerOutput(worker, told, result=told)
 
 
-async def check_plagiarism(study: Study, worker: str) -> Made:
-    found = await aside(overlap, clean_draft(study)[0], study.texts)
+async def check_plagiarism(study: Study, worker: str) -> WorkerOutput:
+    found = await offload(overlap, clean_draft(study)[0], study.texts)
     passages = [{"text": one.text[:300], "source_id": one.source_id} for one in found.passages[:20]]
     told = {"share": found.share, "passages": passages, "copied": found.share >= COPIED}
-    return Made(worker, told, result=told)
+    return WorkerOutput(worker, told, result=told)

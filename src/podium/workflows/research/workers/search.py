@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podium.engine.branch import Ok
-from podium.engine.process import aside
+from podium.engine.process import offload
 from podium.errors import StepFailedError
 from podium.tools.corpus.corpus import SCHEME
 from podium.tools.sources.providers import Found, Retrieved
-from podium.workflows.research.context import Made, Study
+from podium.workflows.research.context import Study, WorkerOutput
 from podium.workflows.research.contracts import Source
-from podium.workflows.research.library import Answer
+from podium.workflows.research.library import SearchAnswer
 from podium.workflows.research.measures.quotes import is_contained, translations_in, works_of
 from podium.workflows.research.measures.support import language_of
 from podium.workflows.research.measures.text import relevance_of
@@ -47,24 +47,28 @@ class Texts(msgspec.Struct, frozen=True):
     troubles: list[str] = []
 
 
-async def search(study: Study, worker: str) -> Made:
+async def search(study: Study, worker: str) -> WorkerOutput:
     """Ask what stands behind the worker, with queries of its own."""
     return await search_as(study, worker, worker)
 
 
-async def search_as(study: Study, worker: str, asked: str) -> Made:
+async def search_as(study: Study, worker: str, asked: str) -> WorkerOutput:
     """The worker's queries, put to what stands behind `asked`: itself, or who stands in for it."""
     found: dict[str, Found] = {}
     troubles: list[str] = []
     wanted = dict.fromkeys(queries_of(study, worker), results_wanted(study))
     wanted |= {point: POINT_RESULTS for point in points_of(study, worker) if point not in wanted}
     for query, limit in wanted.items():
-        answer = await study.run.step("search", study.library.search, asked, query, limit, returns=Answer)
+        answer = await study.run.step(
+            "search", study.library.search, asked, query, limit, returns=SearchAnswer
+        )
         found |= {one.url: one for one in answer.found if one.url not in found}
         troubles += [one for one in answer.troubles if one not in troubles]
     hits = Hits(list(found.values()), troubles)
     sources = [{"title": one.title, "url": one.url, "kind": one.kind} for one in hits.found]
-    return Made(worker, hits, result={"found": len(sources), "sources": sources, "troubles": troubles})
+    return WorkerOutput(
+        worker, hits, result={"found": len(sources), "sources": sources, "troubles": troubles}
+    )
 
 
 def queries_of(study: Study, worker: str) -> list[str]:
@@ -93,7 +97,7 @@ def results_wanted(study: Study) -> int:
     return min(share + SPARE + 5 * study.deeper, 25)
 
 
-async def scrape(study: Study, worker: str) -> Made:
+async def scrape(study: Study, worker: str) -> WorkerOutput:
     """Read the whole text of every source of which only a snippet is known. One that cannot be read keeps its
     snippet; if none can be read, the worker has failed."""
     snippets = {one.id: study.found[one.id] for one in study.sources if not one.full_text}
@@ -112,7 +116,7 @@ async def scrape(study: Study, worker: str) -> Made:
         raise next(iter(failures.values()))
     troubles = [f"{key} is only known from its snippet: {_reason(error)}" for key, error in failures.items()]
     result: dict[str, Any] = {"read": len(texts), "snippets": len(failures), "troubles": troubles}
-    return Made(worker, Texts(texts, troubles), result=result)
+    return WorkerOutput(worker, Texts(texts, troubles), result=result)
 
 
 async def _read(study: Study, found: Found, at: str) -> Retrieved:
@@ -158,7 +162,7 @@ async def _drop_copies(study: Study, fresh: Iterable[str]) -> None:
     """Keep one source of each work: the whole book instead of its chapters, the page instead of the PDF file.
     Once something is written, only what is fresh goes."""
     texts = {one.id: study.texts[one.id] for one in study.sources if one.full_text}
-    works = await aside(works_of, texts)
+    works = await offload(works_of, texts)
     written = bool(study.versions) or "article_writer" in study.made
     for work in (one for one in works if len(one) > 1):
         kept = {one for one in work if written and one not in set(fresh)}

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from podium.tools.tool import unfenced
 from podium.workflows.research.agents import agent_of
-from podium.workflows.research.context import Made, Study
+from podium.workflows.research.context import Study, WorkerOutput
 from podium.workflows.research.contracts import Insights, Point, Summaries, Synthesis
 from podium.workflows.research.measures.citations import cited_ids, only_known
 from podium.workflows.research.measures.text import count_words
@@ -16,7 +16,7 @@ from podium.workflows.research.measures.text import count_words
 T = TypeVar("T")
 
 
-async def synthesize(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def synthesize(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     def check(answer: Synthesis) -> str:
         points = [*answer.points, *answer.outline]
         return unknown_ids(study, (one for point in points for one in point.source_ids))
@@ -25,20 +25,20 @@ async def synthesize(study: Study, worker: str, *, cheaper: bool) -> Made:
         agent_of(worker, cheaper=cheaper), "synthesize", returns=Synthesis, check=check, **material(study)
     )
     told = {"points": len(found.points), "sections": len(found.outline)}
-    return Made(worker, found, result={**told, "disagreements": found.disagreements})
+    return WorkerOutput(worker, found, result={**told, "disagreements": found.disagreements})
 
 
-async def summarize(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def summarize(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     def check(answer: Summaries) -> str:
         return unknown_ids(study, (one.source_id for one in answer.summaries))
 
     found = await study.run.ask(
         agent_of(worker, cheaper=cheaper), "summarize", returns=Summaries, check=check, **material(study)
     )
-    return Made(worker, found, result={"summaries": len(found.summaries)})
+    return WorkerOutput(worker, found, result={"summaries": len(found.summaries)})
 
 
-async def extract_insights(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def extract_insights(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     def check(answer: Insights) -> str:
         return unknown_ids(study, (one for point in answer.insights for one in point.source_ids))
 
@@ -46,7 +46,7 @@ async def extract_insights(study: Study, worker: str, *, cheaper: bool) -> Made:
         agent_of(worker, cheaper=cheaper), "extract_insights", returns=Insights, check=check,
         **material(study),
     )  # fmt: skip
-    return Made(worker, found, result={"insights": len(found.insights)})
+    return WorkerOutput(worker, found, result={"insights": len(found.insights)})
 
 
 def material(study: Study) -> dict[str, Any]:
@@ -92,7 +92,7 @@ MOST_FAILED = 40
 _TITLE = re.compile(r"\A\s*#\s+(.+)$", re.MULTILINE)
 
 
-async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool = False) -> Made:
+async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool = False) -> WorkerOutput:
     """The body, or all of it where nobody else writes the introduction and the conclusion."""
     workers = study.plan.workers if study.plan and not alone else []
     opening, ending = "introduction_writer" not in workers, "conclusion_writer" not in workers
@@ -113,7 +113,7 @@ def revised(study: Study) -> dict[str, Any]:
     return {"last": study.sealed(last, "the last version") if last else "", "failed": failed}
 
 
-async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     text = await study.run.ask(
         agent_of(worker, cheaper=cheaper), "write_introduction",
         words=round(study.brief.length * OPENING), **material(study), **known(study), **revised(study),
@@ -121,7 +121,7 @@ async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Mad
     return _written(study, worker, text)
 
 
-async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     text = await study.run.ask(
         agent_of(worker, cheaper=cheaper), "write_conclusion", task=study.task,
         draft=study.sealed(clean_draft(study)[0], "the article"),
@@ -130,10 +130,10 @@ async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
     return _written(study, worker, text)
 
 
-def _written(study: Study, worker: str, text: str) -> Made:
+def _written(study: Study, worker: str, text: str) -> WorkerOutput:
     plain = unwrapped(text)
     result = {"word_count": count_words(plain), "cites": cited_ids(plain)}
-    return Made(worker, study.run.marked(plain), result=result)
+    return WorkerOutput(worker, study.run.marked(plain), result=result)
 
 
 def draft_of(study: Study) -> str:
