@@ -12,12 +12,16 @@ from tests.cluster.fleet import Lab, lab
 from tests.stores import postgres
 
 
+ONE_LINE = {"matching.numTaskqueueReadPartitions": 1, "matching.numTaskqueueWritePartitions": 1}
+"""One line instead of four, which are asked at random: what comes first is first."""
+
+
 @pytest.fixture(scope="session")
 def temporal_server() -> Generator[str]:
     """One Temporal server for all tests of this worker."""
     if not temporal.program():
         pytest.skip("Temporal: its server is not installed; `make test` does that")
-    with temporal.server() as address:
+    with temporal.server(**ONE_LINE) as address:
         yield address
 
 

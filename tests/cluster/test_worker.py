@@ -108,7 +108,6 @@ async def test_a_run_that_lost_its_worker_goes_before_all_that_wait(fleet: Lab) 
     for row in (lost, busy, *waiting):
         await fleet.over(row.run_id)
     in_turn = list(dict.fromkeys(run_id for run_id, *_ in fleet.noted("paid")[4:]))
-    # Temporal's line has four parts, and each hands out its own first.
     assert in_turn.index(lost.run_id) < len(waiting) / 2, "it stood in line behind all others"
     assert set(in_turn) == {row.run_id for row in (lost, busy, *waiting)}
 
