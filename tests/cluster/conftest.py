@@ -11,7 +11,6 @@ from tests.cluster import temporal
 from tests.cluster.fleet import Lab, lab
 from tests.stores import postgres
 
-
 ONE_LINE = {"matching.numTaskqueueReadPartitions": 1, "matching.numTaskqueueWritePartitions": 1}
 """One line instead of four, which are asked at random: what comes first is first."""
 
