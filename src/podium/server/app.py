@@ -19,6 +19,7 @@ from podium.server.routes import (
     Addresses,
     corpora,
     events,
+    facts,
     files,
     models,
     runs,
@@ -27,12 +28,6 @@ from podium.server.routes import (
     ui,
     workflows,
 )
-from podium.server.routes import facts as brain
-from podium.server.routes import facts as fact_files
-from podium.server.routes import files as traces
-from podium.server.routes import models as cache
-from podium.server.routes import system as session
-from podium.server.routes import workflows as teams
 from podium.server.security import SecurityMiddleware
 from podium.server.state import ServerState
 from podium.workflows import SHIPPED, presentation_of
@@ -156,26 +151,18 @@ changes something. Only the probes, `/api/health` and `/api/ready`, answer witho
 
 
 ROUTERS = (
-    *(
-        part.router
-        for part in (
-            events,
-            runs,
-            steering,
-            files,
-            traces,
-            workflows,
-            teams,
-            fact_files,
-            brain,
-            corpora,
-            cache,
-            models,
-            system,
-            session,
-        )
-    ),
-    session.form,
+    events.router,
+    runs.router,
+    steering.router,
+    files.router,
+    workflows.router,
+    workflows.teams_router,
+    facts.router,
+    corpora.router,
+    models.cache_router,
+    models.router,
+    system.router,
+    system.form,
 )
 """In the order in which they are looked through: `/api/runs/stream` is no run."""
 

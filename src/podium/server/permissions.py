@@ -17,7 +17,7 @@ from podium.server.problems import RefusedError
 from podium.server.state import ServerState
 from podium.settings.places import named
 from podium.tools.workspace.origin import find_origin
-from podium.workflows import SHIPPED, find_workflow
+from podium.workflows import SHIPPED, builtin, find_workflow
 from podium.workflows.studio.team import SHIPPED as TEAMS
 
 USER = "{user}"
@@ -49,36 +49,6 @@ def project_folder(root: str, user: str, name: str) -> str:
     return str(folder)
 
 
-SHARED_OPTIONS: dict[str, frozenset[str]] = {
-    "build": frozenset({"max_iterations"}),
-    "council": frozenset(
-        {
-            "preset", "roles", "rounds", "passes", "min_ideas", "min_score", "deep_dive", "context_window",
-            "web", "floor", "editor", "baseline",
-        }
-    ),
-    "research": frozenset(
-        {
-            "content_type", "length", "tone", "depth", "min_sources", "preferred_sources", "min_quality",
-            "citation_style", "online", "max_usd", "time_limit", "floor", "editor",
-            "sources_only",
-        }
-    ),
-    "studio": frozenset(
-        {
-            "team", "departments", "router", "specialists", "synthesis_rounds", "batch_grading", "adaptive",
-            "project", "floor", "editor",
-        }
-    ),
-    "tree": frozenset(
-        {
-            "max_depth", "max_bands", "max_steps", "replans", "max_nodes", "deliverable", "web", "floor",
-            "editor",
-        }
-    ),
-}  # fmt: skip
-"""Options that are only words and figures. One that is not here may reach into the machine, and is
-refused."""
 WITH_PROJECTS = frozenset({"workspace", "test_command"})
 """Options of `build` for users whose operator has named a folder of projects for them."""
 
@@ -114,7 +84,7 @@ async def check_models(hall: ServerState, caller: Caller, *names: str | None) ->
 def may_use(hall: ServerState, caller: Caller, workflow: str, option: str) -> bool:
     if workflow == "build" and option in WITH_PROJECTS and hall.workspaces:
         return True
-    return caller.user is None or option in SHARED_OPTIONS.get(workflow, ())
+    return caller.user is None or (workflow in SHIPPED and option in builtin(workflow).shared_options)
 
 
 def options_for(hall: ServerState, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,30 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 
+import msgspec
+
 from podium.engine.workflow import Workflow, load_workflow
 from podium.report.presentation import GENERIC, Presentation
 
 DELIVERY = "podium.workflows.delivery.events"
 """Events that several workflows share."""
 SHIPPED = ("build", "council", "research", "studio", "tree")
-"""Their names, which are those of their folders."""
+"""Names of the built-in workflows and of their folders. A new one needs this line and its folder."""
+
+
+class Builtin(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about a built-in workflow that other rooms need; `BUILTIN` in the `__init__` of its folder."""
+
+    prompt_budget: int
+    """Most characters of fixed text in one prompt, its parts included and all branches counted."""
+    shared_options: frozenset[str] = frozenset()
+    """Options that users of a shared server may set: only words and figures. Any other may reach into the
+    machine and is refused."""
+
+
+def builtin(name: str) -> Builtin:
+    """Return the facts about a built-in workflow, without loading the workflow itself."""
+    return import_module(f"podium.workflows.{name}").BUILTIN
 
 
 def find_workflow(ref: str) -> Workflow:

@@ -7,14 +7,19 @@ from pathlib import Path
 from podium.agents.overrides import Overrides, PromptSet
 from podium.errors import UsageError
 from podium.settings import Settings, nearest
-from podium.workflows import SHIPPED
+from podium.workflows import SHIPPED, builtin
 
 SHARED = "delivery"
 """The draft, the editor's pass and the comparison at the end, which several workflows use."""
 SETS = (*SHIPPED, SHARED)
 
-BUDGETS = {"build": 2_000, "council": 3_000, "research": 3_000, "studio": 4_000, "tree": 4_500, SHARED: 4_000}
-"""Most characters of fixed text in one prompt of a set, its parts included and all branches counted."""
+SHARED_BUDGET = 4_000
+"""Most characters of fixed text in one shared prompt."""
+
+
+def prompt_budget(name: str) -> int:
+    """Return the most characters of fixed text in one prompt of a set, its parts included."""
+    return SHARED_BUDGET if name == SHARED else builtin(name).prompt_budget
 
 
 def prompt_set(name: str, settings: Settings) -> PromptSet:

@@ -16,7 +16,7 @@ from podium.errors import UsageError
 from podium.report.words import count, safe
 from podium.settings import Settings
 from podium.settings.places import current_folder, named
-from podium.workflows.prompt_sets import BUDGETS, SETS, check_folders, prompt_set
+from podium.workflows.prompt_sets import SETS, check_folders, prompt_budget, prompt_set
 
 Prompt = Annotated[
     str, Parameter(metavar="WORKFLOW/TASK", completer=prompt_names, help="A prompt, such as tree/plan.")
@@ -156,7 +156,7 @@ def _facts(prompts: PromptSet, task: str) -> dict[str, Any]:
         "shipped_hash": prompts.shipped[task].hash,
         "characters": characters,
         "tokens": estimated_tokens(characters),
-        "budget": BUDGETS[prompts.name],
+        "budget": prompt_budget(prompts.name),
     }
 
 
