@@ -130,8 +130,14 @@ def needs_source(sentence: str) -> bool:
 def unsourced_in(markdown: str) -> list[str]:
     """Return the sentences that are marked as general knowledge; the line that explains them is none."""
     blocks = [one for one in blocks_of(_EXPLAINED.sub("", markdown)) if UNSOURCED in one.text]
-    parts = [one.text.split(BETWEEN_CELLS) if one.kind == "row" else sentences_in(one.text) for one in blocks]
+    parts = [[_open_cells(one.text)] if one.kind == "row" else sentences_in(one.text) for one in blocks]
     return [_read(one) for part in parts for one in part if UNSOURCED in one]
+
+
+def _open_cells(row: str) -> str:
+    """The cells of a row that have no source, behind the first one, which says what it is about."""
+    first, *others = row.split(BETWEEN_CELLS)
+    return BETWEEN_CELLS.join([first, *(one for one in others if UNSOURCED in one)])
 
 
 def with_marks_inside(markdown: str) -> str:
