@@ -1,7 +1,8 @@
 """SSRF-safe fetcher.
 
-A name is looked up once, every answer is checked, and the connection is made to an address that was checked.
-Spellings of an address (`127.1`, `0x7f.1`, `2130706433`, a name that points to it) all end in such an answer.
+A host name is resolved once, every resolved address is checked, and the connection goes to a checked address.
+All spellings of an address (`127.1`, `0x7f.1`, `2130706433`, a name that resolves to it) end up in that
+check.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from podium.tools.tool import ToolError
 
 Address = IPv4Address | IPv6Address
 Policy = Callable[[Address, int], str]
-"""Why no connection may be made to this address and port; empty: it may."""
+"""Returns why a connection to this address and port is refused; empty if it is allowed."""
 Resolve = Callable[[str, int], Awaitable[list[Address]]]
-"""All addresses of a name."""
+"""Returns all addresses of a host name."""
 
 MAX_URL = 2_048
 
@@ -38,7 +39,7 @@ _REFUSED_4 = [
         "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
         "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
         "224.0.0.0/4", "240.0.0.0/4",
-        "168.63.129.16/32",  # a cloud's own metadata, on an address that is otherwise public
+        "168.63.129.16/32",  # Azure's metadata service, on an otherwise public address
     )
 ]  # fmt: skip
 _GLOBAL_6 = IPv6Network("2000::/3")
@@ -47,20 +48,20 @@ _REFUSED_6 = [
     for net in (
         "2001::/23",  # protocol assignments: Teredo, ORCHID and the like
         "2001:db8::/32", "3fff::/20",  # documentation
-        "2002::/16",  # 6to4: an IPv4 address inside
+        "2002::/16",  # 6to4: embeds an IPv4 address
         "2620:4f:8000::/48",
     )
 ]  # fmt: skip
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A URL that may be asked for, in parts."""
+    """A validated URL, split into its parts."""
 
     scheme: str
     host: str
     port: int
     path: str
-    """With the query, as it goes onto the wire."""
+    """Path with the query, as it is sent."""
 
     @property
     def url(self) -> str:
@@ -70,16 +71,16 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def public_only(address: Address, port: int) -> str:
-    """The policy for what a model asks for: the public internet."""
+    """Policy for URLs that a model requests: public internet addresses only."""
     if isinstance(address, IPv4Address):
         refused = any(address in net for net in _REFUSED_4) or not address.is_global
-    else:  # every range that is not global unicast is refused, with all that embeds an IPv4 address
+    else:  # refuse every range that is not global unicast, and every range that embeds an IPv4 address
         refused = address not in _GLOBAL_6 or any(address in net for net in _REFUSED_6)
     return f"{address} is not a public address" if refused else ""
 
 
 async def resolve_name(host: str, port: int) -> list[Address]:
-    """Ask the system, once."""
+    """Resolve a host name once with the system resolver."""
     try:
         answers = await offload(socket.getaddrinfo, host, port, 0, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -89,7 +90,7 @@ async def resolve_name(host: str, port: int) -> list[Address]:
 
 
 def parse_url(url: str) -> Target:
-    """A URL in parts, or a `ToolError` that says what is wrong with it."""
+    """Split a URL into its parts, or raise a `ToolError` that says what is wrong with it."""
     text = url.strip()
     if len(text) > MAX_URL or any(ord(char) < 33 or char in "\\\x7f" for char in text):
         raise ToolError("That is not a URL: it is too long or holds spaces or control characters.")
@@ -108,7 +109,7 @@ def parse_url(url: str) -> Target:
 
 
 def _host(name: str) -> str:
-    if ":" in name:  # IPv6, which urlsplit took out of its brackets
+    if ":" in name:  # IPv6; urlsplit has removed the brackets
         try:
             return str(IPv6Address(name))
         except ValueError as error:
@@ -133,19 +134,20 @@ _PHASES = ("connect", "read", "write", "pool")
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What came back."""
+    """An HTTP response."""
 
     status: int
     headers: dict[str, str]
-    """By their names in lower case; of repeated ones the last."""
+    """Keyed by lower-case name; the last one wins if a header is repeated."""
     body: bytes
-    """Uncompressed, at most as large as was allowed."""
+    """Decompressed, at most `max_bytes` long."""
     cut: bool = False
-    """There was more."""
+    """The body was longer and is truncated."""
 
 
 class PinnedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to addresses that were checked, and never to a name, which could point elsewhere by then."""
+    """Network backend that connects to checked addresses only, never to a name that may resolve differently
+    later."""
 
     def __init__(self, allowed: Policy, resolve: Resolve) -> None:
         self._allowed, self._resolve = allowed, resolve
@@ -160,7 +162,7 @@ class PinnedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         addresses = await self._resolve(host, port)
-        for address in addresses:  # one bad answer spoils all: a name that points to us as well is a trap
+        for address in addresses:  # one refused address refuses the name: it may be DNS rebinding
             if reason := self._allowed(address, port):
                 raise ToolError(f"{host} is refused: {reason}.")
         failure: Exception = ToolError(f"{host} has no address.")
@@ -194,9 +196,9 @@ async def request(
     content: bytes | None = None,
     trust: ssl.SSLContext | None = None,
 ) -> Reply:
-    """Send one request and read at most `max_bytes` of what comes back, also when it is compressed.
+    """Send one request and read at most `max_bytes` of the response body, counted after decompression too.
 
-    `seconds` bounds each phase; whoever calls bounds the whole. Redirects are not followed.
+    `seconds` limits each phase; the caller limits the total time. Redirects are not followed.
     """
     sent = {"Host": target.url.split("/")[2], "User-Agent": AGENT, "Accept-Encoding": "gzip"}
     url = httpcore2.URL(
@@ -227,7 +229,8 @@ async def request(
 
 
 async def _read(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> tuple[bytes, bool]:
-    """The body, uncompressed piece by piece: one that unfolds into gigabytes is cut like a large one."""
+    """Read and decompress the body chunk by chunk, so that a decompression bomb is truncated like any large
+    body."""
     unfold = _unfolder(encoding)
     kept, size, wire = list[bytes](), 0, 0
     async for chunk in chunks:
@@ -243,13 +246,14 @@ async def _read(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> 
 
 
 def _unfolder(encoding: str) -> Callable[[bytes, int], tuple[bytes, bytes]]:
-    """Turns a piece of a body into its contents, at most so many bytes at once, and what is left of it."""
+    """Return a function that decompresses a chunk: it returns at most `most` bytes and the unconsumed
+    input."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return lambda data, most: (data, b"")
     if name not in ("gzip", "x-gzip", "deflate"):
         raise ToolError(f"The answer is encoded as {encoding[:40]!r}, which was not asked for.")
-    engine = zlib.decompressobj(wbits=47)  # gzip or zlib, by its beginning
+    engine = zlib.decompressobj(wbits=47)  # gzip or zlib, detected by the header
 
     def unfold(data: bytes, most: int) -> tuple[bytes, bytes]:
         try:
@@ -267,33 +271,33 @@ MAX_REDIRECTS = 5
 READABLE = re.compile(
     r"text/.+|application/(xhtml\+xml|xml|json|yaml|x-yaml|toml|rtf|.+\+(xml|json)|x-ndjson)", re.IGNORECASE
 )
-"""Content types that are text; research asks for others as well."""
+"""Content types that are text. Research passes a wider pattern."""
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A document as it came."""
+    """A fetched document."""
 
     url: str
-    """Where it was found in the end."""
+    """The final URL, after redirects."""
     content_type: str
-    """In lower case and without parameters; empty when the server did not say."""
+    """Lower case, without parameters; empty if the server sent none."""
     charset: str
     body: bytes
     cut: bool = False
-    """It was longer than may be fetched."""
+    """The document exceeds the size limit and is truncated."""
 
     @property
     def text(self) -> str:
-        """The body as text, in the encoding that it names."""
+        """The body decoded with the charset from the header, else the one in the document, else UTF-8."""
         told = self.charset or charset_inside(self.body) or "utf-8"
         try:
             return self.body.decode(told, "replace")
-        except (LookupError, UnicodeError):  # an encoding that does not exist
+        except (LookupError, UnicodeError):  # unknown encoding
             return self.body.decode("utf-8", "replace")
 
 
 class Fetcher:
-    """Fetches what a model asks for. Where it may go is passed in, so that nothing needs to be patched."""
+    """Fetches URLs for a model. Policy and resolver are parameters, so that tests need no patching."""
 
     def __init__(
         self,
@@ -308,7 +312,7 @@ class Fetcher:
         self._seconds, self._max_bytes = seconds, max_bytes
 
     async def fetch(self, url: str, *, types: re.Pattern[str] = READABLE) -> Fetched:
-        """The document, or a `ToolError` in one sentence. The time is for all of it, redirects included."""
+        """Fetch the document, or raise a one-sentence `ToolError`. The time limit includes redirects."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._follow(parse_url(url), types)

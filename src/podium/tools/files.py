@@ -1,6 +1,7 @@
 """List, read and search file tools.
 
-Python's `re` cannot be interrupted and holds everything else up meanwhile; one bad pattern runs for ever.
+Regular expressions are matched in a subprocess: Python's `re` cannot be interrupted and holds the GIL, so one
+bad pattern would block the process forever.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class _Answer(msgspec.Struct):
 
 
 async def match_pattern(pattern: str, texts: list[Text], limit: int) -> list[Found]:
-    """Lines that fit the pattern, or a `ToolError` when it is wrong or takes too long."""
+    """Return the lines that match the pattern; raise a `ToolError` if it is invalid or takes too long."""
     asked = msgspec.json.encode(_Asked(pattern, texts, limit))
     try:
         async with asyncio.timeout(MATCHING_SECONDS):
@@ -67,13 +68,13 @@ MAX_LISTED = 1_000
 MAX_SEARCHED_BYTES = 20_000_000
 MAX_READING_SECONDS = 5.0
 PAGE = MAX_TEXT - ROOM - 500
-"""Characters of a file in one result; the rest is for what is said about it."""
+"""Characters of a file in one result; the rest is reserved for notes such as the next offset."""
 
 PathBelow = Annotated[str, Meta(description="Relative to the folder, with / between names")]
 
 
 class ListArguments(Arguments, frozen=True):
-    """Of `list_files`."""
+    """Arguments of `list_files`."""
 
     path: PathBelow = ""
     pattern: Annotated[str, Meta(description="Only names like this one, such as *.md")] = "*"
@@ -81,7 +82,7 @@ class ListArguments(Arguments, frozen=True):
 
 
 class ReadArguments(Arguments, frozen=True):
-    """Of `read_file`."""
+    """Arguments of `read_file`."""
 
     path: PathBelow
     offset: Annotated[int, Meta(ge=0, description="Characters to skip")] = 0
@@ -89,7 +90,7 @@ class ReadArguments(Arguments, frozen=True):
 
 
 class SearchArguments(Arguments, frozen=True):
-    """Of `search_files`."""
+    """Arguments of `search_files`."""
 
     text: Annotated[str, Meta(min_length=1, max_length=500, description="What to look for")]
     path: PathBelow = ""
@@ -99,7 +100,7 @@ class SearchArguments(Arguments, frozen=True):
 
 
 class ListFiles:
-    """What is there."""
+    """The `list_files` tool."""
 
     def __init__(self, folder: Folder) -> None:
         self.spec = spec_of("list_files", "List the files of the folder, with their sizes.", ListArguments)
@@ -121,7 +122,7 @@ class ListFiles:
 
 
 class ReadFile:
-    """What one of them says."""
+    """The `read_file` tool."""
 
     def __init__(self, folder: Folder) -> None:
         self.spec = spec_of("read_file", "Read a text file of the folder.", ReadArguments)
@@ -140,7 +141,7 @@ class ReadFile:
 
 
 class SearchFiles:
-    """Where something is said."""
+    """The `search_files` tool."""
 
     def __init__(self, folder: Folder) -> None:
         self.spec = spec_of(
@@ -158,7 +159,7 @@ class SearchFiles:
         return succeeded(_told(found, asked.limit, skipped))
 
     def _texts(self, asked: SearchArguments) -> tuple[list[Text], str]:
-        """The texts to look through, within bounds of size and time, and what was left out."""
+        """Return the texts to search, within limits of size and time, and a note about skipped files."""
         texts, size, ends = list[Text](), 0, time.monotonic() + MAX_READING_SECONDS
         for entry in self._folder.walk(asked.path):
             if entry.is_folder or not fnmatch.fnmatchcase(entry.path.rpartition("/")[2], asked.pattern):
@@ -168,19 +169,19 @@ class SearchFiles:
                 return texts, f"only the first {len(texts):,} files were searched: name a folder or a pattern"
             try:
                 texts.append((entry.path, text_of(self._folder.read(entry.path), entry.path)))
-            except ToolError:  # binary, too large or just gone: nothing to find in it
+            except ToolError:  # binary, too large or deleted meanwhile: nothing to search
                 continue
         return texts, ""
 
 
 def file_tools(folder: Path) -> list[Tool]:
-    """The tools over this folder."""
+    """Return the file tools for this folder."""
     inside = Folder(folder)
     return [ListFiles(inside), ReadFile(inside), SearchFiles(inside)]
 
 
 def text_of(data: bytes, told: str) -> str:
-    """The text of a file, or a sentence when it has none."""
+    """Decode the text of a file, or raise a `ToolError` if it is binary."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if b"\0" in data[:8192]:
@@ -198,7 +199,7 @@ def _told(found: list[Found], limit: int, skipped: str) -> str:
 
 
 def readable_folder(given: str) -> str:
-    """The full path of a folder that a user names, as a later process finds it too."""
+    """Return the absolute path of a folder that a user named, so that a later process finds it too."""
     folder = named(given).absolute()
     if not folder.is_dir():
         raise UsageError(f"There is no folder {given} to read.", hint="Give --files a folder.")

@@ -1,4 +1,5 @@
-"""File operations relative to open folders: no link is followed, and nothing can be exchanged in between."""
+"""File operations relative to open directory descriptors: no symlink is followed, and no path can be swapped
+between check and use."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 NO_LINKS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a folder on the way is opened."""
+"""Flags for opening a folder along a path."""
 
 MAX_DEPTH = 200
-"""Levels of folders that a walk enters; each one takes an open descriptor."""
+"""Levels of folders that a walk enters; each holds one open descriptor."""
 
 _NESTED = 50
-"""Levels of folders that a removal enters before it moves what lies deeper up."""
+"""Levels of folders that a removal enters; deeper folders are moved up first."""
 
 _PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _CONTENTS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -29,14 +30,17 @@ _GET_FLAGS, _SET_FLAGS, _UNCHANGEABLE = 0x8008_6601, 0x4008_6602, 0x10 | 0x20
 
 
 def open_root(root: Path) -> int:
-    """A handle of the folder where it begins; that one was named by the user, and may be a link."""
+    """Open the root folder. The user named it, so it may be a symlink."""
     return os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 @contextmanager
 def descended(handle: int, folders: Iterable[str], enter: Callable[[str, int], int]) -> Generator[int]:
-    """A handle of the folder that the names lead to. `enter` opens a name in the folder of a handle, without
-    following links. All handles are closed in the end, the first one too."""
+    """Yield a descriptor of the folder that the names lead to.
+
+    `enter` opens a name in the folder of a descriptor, without following symlinks. All descriptors are closed
+    at the end, including the first one.
+    """
     try:
         for name in folders:
             deeper = enter(name, handle)
@@ -51,18 +55,18 @@ class Visit(NamedTuple):
     """A folder that a walk has entered."""
 
     path: str
-    """From the root, with `/` at its end; empty for the root."""
+    """Relative to the root, with a trailing `/`; empty for the root."""
     handle: int
     entries: list[os.DirEntry[str]]
     is_deepest: bool
-    """The walk does not enter the folders in this one."""
+    """The walk does not enter the subfolders of this folder."""
 
 
 def visit_folders(root: int, enter: Callable[[str, int], int | None]) -> Iterator[Visit]:
-    """Yield a folder and every folder below it, the outer before the inner.
+    """Yield a folder and every folder below it, parents first.
 
-    `enter` opens a name in the folder of a handle, or returns None to leave that folder out. What was removed
-    or replaced since it was listed is left out too. The handle of the root stays open.
+    `enter` opens a name in the folder of a descriptor, or returns None to skip that folder. Entries removed
+    or replaced since they were listed are skipped too. The descriptor of the root stays open.
     """
     first = Visit("", root, _entries(root), is_deepest=False)
     waiting = [(first, _folders(first))]
@@ -109,7 +113,7 @@ def _entered(name: str, handle: int, enter: Callable[[str, int], int | None]) ->
 
 
 def is_folder(name: str, handle: int) -> bool:
-    """Whether there is a folder of this name; a link to one is none."""
+    """Return True if the name is a folder; a symlink to a folder does not count."""
     try:
         return stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -117,7 +121,7 @@ def is_folder(name: str, handle: int) -> bool:
 
 
 def enter_folder(name: str, handle: int) -> int:
-    """Open a folder; one that its owner may not enter is opened up first."""
+    """Open a folder; if its mode denies access, set it to 0700 first."""
     try:
         return os.open(name, NO_LINKS, dir_fd=handle)
     except PermissionError:
@@ -128,7 +132,7 @@ def enter_folder(name: str, handle: int) -> int:
 
 
 def set_mode(name: str, mode: int, handle: int) -> None:
-    """Change the mode of a file or folder; a link is left as it is."""
+    """Change the mode of a file or folder; symlinks are left unchanged."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, mode, dir_fd=handle, follow_symlinks=False)
         return
@@ -153,7 +157,7 @@ def remove_entry(name: str, handle: int) -> None:
 
 
 def _empty(name: str, holder: int, top: int, levels: int) -> list[str]:
-    """Remove everything in a folder. Folders that lie too deep move to `top`; returns their new names."""
+    """Remove everything in a folder. Folders nested too deeply move to `top`; return their new names."""
     _open_up(name, holder)
     moved: list[str] = []
     inside = os.open(name, NO_LINKS, dir_fd=holder)
@@ -174,17 +178,17 @@ def _empty(name: str, holder: int, top: int, levels: int) -> list[str]:
 
 
 def _open_up(name: str, holder: int) -> None:
-    with contextlib.suppress(PermissionError):  # not the owner's, or immutable: the removal itself will tell
+    with contextlib.suppress(PermissionError):  # another owner, or immutable: the removal itself reports it
         set_mode(name, 0o700, holder)
 
 
 def _insist(remove: Callable[..., None], name: str, handle: int) -> None:
-    """Remove one entry; flags that keep it from being removed are cleared first where that is possible."""
+    """Remove one entry; on a permission error, clear flags that prevent it where possible, and retry."""
     try:
         remove(name, dir_fd=handle)
     except PermissionError:
         cleared = _clear_flags(handle)
-        with contextlib.suppress(OSError):  # a link or a device has no flags
+        with contextlib.suppress(OSError):  # a symlink or a device has no flags
             file = os.open(name, _CONTENTS, dir_fd=handle)
             cleared = _clear_flags(file) or cleared
             os.close(file)
@@ -194,19 +198,19 @@ def _insist(remove: Callable[..., None], name: str, handle: int) -> None:
 
 
 def _clear_flags(file: int) -> bool:
-    """Make a file or folder changeable again; whether there was something to clear. Only root can."""
+    """Clear the immutable and append-only flags; return True if there were any. Only root can do this."""
     try:
         flags = struct.unpack("l", fcntl.ioctl(file, _GET_FLAGS, b"\0" * struct.calcsize("l")))[0]
         if not flags & _UNCHANGEABLE:
             return False
         fcntl.ioctl(file, _SET_FLAGS, struct.pack("l", flags & ~_UNCHANGEABLE))
-    except OSError:  # a file system without flags, or no right to change them
+    except OSError:  # a file system without flags, or no permission to change them
         return False
     return True
 
 
 def printable(path: str) -> str:
-    """A path as one line of text: control characters, and bytes that are not UTF-8, are escaped."""
+    """Return a path as one line of text: control characters and bytes that are not UTF-8 are escaped."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in path
     )

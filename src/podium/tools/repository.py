@@ -28,18 +28,18 @@ MAX_FOUND = 100
 
 
 class Repository:
-    """Reading and searching the files as they are recorded now."""
+    """Reads and searches the files in their currently recorded state."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._tree = WorkTree(workspace.folder)
 
     def paths(self) -> list[str]:
-        """Every file that may be read, by name."""
+        """Return every readable file, sorted by path."""
         return sorted(path for path, blob in self._workspace.files.items() if _is_readable(path, blob))
 
     def text(self, path: str) -> str:
-        """A file's text, or a `ToolError` with the reason why there is none."""
+        """Return a file's text, or raise a `ToolError` with the reason."""
         blob = self._workspace.files.get(path)
         if blob is None:
             raise ToolError(f"There is no file {shown(path)[:200]}.{self._hint(path)}")
@@ -58,7 +58,7 @@ class Repository:
         return found.text.encode("utf-8", "replace").decode()
 
     def lines(self, path: str, first: int = 1, last: int = 0) -> str:
-        """Some lines of a file with their numbers; what follows is told."""
+        """Return a range of lines with their numbers, and a note about the lines that follow."""
         every = self.text(path).split("\n")
         if every[-1] == "":
             every.pop()
@@ -81,7 +81,7 @@ class Repository:
         return "\n".join(told)
 
     async def search(self, wanted: str, *, regex: bool = False, pattern: str = "*", limit: int = 50) -> str:
-        """Lines that hold a text or fit an expression, as `path:line: text`."""
+        """Return the lines that contain a text or match a regular expression, as `path:line: text`."""
         if not wanted or len(wanted) > 500:
             raise ToolError("A text of 1 to 500 characters is needed.")
         limit = max(1, min(limit, MAX_FOUND))
@@ -105,7 +105,7 @@ class Repository:
                 continue
             try:
                 texts.append((path, self.text(path)))
-            except ToolError:  # binary or large: nothing to find in it
+            except ToolError:  # binary or too large: nothing to search
                 continue
         return texts, left_out
 
@@ -120,7 +120,7 @@ def _is_readable(path: str, blob: Blob) -> bool:
 
 
 def _is_secret(path: str) -> bool:
-    """By its name; a program called `secrets.py` is a program."""
+    """Judge by the file name. Source files such as `secrets.py` are not secrets."""
     name = path.rpartition("/")[2].casefold()
     return not is_code(name) and any(fnmatch.fnmatchcase(name, pattern) for pattern in SECRET_FILES)
 
@@ -143,9 +143,9 @@ class Symbol(msgspec.Struct, frozen=True):
 
     line: int
     text: str
-    """Its declaration, without what is in it."""
+    """The declaration without its body."""
     depth: int = 0
-    """1 for what stands in a class."""
+    """1 for a member of a class, 0 otherwise."""
 
 
 _WORDS = (
@@ -179,7 +179,7 @@ _COMPILED = {suffix: tuple(map(re.compile, patterns)) for suffix, patterns in _P
 
 
 def symbols_of(path: str, text: str) -> list[Symbol]:
-    """The declarations of a file in their order; empty for what cannot be read."""
+    """Return the declarations of a file in order; empty if it cannot be parsed."""
     suffix = "." + path.rpartition("/")[2].rpartition(".")[2]
     if suffix in (".py", ".pyi"):
         found = _python_symbols(text)
@@ -192,7 +192,7 @@ def _python_symbols(text: str) -> list[Symbol]:
     tree = parse_python(text)
     try:
         return list(_python(tree.body, 0)) if tree else []
-    except RecursionError:  # nested deeper than anybody writes by hand
+    except RecursionError:  # nested too deeply for the parser
         return []
 
 
@@ -220,7 +220,7 @@ def _by_shape(text: str, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Symb
     if not patterns:
         return
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > 500:  # written by a program
+        if len(line) > 500:  # generated code
             continue
         for pattern in patterns:
             if found := pattern.match(line):
@@ -234,13 +234,14 @@ def _symbol(line: int, text: str, depth: int) -> Symbol:
 
 
 CHARACTERS_PER_TOKEN = 3.5
-"""On the careful side: paths and code are cut into smaller tokens than prose."""
+"""A conservative estimate: paths and code take more tokens per character than prose."""
 MAX_READ = 3_000
-"""Files that are looked into for their symbols."""
+"""Maximum number of files whose symbols are extracted."""
 
 
 async def draw_map(repository: Repository, tokens: int, *, named: Sequence[str] = ()) -> str:
-    """The map. Files that a step named come with all they declare, then code, then tests, then the rest."""
+    """Draw the map. Files that a step named come first, with all their declarations, then code, then
+    tests."""
     return await offload(_draw, repository, int(tokens * CHARACTERS_PER_TOKEN), list(named))
 
 
@@ -277,7 +278,7 @@ def _rank(path: str, named: list[str]) -> tuple[int, int, str]:
 def _declared(repository: Repository, path: str) -> str:
     try:
         symbols = symbols_of(path, repository.text(path))
-    except ToolError:  # binary: declares nothing
+    except ToolError:  # binary: no declarations
         return ""
     if not symbols:
         return ""
@@ -287,7 +288,7 @@ def _declared(repository: Repository, path: str) -> str:
 
 
 def _tree(paths: list[str], room: int) -> list[str]:
-    """All files, or as deep as there is room, with folders below told by their number of files."""
+    """List all files, or as many levels as fit in `room`; deeper folders show their number of files."""
     lines = list[str]()
     for depth in range(12, 0, -1):
         lines = _lines(paths, depth)
@@ -323,5 +324,5 @@ def _lines(paths: list[str], depth: int) -> list[str]:
 
 
 def _clean(name: str) -> str:
-    """A name in one line of text."""
+    """Return a name with unprintable characters replaced by `?`."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)

@@ -11,11 +11,12 @@ import msgspec
 from podium.settings.parsing import plain
 
 MAX_TEXT = 20_000
-"""Characters of a result that reach a model; a tool's own caps lie below or are cut here."""
+"""Maximum characters of a result that reach a model. Tools have lower limits of their own, or are cut
+here."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """How a model sees a tool."""
+    """A tool as the model sees it."""
 
     name: str
     """`read_file`, or `SERVER.tool` for a tool of an MCP server."""
@@ -25,24 +26,24 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """What a call gave: text, or one sentence about why there is none."""
+    """The result of a call: text, or one sentence about the failure."""
 
     ok: bool
     text: str = ""
-    """At most `MAX_TEXT` characters; a cut is marked."""
+    """At most `MAX_TEXT` characters; truncation is marked."""
     error: str = ""
 
 
 class Equipment(msgspec.Struct, frozen=True):
-    """The tools of a run, and what is wrong with others that it should have had."""
+    """The tools of a run, and the reasons why other requested tools are unavailable."""
 
     tools: list[ToolSpec]
     troubles: list[str]
 
 
 class Tool(Protocol):
-    """Anything that can be called with JSON arguments. Failures of any kind may be raised: whoever calls it
-    through a `Toolbox` gets a `ToolResult`."""
+    """Something callable with JSON arguments. `call` may raise any exception: a `Toolbox` turns it into a
+    `ToolResult`."""
 
     spec: ToolSpec
 
@@ -50,21 +51,21 @@ class Tool(Protocol):
 
 
 class ToolError(Exception):
-    """A tool's refusal or failure as one sentence for the model; never leaves a `Toolbox`."""
+    """A tool's refusal or failure as one sentence for the model. A `Toolbox` never lets it escape."""
 
 
 def succeeded(text: str) -> ToolResult:
-    """A result with its text brought to the size that a model may see."""
+    """Return a successful result, with the text truncated to `MAX_TEXT`."""
     return ToolResult(ok=True, text=bounded(text))
 
 
 def failed(reason: str) -> ToolResult:
-    """A failure as one bounded line."""
+    """Return a failed result, with the reason as one line of at most 1,000 characters."""
     return ToolResult(ok=False, error=bounded(" ".join(reason.split()), 1_000))
 
 
 def bounded(text: str, limit: int = MAX_TEXT) -> str:
-    """The text, or as much of its beginning as fits together with a mark that says what is missing."""
+    """Return the text, or as much of its start as fits together with a mark that gives the full length."""
     if len(text) <= limit:
         return text
     mark = f"\n[cut: {len(text):,} characters in all]"
@@ -75,11 +76,11 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a tool is called with. Fields are described with `msgspec.Meta(description=…)`."""
+    """Base class of tool arguments. Fields are described with `msgspec.Meta(description=…)`."""
 
 
 def spec_of(name: str, description: str, arguments: type[Arguments]) -> ToolSpec:
-    """The tool as a model sees it, its schema without references."""
+    """Build the spec of a tool, with a schema without references."""
     schema = msgspec.json.schema(arguments)
     body: dict[str, Any] = dict(schema["$defs"][arguments.__name__])
     for key in ("title", "description"):
@@ -88,7 +89,7 @@ def spec_of(name: str, description: str, arguments: type[Arguments]) -> ToolSpec
 
 
 def read_arguments(args: dict[str, Any], kind: type[S]) -> S:
-    """The arguments in their types, or a sentence that says which one is wrong."""
+    """Convert the arguments to their types, or raise a `ToolError` that names the wrong one."""
     try:
         return msgspec.convert(args, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -97,17 +98,17 @@ def read_arguments(args: dict[str, Any], kind: type[S]) -> S:
 
 
 ROOM = 600
-"""More than a fence takes."""
+"""Characters reserved for a fence; more than one needs."""
 
 _FENCE = re.compile(r"(begin|end)([\s_-]+)(untrusted)", re.IGNORECASE)
 
 
 def untrusted(text: str, source: str, limit: int = 0, *, number: str = "") -> str:
-    """The text between two lines that it cannot imitate: they hold a number that was drawn for this text, or
-    one that its author cannot know.
+    """Fence the text between two marker lines that it cannot forge: they hold a number that is random, or
+    unknown to the author of the text.
 
-    Words of the text that look like such a line are broken up too, for readers who do not compare numbers.
-    With a `limit`, the text is cut so that it fits together with its fence.
+    Text that looks like a marker line is broken up as well, for readers that do not compare numbers. With a
+    `limit`, the text is cut so that it fits together with its fence.
     """
     number = number or secrets.token_hex(8)
     origin = _broken(" ".join(source.split())[:300])
@@ -123,7 +124,7 @@ _WHOLE = re.compile(r"BEGIN UNTRUSTED (\w+) from [^\n]*\n\([^\n]*\)\n(.*)\nEND U
 
 
 def unfenced(text: str) -> str:
-    """A fenced text as it was, for people; any other text as it is."""
+    """Return the text inside a fence, for display; return any other text unchanged."""
     found = _WHOLE.fullmatch(text)
     return found[2] if found else text
 

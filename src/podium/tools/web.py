@@ -39,7 +39,7 @@ BRAVE = "https://api.search.brave.com"
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """One result of any engine."""
+    """One search result, from any engine."""
 
     title: str
     url: str
@@ -47,7 +47,7 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class SearchEngine(Protocol):
-    """Somebody who can be asked. Failures are `ToolError`s."""
+    """A web search engine. Failures are raised as `ToolError`."""
 
     name: str
 
@@ -87,7 +87,7 @@ class Brave:
 
 
 class Ddgs:
-    """Several public engines through the ddgs package, without a key; meant for occasional use."""
+    """Several public engines through the ddgs package. Needs no key; meant for occasional use."""
 
     name = "DuckDuckGo and others"
 
@@ -96,14 +96,14 @@ class Ddgs:
 
 
 class SearchArguments(Arguments, frozen=True):
-    """Of `search_web`."""
+    """Arguments of `search_web`."""
 
     query: Annotated[str, Meta(min_length=1, max_length=400, description="What to look for")]
     limit: Annotated[int, Meta(ge=1, le=20, description="How many results")] = 8
 
 
 class SearchWeb:
-    """Results as numbered lines, fenced as untrusted."""
+    """The `search_web` tool: results as numbered lines, fenced as untrusted."""
 
     def __init__(self, engine: SearchEngine, seconds: float = SECONDS) -> None:
         self.spec = spec_of("search_web", "Search the web: titles, addresses and snippets.", SearchArguments)
@@ -119,7 +119,7 @@ class SearchWeb:
 
 
 async def find(engine: SearchEngine, query: str, limit: int = 8, seconds: float = SECONDS) -> list[Hit]:
-    """Ask an engine within a time, or a `ToolError`."""
+    """Query an engine within `seconds`, or raise a `ToolError`."""
     try:
         async with asyncio.timeout(seconds):
             return (await engine.search(query, limit))[:limit]
@@ -130,7 +130,7 @@ async def find(engine: SearchEngine, query: str, limit: int = 8, seconds: float 
 
 
 def open_engine(settings: Settings | None = None, env: Mapping[str, str] | None = None) -> SearchEngine:
-    """The best engine that there is a key for. `[providers.tavily] base_url` names another address."""
+    """Return the best engine that has an API key. `[providers.tavily] base_url` overrides its address."""
     options = settings.providers if settings is not None else {}
     addresses = {name: option.base_url for name, option in options.items()}
     if key := variable("TAVILY_API_KEY", env=env):
@@ -150,7 +150,7 @@ def _ask_ddgs(query: str, limit: int) -> list[dict[str, Any]]:
 
 
 def _anywhere(address: Address, port: int) -> str:
-    """The user's own engine may stand anywhere: no model chose its address."""
+    """Policy that allows any address: the user configured the search engine, not a model."""
     return ""
 
 
@@ -186,7 +186,7 @@ def _reason(reply: Reply) -> str:
 
 
 def _hits(results: Any, snippet: str, url: str = "url") -> list[Hit]:
-    """Results in our shape; an entry without a web address is no result."""
+    """Convert results to hits; entries without an http(s) URL are dropped."""
     found = list[Hit]()
     for entry in cast("list[Any]", results) if isinstance(results, list) else []:
         fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
@@ -203,16 +203,16 @@ def _line(value: Any, limit: int) -> str:
 DOCUMENTS = re.compile(
     rf"{READABLE.pattern}|application/(x-)?pdf|(application|binary)/octet-stream", re.IGNORECASE
 )
-"""Content types that can be read here: text, and PDFs under whatever name servers send them."""
+"""Content types that can be read: text, and PDFs under any name that servers use for them."""
 _HTML = re.compile(r"\s*(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
 
 _READERS = Readers()
-"""For the whole process: a page or a PDF of a stranger can keep a reader busy for ever."""
+"""Shared by the whole process: an untrusted page or PDF can keep a reader busy forever."""
 
 
 async def read_url(url: str, fetcher: Fetcher | None = None) -> tuple[str, Document]:
-    """The media type and the text of what is there, or a `ToolError`."""
+    """Fetch a URL and return its media type and text, or raise a `ToolError`."""
     fetched = await (fetcher or Fetcher()).fetch(url, types=DOCUMENTS)
     document = await read_fetched(url, fetched)
     if not document.text:
@@ -221,7 +221,7 @@ async def read_url(url: str, fetcher: Fetcher | None = None) -> tuple[str, Docum
 
 
 async def read_fetched(url: str, fetched: Fetched) -> Document:
-    """What can be read of something that was fetched, or a `ToolError`."""
+    """Extract the text of a fetched document, or raise a `ToolError`."""
     is_pdf = _is_pdf(fetched)
     if not is_pdf and (fetched.content_type.endswith(("pdf", "octet-stream"))):
         raise ToolError(f"{url} is {fetched.content_type}, which cannot be read as text.")
@@ -251,14 +251,14 @@ def _read_page(fetched: Fetched) -> Document:
 
 
 class FetchArguments(Arguments, frozen=True):
-    """Of `fetch_url`."""
+    """Arguments of `fetch_url`."""
 
     url: Annotated[str, Meta(description="An http or https address on the public internet")]
     offset: Annotated[int, Meta(ge=0, description="Characters of the text to skip")] = 0
 
 
 class FetchUrl:
-    """A page or a PDF as text, fenced as untrusted."""
+    """The `fetch_url` tool: a page or a PDF as text, fenced as untrusted."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self.spec = spec_of("fetch_url", "Fetch a web page or a PDF and read its text.", FetchArguments)
@@ -272,7 +272,7 @@ class FetchUrl:
 
 
 def _shown(document: Document, offset: int, url: str) -> str:
-    """A part of the text that fits with its fence, and how to read on."""
+    """Return the part of the text that fits with its fence, and a note with the next offset."""
     room, text = MAX_TEXT - 1_000, document.text
     if offset and offset >= len(text):
         raise ToolError(f"The text of {url} has only {len(text):,} characters.")
@@ -284,5 +284,5 @@ def _shown(document: Document, offset: int, url: str) -> str:
 
 
 def web_tools(settings: Settings | None, fetcher: Fetcher | None) -> list[Tool]:
-    """Searching, and reading what was found."""
+    """Return the tools for web search and page reading."""
     return [SearchWeb(open_engine(settings)), FetchUrl(fetcher or Fetcher())]

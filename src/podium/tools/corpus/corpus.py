@@ -1,4 +1,4 @@
-"""Corpora and where their indexes are kept."""
+"""Document corpora and the location of their indexes."""
 
 from __future__ import annotations
 
@@ -25,47 +25,48 @@ LONGEST_NAME = 60
 
 
 class Shelved(msgspec.Struct, frozen=True):
-    """A folder that has an index."""
+    """An indexed folder."""
 
     name: str
     folder: Path
     file: Path
-    """The index."""
+    """Path of the index."""
     documents: int
     troubles: int
-    """Files that could not be read."""
+    """Number of files that could not be read."""
     characters: int
     indexed_at: str
     semantic: bool = False
-    """Its documents have vectors."""
+    """The documents have embedding vectors."""
 
 
 def shelf_of(settings: Settings) -> Path:
-    """The folder of the indexes. A store that is not a file here has them in the user's data folder."""
+    """Return the folder of the indexes: next to a SQLite store, otherwise in the user's data folder."""
     url = settings.store if settings.store.startswith("sqlite:///") else default_store()
     database = Path(url.removeprefix("sqlite:///"))
     return database.with_name(f"{database.name}.corpora")
 
 
 def index_of(folder: Path, settings: Settings) -> Path:
-    """The index of a folder, which need not exist; one folder has one, however it is written."""
+    """Return the path of a folder's index, which may not exist yet. All spellings of a folder share one
+    index."""
     key = hashlib.sha256(str(_real(folder)).encode("utf-8", "surrogateescape")).hexdigest()
     return shelf_of(settings) / f"{key[:20]}.sqlite"
 
 
 def _real(folder: str | Path) -> Path:
-    """Where a folder is, whether it is there or not; a link that leads round in a circle is no trouble."""
+    """Resolve a path, existing or not; symlink loops raise no error."""
     return Path(os.path.realpath(at_home(folder)))
 
 
 def list_corpora(settings: Settings) -> list[Shelved]:
-    """All that have an index, by name; blocking."""
+    """Return all indexed corpora, sorted by name; blocking."""
     found = [_look(file) for file in sorted(shelf_of(settings).glob("*.sqlite"))]
     return sorted((one for one in found if one is not None), key=lambda one: (one.name, str(one.folder)))
 
 
 def find_corpus(reference: str, settings: Settings) -> Shelved:
-    """The one of a name, or of a folder; blocking."""
+    """Find a corpus by name or folder, or raise a `ToolError`; blocking."""
     known = list_corpora(settings)
     called = [one for one in known if one.name == reference]
     if len(called) == 1:
@@ -82,7 +83,8 @@ def find_corpus(reference: str, settings: Settings) -> Shelved:
 
 
 def check_name(name: str, folder: str, settings: Settings) -> None:
-    """Whether a folder can go by a name; empty: its own. Blocking."""
+    """Raise a `ToolError` if the name is invalid or taken by another folder. Empty stands for the folder's
+    own name. Blocking."""
     odd = len(name) > LONGEST_NAME or not name.isprintable() or "/" in name or name != name.strip()
     if odd or name in (".", ".."):
         raise ToolError("A name is one short line without /, and not only dots.")
@@ -93,14 +95,14 @@ def check_name(name: str, folder: str, settings: Settings) -> None:
 
 
 def remove_corpus(shelved: Shelved) -> None:
-    """Take the index away; the documents stay where they are. Blocking."""
+    """Delete the index; the documents stay. Blocking."""
     with index.locked(shelved.file):
         for suffix in ("", "-wal", "-shm"):
             Path(f"{shelved.file}{suffix}").unlink(missing_ok=True)
 
 
 def _look(file: Path) -> Shelved | None:
-    """`None`: not an index that this version can use; the next `add` makes it anew."""
+    """Describe an index file. None: this version cannot use it, and the next `add` rebuilds it."""
     if not index.is_usable(file):
         return None
     with index.connected(file) as db:
@@ -109,7 +111,7 @@ def _look(file: Path) -> Shelved | None:
             "SELECT count(*) FILTER (WHERE trouble = ''), count(*) FILTER (WHERE trouble != ''), "
             "coalesce(sum(length(text)), 0) FROM document"
         ).fetchone()
-    if about is None:  # its first indexing has not come to an end
+    if about is None:  # the first indexing has not finished
         return None
     return Shelved(about[1], Path(about[0]), file, good, bad, size, about[2], bool(about[3]))
 
@@ -120,7 +122,7 @@ _PLAIN = "/-._~!,;+=@&'"
 
 
 class StoredDocument(msgspec.Struct, frozen=True):
-    """A document as the index keeps it."""
+    """A document as stored in the index."""
 
     path: str
     media_type: str
@@ -128,13 +130,13 @@ class StoredDocument(msgspec.Struct, frozen=True):
 
 
 class Corpus:
-    """An index that exists. `open_corpus` makes one."""
+    """An existing index. Created by `open_corpus`."""
 
     def __init__(self, folder: Path, file: Path, changes: Changes) -> None:
         self.folder = folder
-        """Where the documents lie, absolute."""
+        """Absolute path of the documents."""
         self.changes = changes
-        """What was found when it was opened."""
+        """Result of the update when the corpus was opened."""
         self._file = file
 
     @property
@@ -143,15 +145,15 @@ class Corpus:
 
     @property
     def troubles(self) -> list[str]:
-        """Files that could not be read, and links that were not followed, one sentence each."""
+        """Files that could not be read and links that were not followed, one sentence each."""
         return self.changes.troubles
 
     async def search(self, query: str, limit: int = 8) -> list[CorpusPassage]:
-        """Documents that say most about it, each with its most telling passage; any text is a query."""
+        """Return the most relevant documents, each with its best passage. Any text is a valid query."""
         return await offload(_search, self._file, query, limit, True)
 
     async def read(self, path: str) -> StoredDocument:
-        """A document by its path below the folder, or a `ToolError`."""
+        """Return a document by its path below the folder, or raise a `ToolError`."""
         return await offload(_read, self._file, path)
 
 
@@ -164,15 +166,16 @@ async def open_corpus(
     progress: Progress | None = None,
     semantic: bool | None = None,
 ) -> Corpus:
-    """The corpus of a folder, its index made or brought up to date; a `ToolError` if it is no folder.
+    """Open the corpus of a folder, creating or updating its index; raise a `ToolError` if it is not a folder.
 
-    `at` is the time to note, as ISO. `semantic` says whether documents get vectors, so that they are found by
-    meaning too; None leaves that as it is. A cancel stops the indexing; what it has done so far stays.
+    `at` is the time to record, in ISO format. `semantic` says whether documents get vectors for search by
+    meaning; None keeps the current setting. Cancelling stops the indexing; the work done so far is kept.
     """
     stop, loop = threading.Event(), asyncio.get_running_loop()
 
     def tell(read: int, all_: int) -> None:
-        """Hand progress to the loop: a thread that prints while the process ends would abort it."""
+        """Pass progress to the event loop: a thread that prints while the interpreter exits would abort
+        it."""
         if progress is not None and not stop.is_set() and not loop.is_closed():
             loop.call_soon_threadsafe(progress, read, all_)
 
@@ -184,8 +187,8 @@ async def open_corpus(
 
 
 async def search_all(corpora: list[Shelved], query: str, limit: int) -> list[tuple[Shelved, CorpusPassage]]:
-    """Search several corpora, the best of all first. Meaning counts where all of them have vectors: scores
-    with and without them cannot be compared."""
+    """Search several corpora, best passages first. Vectors are used only if all corpora have them: scores
+    with and without vectors are not comparable."""
     semantic = all(one.semantic for one in corpora)
     found: list[tuple[Shelved, CorpusPassage]] = []
     for one in corpora:
@@ -195,13 +198,14 @@ async def search_all(corpora: list[Shelved], query: str, limit: int) -> list[tup
 
 
 def url_of(path: str) -> str:
-    """`corpus:notes/a.md`; what would break a link is escaped."""
+    """Return the URL of a document, as in `corpus:notes/a.md`; characters that would break a link are
+    escaped."""
     shown = "".join(char if char.isalnum() or char in _PLAIN else quote(char, safe="") for char in path)
     return SCHEME + shown
 
 
 def path_of(url: str) -> str:
-    """The path in such a URL."""
+    """Return the path in a corpus URL."""
     return unquote(url.removeprefix(SCHEME))
 
 

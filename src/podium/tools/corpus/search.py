@@ -1,4 +1,4 @@
-"""Passage search."""
+"""Passage search with BM25 and vectors."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from podium.stores.sqlite.facts import query_of
 from podium.tools.documents import word_vectors as meaning
 
 DEPTH = 50
-"""Documents of each list that are joined."""
+"""Documents of each ranking that are fused."""
 CONSTANT = 20
-"""Of reciprocal rank fusion; the larger, the less the first places count."""
+"""Constant of reciprocal rank fusion. The larger it is, the less the top ranks count."""
 WEIGHT = 0.5
-"""Of the places by meaning against those by words."""
+"""Weight of the ranking by vectors, relative to the ranking by words."""
 LEAST = 0.25
-"""Cosine from which on a passage has to do with a question at all."""
+"""Minimum cosine similarity for a passage to count as relevant."""
 _CHUNK = 4_000
 
 
 class Near(msgspec.Struct, frozen=True):
-    """A document by its passage that is nearest to the question."""
+    """A document, and its passage nearest to the query."""
 
     number: int
     similarity: float
@@ -34,7 +34,8 @@ class Near(msgspec.Struct, frozen=True):
 
 
 def nearest(db: sqlite3.Connection, query: str, limit: int) -> list[Near]:
-    """Return the documents nearest to a question; none where there are no vectors, or none can be made."""
+    """Return the documents nearest to a query; empty if there are no vectors or the embedding model is not
+    installed."""
     given = db.execute("SELECT 1 FROM meaning WHERE model = ? LIMIT 1", (meaning.MODEL,)).fetchone()
     if given is None or not query.strip() or not meaning.is_installed():
         return []
@@ -64,7 +65,7 @@ def fuse(by_words: Sequence[int], by_meaning: Sequence[int]) -> list[tuple[int, 
 
 
 LONGEST = 20_000
-"""Characters of a question that are looked at."""
+"""Characters of a query that are used."""
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
 _COMMON = frozenset(
     (
@@ -78,14 +79,14 @@ _COMMON = frozenset(
 
 
 def telling(query: str, most: int) -> list[str]:
-    """The words that are not in every text, at most so many; all of them if no other is there. What is left
-    holds letters, digits, hyphens and apostrophes only: nothing in it steers a search engine."""
+    """Return at most `most` words of the query without stop words, or with them if no others are left. The
+    words hold only letters, digits, hyphens and apostrophes, so no search operator gets through."""
     words = list(dict.fromkeys(_WORD.findall(query[:LONGEST])))
     return ([word for word in words if word.lower() not in _COMMON] or words)[:most]
 
 
 def share(words: list[str], text: str) -> float:
-    """How much of the words stands in a text, from 0 to 1; endings are not looked at."""
+    """Return the fraction of the words that occur in a text, from 0 to 1, compared by stem."""
     if not words:
         return 0.0
     there = {_stem(word) for word in _WORD.findall(text)}
@@ -93,7 +94,7 @@ def share(words: list[str], text: str) -> float:
 
 
 def _stem(word: str) -> str:
-    """A rough one: `brewing` and `brewed` are one word."""
+    """Return a rough stem: `brewing` and `brewed` are the same word."""
     low = word.lower().replace("’", "'").removesuffix("'s")
     for ending in ("ing", "ies", "ed", "es", "s", "e"):
         if low.endswith(ending) and len(low) - len(ending) >= 3:
@@ -102,28 +103,29 @@ def _stem(word: str) -> str:
 
 
 MOST_TERMS = 500
-"""Words of a question that are counted in the index."""
+"""Maximum terms of a query that are counted in the index."""
 MOST_RANKED = 64
-"""Of them, those that documents are ranked by: the rarest, which say most."""
+"""Maximum terms used for ranking: the rarest, which are the most specific."""
 MOST_SHOWN = 12
-"""Of these, those that a passage is chosen by."""
+"""Maximum ranking terms used first to choose a passage."""
 MOST_MATCHES = 6_000
-"""Of all terms together, as long as two stay; ranking each takes some two millionths of a second."""
+"""Maximum matches of all ranked terms together; the two rarest terms are always kept. Ranking one match takes
+about 2 µs."""
 TOKENS = 48
-"""Words of a passage before it is rounded to sentences; SQLite allows 64."""
+"""Tokens of a snippet before it is extended to sentence boundaries; SQLite allows 64."""
 ROUNDING = 160
-"""Characters by which a passage may grow at each end."""
+"""Maximum characters by which a passage may grow at each end."""
 
 _PHRASE = re.compile(r'"([^"]{1,200})"')
 _QUERY_WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s|\n")
 _OPEN, _CLOSE = "\x02", "\x03"
-"""Marks around what was found; no kept text holds control characters."""
+"""Marks around matched terms; stored text contains no control characters."""
 
 
 class CorpusPassage(msgspec.Struct, frozen=True):
-    """Where something was found: `text[start:end] == snippet` in the kept text of the document."""
+    """A search hit: `text[start:end] == snippet` in the stored text of the document."""
 
     path: str
     title: str
@@ -134,11 +136,12 @@ class CorpusPassage(msgspec.Struct, frozen=True):
     start: int
     end: int
     score: float
-    """BM25, or the sum of a rank fusion; higher is better. Comparable within one search only."""
+    """BM25 or fused rank score; higher is better. Comparable within one search only."""
 
 
 def terms_of(query: str) -> list[str]:
-    """What SQLite is asked for: any of the words, phrases in quotes as such. Nothing in it is an operator."""
+    """Return the search terms: single words, and quoted phrases as a whole. None of them is an FTS
+    operator."""
     text = query[:LONGEST].replace("\0", " ")
     phrases = [" ".join(_QUERY_WORD.findall(found)) for found in _PHRASE.findall(text)]
     terms = [*(phrase for phrase in phrases if phrase), *telling(_PHRASE.sub(" ", text), MOST_TERMS)]
@@ -146,10 +149,10 @@ def terms_of(query: str) -> list[str]:
 
 
 def search(db: sqlite3.Connection, query: str, limit: int, *, semantic: bool = True) -> list[CorpusPassage]:
-    """The documents that say most, the best first; blocking.
+    """Return the most relevant documents, best first; blocking.
 
-    Where the documents have vectors, those near the question count as well, also without a word of it. A
-    query with a phrase in quotes is about words only.
+    If the documents have vectors, documents near the query count too, even without a common word. A query
+    with a quoted phrase searches by words only.
     """
     if limit < 1:
         return []
@@ -164,7 +167,7 @@ def search(db: sqlite3.Connection, query: str, limit: int, *, semantic: bool = T
 
 
 def _ranked(db: sqlite3.Connection, weighed: list[tuple[float, str]], limit: int) -> list[tuple[int, float]]:
-    """Return the numbers of documents with their BM25, the best first."""
+    """Return document numbers with their BM25 score, best first."""
     if not weighed:
         return []
     arms = " UNION ALL ".join(
@@ -178,12 +181,12 @@ def _ranked(db: sqlite3.Connection, weighed: list[tuple[float, str]], limit: int
 
 
 def _weighed(db: sqlite3.Connection, terms: list[str]) -> list[tuple[float, str]]:
-    """How much SQLite's rank of each term is to count.
+    """Return the ranking terms, each with a factor for SQLite's rank.
 
-    Its BM25 gives a term that half of the documents hold no weight at all; in a folder about one subject
-    that would silence the very words of the subject. Here such a term weighs little, as in Lucene, but not
-    nothing. In a large folder the frequent terms tell least and cost most: the rarest go first, wherever they
-    stand in the question, and no more follow than can be ranked in time.
+    SQLite's BM25 gives almost no weight to a term that half of the documents contain; in a folder about one
+    subject that would ignore the words of the subject. Here such a term has a small weight, as in Lucene. In
+    a large folder frequent terms are the least specific and the most expensive: the rarest terms come first,
+    regardless of their position in the query, and only as many follow as can be ranked in time.
     """
     (all_,) = db.execute("SELECT count(*) FROM words_docsize").fetchone()
     counted: list[tuple[int, str]] = []
@@ -224,7 +227,7 @@ def _passage(
 
 
 def _marked(db: sqlite3.Connection, matches: list[str], number: int) -> str:
-    """Return the words of a document around those that match; empty when none does."""
+    """Return an excerpt of the document around the matched terms; empty if none matches."""
     if not matches:
         return ""
     found = db.execute(
@@ -236,7 +239,7 @@ def _marked(db: sqlite3.Connection, matches: list[str], number: int) -> str:
 
 
 def _located(marked: str, text: str, apart: str | None) -> tuple[int, int]:
-    """Where a passage stands in the kept text, rounded to sentences where they end near."""
+    """Locate a snippet in the stored text, extended to sentence boundaries where they are near."""
     body = apart if apart is not None else text
     plain = marked.replace(_OPEN, "").replace(_CLOSE, "")
     start = max(body.find(plain), 0)
@@ -247,7 +250,7 @@ def _located(marked: str, text: str, apart: str | None) -> tuple[int, int]:
 
 
 def _unspaced(text: str, place: int) -> int:
-    """A place in the text with spaces around such letters, as a place in the text without them."""
+    """Map a position in the text with spaces around CJK and Thai characters to one in the original text."""
     added = 0
     for letter in _UNSPACED.finditer(text):
         if letter.start() + added + 1 > place:

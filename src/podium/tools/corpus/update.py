@@ -1,4 +1,4 @@
-"""Bringing an index up to date with its folder: only what changed is read again."""
+"""Incremental update of an index from its folder: only changed files are read again."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from podium.tools.folder import Folder, FolderEntry
 from podium.tools.tool import ToolError
 
 MAX_ENTRIES = 200_000
-"""Files and folders that are looked at; what lies behind is told as left out."""
+"""Maximum files and folders that are listed; a trouble reports that the rest is skipped."""
 BATCH = 256
 MOST_READERS = 8
-"""Processes that read HTML and PDF side by side, on a machine with as many cores."""
+"""Maximum parallel processes that read HTML and PDF; also limited by the number of cores."""
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What an update found."""
+    """The result of an update."""
 
     documents: int
-    """In the index now."""
+    """Documents in the index after the update."""
     added: int = 0
     changed: int = 0
     removed: int = 0
     troubles: list[str] = []
-    """What could not be read, one sentence each."""
+    """Files that could not be read, one sentence each."""
 
 
 Progress = Callable[[int, int], None]
-"""Called with how many of how many files were read."""
+"""Called with the number of files read and the total."""
 
 
 def update(
@@ -59,9 +59,10 @@ def update(
     semantic: bool | None = None,
     seconds: float = SECONDS,
 ) -> Changes:
-    """Blocking. A second process that does the same waits, and then finds nothing left to do.
+    """Update the index; blocking. A second process waits for the lock and then finds nothing to do.
 
-    `semantic`: whether documents get vectors; None leaves that as it is. `seconds`: for one document.
+    `semantic`: whether documents get vectors; None keeps the current setting. `seconds`: time limit per
+    document.
     """
     if not folder.is_dir():
         raise ToolError(f"{folder} is not a folder.")
@@ -90,7 +91,7 @@ def update(
 
 
 def _listed(folder: Folder) -> tuple[list[str], list[FolderEntry]]:
-    """The documents below a folder, and what is said about the rest."""
+    """Return troubles and the documents below a folder."""
     troubles, entries, seen = list[str](), list[FolderEntry](), 0
     for entry in folder.walk(most=MAX_ENTRIES, tell_links=True):
         seen += 1
@@ -109,7 +110,7 @@ def _listed(folder: Folder) -> tuple[list[str], list[FolderEntry]]:
 
 
 def _can_embed(troubles: list[str], *, strict: bool) -> bool:
-    """Tell whether vectors can be made. If not it is a trouble, or an error where they were asked for."""
+    """Return True if vectors can be computed. Otherwise record a trouble, or raise if `strict`."""
     try:
         meaning.check()
     except ToolError as error:
@@ -121,7 +122,8 @@ def _can_embed(troubles: list[str], *, strict: bool) -> bool:
 
 
 def _is_new(entry: FolderEntry, known: Known | None, model: str) -> bool:
-    """Also when what its reading needed was missing, which may have changed, or its vectors are."""
+    """Return True if the file is new or changed, lacks vectors, or failed earlier because of a missing
+    extra."""
     if known is None or (known.size, known.mtime_ns) != (entry.size, entry.mtime_ns):
         return True
     return _is_incomplete(known, model)
@@ -138,8 +140,8 @@ def _batches(entries: Iterable[FolderEntry]) -> Iterator[list[FolderEntry]]:
 
 
 class _Reading:
-    """Reads files and writes them into the index, batch by batch: an update that is interrupted keeps what it
-    has done."""
+    """Reads files and writes them to the index batch by batch, so that an interrupted update keeps its
+    progress."""
 
     def __init__(
         self,
@@ -154,9 +156,9 @@ class _Reading:
         self._model, self._seconds = model, seconds
 
     def all_of(self, entries: list[FolderEntry], db: sqlite3.Connection) -> tuple[int, int]:
-        """Return how many documents are new, and how many have changed.
+        """Return the number of new and of changed documents.
 
-        While one batch is written, the next is read: a document that keeps its reader busy holds up no other.
+        The next batch is read while one is written, so that a slow document does not block others.
         """
         added = changed = done = 0
         with closing(self._ahead(entries)) as batches:
@@ -171,7 +173,7 @@ class _Reading:
         return added, changed
 
     def _ahead(self, entries: list[FolderEntry]) -> Generator[list[Future[Read]]]:
-        """Yield the results to come of each batch; the batch behind it is being read by then."""
+        """Yield the futures of each batch, after reading of the next batch has started."""
         count = max(2, min(os.cpu_count() or 2, MOST_READERS))
         with ExitStack() as stack:
             idle = LifoQueue[DocumentReader]()
@@ -215,7 +217,7 @@ class _Reading:
         return Read(entry, digest, kind, document, meaning=vectors)
 
     def _write(self, read: list[Read], db: sqlite3.Connection) -> tuple[int, int]:
-        """Return how many of those that can be found now are new, and how many have changed."""
+        """Write a batch; return the number of new and of changed documents among those without trouble."""
         index.touch(db, (item.entry for item in read if item.unchanged))
         fresh = [item for item in read if not item.unchanged]
         index.write(db, fresh)
@@ -232,12 +234,14 @@ class _Reading:
 
 
 def _sentence(path: str, reason: str) -> str:
-    """`notes/a.pdf: it is locked with a password.`; a reason that names the path says all itself."""
+    """Return a trouble such as `notes/a.pdf: it is locked with a password.`; a reason that starts with the
+    path stays as is."""
     return reason if reason.startswith(path) else f"{path}: {reason.rstrip('.')}."
 
 
 def _told(db: sqlite3.Connection) -> list[str]:
-    """Files that cannot be read stay known, so that each update tells of them without trying again."""
+    """Return troubles of earlier and current reads. Unreadable files stay in the index, so that each update
+    reports them without a retry."""
     rows = db.execute("SELECT trouble FROM document WHERE trouble != '' ORDER BY path")
     cut = db.execute("SELECT path FROM document WHERE cut AND trouble = '' ORDER BY path")
     return [trouble for (trouble,) in rows] + [f"{path}: only its beginning is kept." for (path,) in cut]

@@ -1,6 +1,6 @@
-"""The process that reads HTML and PDF for another one, document after document, until its input ends.
+"""Child process that reads HTML and PDF documents for its parent, one after another, until its input ends.
 
-Each document has a limit of processor time, also when nobody waits for it any more.
+Each document has a CPU time limit, even if the parent no longer waits for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CPU_SECONDS = 20
 MAX_MEMORY = 2_000_000_000
 INSTALL = "pip install 'podium[research]'"
 LENGTH = 8
-"""Bytes before each message that tell its length."""
+"""Size of the length prefix of each message, in bytes."""
 
 
 class ReadRequest(msgspec.Struct, frozen=True):
@@ -29,11 +29,11 @@ class ReadRequest(msgspec.Struct, frozen=True):
     media_type: str
     data: bytes
     embed: bool = False
-    """Also make its vectors."""
+    """Also compute its vectors."""
 
 
 class ReadResponse(msgspec.Struct, frozen=True):
-    """What is in it, or why it could not be read."""
+    """The document, or the reason why it could not be read."""
 
     document: Document | None = None
     trouble: str = ""

@@ -15,7 +15,7 @@ import msgspec
 from podium.tools.documents.document import Document, kept
 
 etree: Any = import_module("lxml.etree")
-"""Without types, as lxml has none."""
+"""lxml has no type stubs, so it is imported as `Any`."""
 Element = Any
 
 _SILENT = (
@@ -33,10 +33,10 @@ _BLOCKS = frozenset(
 _CELLS = frozenset(("td", "th"))
 _CONTAINERS = frozenset(("div", "section", "ul", "ol", "table", "form", "header", "footer", "aside", "p"))
 _OUTER_TAGS = frozenset(("aside", "footer", "header"))
-"""Boilerplate outside the content; inside it they hold notes and headings."""
+"""Tags that are boilerplate outside the content; inside it they hold notes and headings."""
 _PRUNED_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "complementary", "dialog"))
 _KEPT_TAGS = frozenset(("html", "body", "main", "article", "h1", "h2", "h3", "pre", "code", "dl", "dt", "dd"))
-"""Never taken for boilerplate because of their class."""
+"""Tags that are never treated as boilerplate because of their class."""
 _PRUNED_NAMES = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|navheader|navfooter|topnav|subnav|menu|breadcrumbs?|sidebar"
     r"|sphinxsidebar|sphinxsidebarwrapper|footer|masthead|headerlink|skip|skiplink|pagination|pager"
@@ -53,35 +53,37 @@ _CONTENT_NAMES = frozenset(
         "entry-content", "post-content", "post-body", "markdown-body", "rst-content", "documentwrapper",
     )
 )  # fmt: skip
-"""Ids and classes by which generators of pages and content systems mark the content."""
+"""Ids and classes that site generators and CMSs use for the main content."""
 _SMALLEST_SHARE = 0.2
-"""Of the visible text outside links; with less than this, an article is not the content of the page."""
+"""Minimum share of the visible text outside links. An extracted article below it is not the content of the
+page."""
 _MARKED_SHARE = 0.4
-"""Of the text outside boilerplate that a marked element must hold to be taken for the content."""
+"""Minimum share of the text outside boilerplate that a marked element must hold to count as the content."""
 _PLAIN_SHARE = 0.6
-"""Of the visible text outside boilerplate; from here on a page without marks is taken as it is."""
+"""Minimum share of the visible text outside boilerplate for a page without a marked element to be used as a
+whole."""
 _LINKED_SHARE = 0.4
 _INDEX_SHARE = 0.75
-"""Of the letters that stand in links. A page with less than the first is text, with more than the second a
-table of contents; what lies between is not taken as it is."""
+"""Shares of the text inside links. A page below the first is prose, above the second a table of contents;
+pages in between are not used as a whole."""
 _DENSITY = 0.06
-"""Letters of visible text for each letter of source; pages of web sites have less."""
+"""Minimum visible characters per character of source; pages of large web sites have fewer."""
 _MOST_SCRIPTS = 10
 _BREAK, _SPACE = "\x01", "\x02"
-"""Stand for line breaks and for spaces of preformatted text until the white space is settled."""
+"""Placeholders for line breaks, and for spaces of preformatted text, until white space is normalized."""
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _PARSER = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
 
 
 class Page(msgspec.Struct, frozen=True):
-    """What a person would read of it."""
+    """The readable text and title of a page."""
 
     text: str
     title: str = ""
 
 
 def read_page(source: str, content_type: str) -> Page:
-    """Return HTML as text; anything else unchanged."""
+    """Return HTML as text; return anything else unchanged."""
     if "html" not in content_type and not re.match(r"\s*<(!doctype html|html)", source, re.IGNORECASE):
         return Page(source)
     tree = parse(source)
@@ -89,7 +91,7 @@ def read_page(source: str, content_type: str) -> Page:
 
 
 def parse(source: str) -> Element | None:
-    """Return the tree of a page; None when it has no element at all."""
+    """Parse a page; None if it has no element."""
     clean = _DECLARATION.sub("", source).replace(_BREAK, "").replace(_SPACE, "")
     try:
         return etree.fromstring(clean.encode("utf-8", "replace"), parser=_PARSER)
@@ -98,7 +100,7 @@ def parse(source: str) -> Element | None:
 
 
 def visible_text(source: str) -> str:
-    """Return all text of a page or a piece of one, without scripts and the like."""
+    """Return all text of a page or fragment, without scripts and other invisible elements."""
     tree = parse(source)
     return "" if tree is None else text_of(tree, set(tree.iter(*_SILENT)))
 
@@ -109,11 +111,11 @@ def title_of(tree: Element) -> str:
 
 
 def content(tree: Element, source: str) -> str:
-    """Return the text of the content.
+    """Return the text of the main content.
 
-    A page that is mostly text, as documentation, exports and blogs are, is read here in a millisecond: the
-    element that it marks as its content, or all but what is plainly a menu or a footer. On pages of large web
-    sites trafilatura looks for the article, which takes ten times as long.
+    A page that is mostly text, such as documentation, exports and blogs, is handled here in about a
+    millisecond: the result is the element marked as the content, or everything except obvious menus and
+    footers. For pages of large web sites, trafilatura extracts the article, which takes ten times as long.
     """
     body = next(tree.iter("body"), tree)
     silent = set[Any](body.iter(*_SILENT))
@@ -121,7 +123,7 @@ def content(tree: Element, source: str) -> str:
     text = _plainly(tree, body, silent, visible) if visible >= len(source) * _DENSITY else None
     if text is None:
         text = _article(source)
-    # A page of which so little is left is a list or a table.
+    # If so little is left, the page is a list or a table.
     if (
         len(text) < visible * _SMALLEST_SHARE
         and len(text) < _unlinked(body, silent, visible) * _SMALLEST_SHARE
@@ -131,7 +133,7 @@ def content(tree: Element, source: str) -> str:
 
 
 def _plainly(tree: Element, body: Element, silent: set[Any], visible: int) -> str | None:
-    """Return the content of a page that is mostly text; None when it is not one."""
+    """Return the content of a page that is mostly text; None if it is not such a page."""
     if sum(1 for _ in tree.iter("script")) > _MOST_SCRIPTS:
         return None
     boilerplate = _boilerplate(body, visible) | silent
@@ -176,8 +178,8 @@ def text_of(root: Element, skipped: Set[Any]) -> str:
 
 
 def _boilerplate(body: Element, visible: int) -> set[Any]:
-    """Return the elements that are menus, footers and the like, by tag, role and class. One that holds half
-    of the page is none, whatever it is called."""
+    """Return the elements that are boilerplate by tag, role or class. An element with half of the page's text
+    is never boilerplate."""
     found: set[Any] = set()
     for element in body.iter(etree.Element):
         tag, given = element.tag, element.attrib
@@ -189,7 +191,7 @@ def _boilerplate(body: Element, visible: int) -> set[Any]:
 
 
 def _is_named(tag: str, given: Any) -> bool:
-    """Tell whether an element is boilerplate by its role, its classes or, for a container, its id."""
+    """Return True if role, classes or (for a container) id mark the element as boilerplate."""
     if given.get("role") in _PRUNED_ROLES or given.get("aria-hidden") == "true" or "hidden" in given:
         return True
     return _is_pruned(given.get("class", "")) or (tag in _CONTAINERS and _is_pruned(given.get("id", "")))
@@ -201,12 +203,12 @@ def _is_pruned(names: str) -> bool:
 
 
 def _is_outside(element: Element) -> bool:
-    """Tell whether an element belongs to the page and not to its content."""
+    """Return True if the element is outside `article`, `main` and `section`."""
     return next(element.iterancestors("article", "main", "section"), None) is None
 
 
 def _marked(body: Element) -> Element | None:
-    """Return the one element that the page names as its content."""
+    """Return the single element that the page marks as its content; None if there is none or several."""
     mains: list[Element] = list(dict.fromkeys(chain(body.iter("main"), body.iterfind(".//*[@role='main']"))))
     articles = [one for one in body.iter("article") if next(one.iterancestors("article"), None) is None]
     if len(articles) == 1 and (not mains or _length(articles[0]) * 2 > _length(mains[0])):
@@ -223,13 +225,13 @@ def _marked(body: Element) -> Element | None:
 
 
 def _length(element: Element, skipped: Set[Any] = frozenset()) -> int:
-    """Return how many letters the text of an element has, without white space and what is skipped."""
+    """Return the number of non-space characters of an element, without skipped elements."""
     whole = sum(map(len, "".join(element.itertext()).split()))
     return whole - sum(_length(one) for one in skipped if _is_outermost(one, element, skipped))
 
 
 def _is_outermost(element: Element, root: Element, skipped: Set[Any]) -> bool:
-    """Tell whether an element lies in another, and in no other that is skipped."""
+    """Return True if an element lies inside `root` and inside no other skipped element."""
     for parent in element.iterancestors():
         if parent is root:
             return True
@@ -239,13 +241,13 @@ def _is_outermost(element: Element, root: Element, skipped: Set[Any]) -> bool:
 
 
 def _linked(body: Element, skipped: Set[Any]) -> int:
-    """Return how many letters stand in links."""
+    """Return the number of characters inside links."""
     links = (one for one in body.iter("a") if not any(parent in skipped for parent in one.iterancestors()))
     return sum(_length(link) for link in links if link not in skipped)
 
 
 def _unlinked(body: Element, skipped: Set[Any], visible: int) -> int:
-    """Return how many letters stand outside links; in a list of links at least a quarter counts."""
+    """Return the number of characters outside links; at least a quarter of the visible text."""
     return max(visible - _linked(body, skipped), visible // 4)
 
 
@@ -264,11 +266,11 @@ _AUTHORS = ("citation_author", "author", "article:author", "dc.creator", "dcterm
 _MAX_META = 500
 _MAX_LINKED = 100_000
 _PERMALINK = re.compile(r"[ \t]*[¶\uf0c1][ \t]*$", re.MULTILINE)
-"""The sign behind a heading that links to it, as Sphinx and MkDocs write it."""
+"""The permalink sign behind a heading, as written by Sphinx and MkDocs."""
 
 
 def read_html(source: str) -> Document:
-    """Return the content of a page. Its own words about date and authors are taken as they are: claims."""
+    """Extract the content of a page. Its date and authors are unverified claims of the page."""
     tree = parse(source)
     if tree is None:
         return kept("")
@@ -311,7 +313,7 @@ class _About:
         return next((value[0] for name in names if (value := self.fields.get(name))), "")
 
     def authors(self) -> list[str]:
-        """Of the strongest field that names any; an address is no name."""
+        """Return the authors of the first field in `_AUTHORS` that names any; URLs are skipped."""
         for name in _AUTHORS:
             if told := [one for one in self.fields.get(name, []) if not re.match(r"https?://", one)]:
                 return told
@@ -324,7 +326,7 @@ class _About:
     def _linked(self, source: str) -> None:
         try:
             data: Any = json.loads(source)
-        except (ValueError, RecursionError):  # not for us
+        except (ValueError, RecursionError):  # malformed JSON-LD: ignore it
             return
         for entry in cast("list[Any]", data if isinstance(data, list) else [data])[:20]:
             fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}

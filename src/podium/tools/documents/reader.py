@@ -1,4 +1,4 @@
-"""Reader processes and their pool."""
+"""Document reader processes and their pool."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ MEDIA_TYPES = {
     "text": "text/plain", "html": "text/html", "htm": "text/html", "xhtml": "text/html",
     "pdf": "application/pdf",
 }  # fmt: skip
-"""What a file is, by the ending of its name; others are no documents."""
+"""Media types by file extension; files with other extensions are not documents."""
 
 
 def media_type_of(name: str) -> str:
-    """Of a file, by its name; empty when it is no document."""
+    """Return the media type for a file name; empty if it is not a document."""
     return MEDIA_TYPES.get(name.rpartition(".")[2].lower(), "") if "." in name else ""
 
 
 class DocumentReader:
-    """For one thread. The process is started with the first document that needs it, and again after one that
-    it did not survive."""
+    """A reader for use by one thread. It starts its process with the first document that needs one, and
+    restarts it after a crash or timeout."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -50,13 +50,13 @@ class DocumentReader:
         self.close()
 
     def read(self, data: bytes, media_type: str) -> Document:
-        """A document, or a `ToolError` that says in half a sentence what is wrong with it."""
+        """Read a document, or raise a `ToolError` whose message is a clause such as "it is empty"."""
         if media_type in PLAIN:
             return read_plain(data, media_type)
         return self._answered(ReadRequest(media_type, data))[0]
 
     def read_and_embed(self, data: bytes, media_type: str) -> tuple[Document, Meaning | None]:
-        """As `read`, with the vectors of its passages; all kinds are read in the process."""
+        """Like `read`, and return the vectors of its passages. All types are read in the process."""
         return self._answered(ReadRequest(media_type, data, embed=True))
 
     def _answered(self, asked: ReadRequest) -> tuple[Document, Meaning | None]:
@@ -66,7 +66,7 @@ class DocumentReader:
         return answer.document, answer.meaning
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         child, self._child = self._child, None
         if child is not None:
             child.kill()
@@ -89,8 +89,8 @@ class DocumentReader:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Without the user's keys, and without the folder it happens to stand in on its path. In a process group
-    of its own: Ctrl-C on a terminal must not look like a document that its reader did not survive."""
+    """Start the child process. It gets no API keys, and its working directory is not on `sys.path`. It has
+    its own process group, so that Ctrl-C in the terminal does not look like a reader that crashed."""
     kept = {name: value for name in ("PATH", "PYTHONPATH", "LANG") if (value := variable(name))}
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "podium.tools.documents.child"],
@@ -123,7 +123,7 @@ def _exactly(child: subprocess.Popen[bytes], size: int, until: float) -> bytes:
 
 
 class Readers:
-    """A few processes that stay warm while there is something to read, and end when there is not."""
+    """A pool of reader processes that run while there is work and end when it is done."""
 
     def __init__(self, most: int = 2) -> None:
         self._slots, self._lock = threading.Semaphore(most), threading.Lock()
@@ -131,7 +131,7 @@ class Readers:
         self._users = 0
 
     def read(self, data: bytes, media_type: str) -> Document:
-        """As `Reader.read`, from any thread; waits for its turn."""
+        """Like `DocumentReader.read`, from any thread; waits for a free reader."""
         with self._lock:
             self._users += 1
         try:

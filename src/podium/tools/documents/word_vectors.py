@@ -1,7 +1,8 @@
-"""Static word vectors, the extra `semantic`: what a passage is about as 256 numbers, without a network.
+"""Static word vectors (extra `semantic`): passage embeddings of 256 dimensions, computed offline.
 
-The vectors and the tokenizer are files in the wheel of wordllama. The package itself is not imported: it sets
-up logging for the whole process, and its loader asks a server for a tokenizer that lies beside it.
+The vectors and the tokenizer are files in the wheel of wordllama. The package itself is not imported: it
+configures logging for the whole process, and its loader downloads a tokenizer that the wheel already
+contains.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ import msgspec
 from podium.tools.tool import ToolError
 
 MODEL = "wordllama-l2-supercat-256"
-"""Vectors of different models are never compared."""
+"""Model name stored with the vectors; vectors of different models are never compared."""
 SIZE = 256
 INSTALL_SEMANTIC = "pip install 'podium[semantic]'"
 PASSAGE = 500
-"""Characters of a passage, at most."""
+"""Maximum characters of a passage."""
 _PACKAGES = ("wordllama", "numpy", "tokenizers")
 _WEIGHTS, _TENSOR = Path("weights", "l2_supercat_256.safetensors"), "embedding.weight"
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _SCALE = 127 / 0.3
-"""Numbers of a unit vector of this size hardly ever reach 0.3."""
+"""Quantization factor: components of a unit vector of this size rarely reach 0.3."""
 _BLOCK = 256
 _END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|\n+")
 
@@ -38,9 +39,9 @@ class Meaning(msgspec.Struct, frozen=True):
     """The passages of a document as vectors."""
 
     places: list[tuple[int, int]]
-    """Start and end of each passage in the kept text."""
+    """Start and end of each passage in the stored text."""
     vectors: bytes
-    """`SIZE` signed bytes for each passage."""
+    """`SIZE` signed bytes per passage."""
 
 
 def is_installed() -> bool:
@@ -48,7 +49,7 @@ def is_installed() -> bool:
 
 
 def check() -> None:
-    """Raise a `ToolError` where no vectors can be made."""
+    """Raise a `ToolError` if vectors cannot be computed."""
     if not is_installed():
         raise ToolError(f"Vectors need an extra: {INSTALL_SEMANTIC}.")
     try:
@@ -64,7 +65,7 @@ def meaning_of(text: str, title: str = "") -> Meaning:
 
 
 def passages(text: str) -> list[tuple[int, int]]:
-    """Cut a text at the ends of lines and sentences, or in the middle of what has none."""
+    """Split a text at ends of lines and sentences, or at `PASSAGE` characters where there are none."""
     places: list[tuple[int, int]] = []
     start = 0
     while start < len(text):
@@ -79,7 +80,7 @@ def passages(text: str) -> list[tuple[int, int]]:
 
 
 def vectors_of(texts: Sequence[str]) -> bytes:
-    """Return a unit vector for each text, as signed bytes, one behind the other."""
+    """Return a quantized unit vector for each text, concatenated as signed bytes."""
     np, _, weights = _model()
     rows = np.zeros((len(texts), SIZE), dtype=np.float32)
     for row, text in enumerate(texts):
@@ -92,13 +93,13 @@ def vectors_of(texts: Sequence[str]) -> bytes:
 
 @lru_cache(maxsize=50_000)
 def _tokens(word: str) -> list[int]:
-    """Return the tokens of a word. They do not depend on the words around it, and most words come again."""
+    """Return the tokens of a word. Cached: tokens do not depend on context, and most words repeat."""
     return _model()[1].encode(word, add_special_tokens=False).ids
 
 
 def nearest(query: bytes, documents: Sequence[bytes], limit: int) -> list[tuple[int, int, float]]:
-    """Return the documents nearest to a vector: which one, which of its passages, and the cosine. Each
-    document has at least one vector; the nearest comes first."""
+    """Return the documents nearest to a vector, nearest first: document index, passage index and cosine. Each
+    document must have at least one vector."""
     np = _numpy()
     if not documents or limit < 1:
         return []
@@ -113,7 +114,7 @@ def nearest(query: bytes, documents: Sequence[bytes], limit: int) -> list[tuple[
 
 
 def _similarities(query: bytes, vectors: bytes) -> Any:
-    """Return the cosine of one vector with each of many, as an array; in blocks that the caches hold."""
+    """Return the cosine of one vector with each of many, as an array; computed in cache-sized blocks."""
     np = _numpy()
     rows = np.frombuffer(vectors, dtype=np.int8).reshape(-1, SIZE)
     asked = np.frombuffer(query, dtype=np.int8).astype(np.float32) / (_SCALE * _SCALE)
@@ -127,7 +128,7 @@ def _numpy() -> Any:
 
 @cache
 def _model() -> tuple[Any, Any, Any]:
-    """Load the model once a process. The weights are mapped, so that all processes share them."""
+    """Load the model once per process. The weights are memory-mapped, so that processes share them."""
     spec = find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("wordllama is not installed", name="wordllama")

@@ -1,10 +1,11 @@
-"""A program that starts another one and ends with its parent: whatever happens, nothing is left running.
+"""Wrapper program that runs a command and kills all of its processes when its parent ends.
 
-`keeper.py PARENT COMMAND ARG…` runs the command on its own input and output. When the parent dies, even by
-`kill -9`, or sends SIGTERM, every process that the command has started is killed, also those that left its
-group. What `npx` or a shell has started is not a child of ours: a signal to our child alone would miss it.
+`parent_watchdog.py PARENT COMMAND ARG…` runs the command with its own stdin and stdout. When the parent dies,
+even by `kill -9`, or sends SIGTERM, every process that the command has started is killed, including those
+that left its process group. Processes started by `npx` or a shell are not direct children of the parent: a
+signal to the child alone would miss them.
 
-Only the standard library is used: it must start in a moment.
+It uses only the standard library, to start quickly.
 """
 
 from __future__ import annotations
@@ -22,30 +23,30 @@ _ROUNDS = 50
 
 
 def main() -> None:
-    """Start the command, wait for its end or the parent's, and leave nothing behind."""
+    """Start the command, wait until it or the parent ends, and kill all remaining processes."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
     signal.signal(signal.SIGTERM, told_to_end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    _prctl(_SUBREAPER, 1)  # orphans of the command become ours
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    _prctl(_SUBREAPER, 1)  # become the parent of the command's orphans
     _prctl(_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it was gone before we could ask to be told
+    if os.getppid() != parent:  # the parent died before PDEATHSIG was set
         sys.exit(143)
     child = os.fork()
     if child == 0:
         run(command)
     quiet = os.open(os.devnull, os.O_RDWR)
-    for ours in (0, 1, 2):  # the pipes are the command's alone: their end is its end
+    for ours in (0, 1, 2):  # only the command holds the pipes: they close when it ends
         os.dup2(quiet, ours)
     end(wait(child, parent))
 
 
 def told_to_end(number: int, frame: object) -> None:
-    """By the parent, or by the kernel because the parent is gone."""
+    """Handle SIGTERM from the parent, or from the kernel because the parent died."""
     end(143)
 
 
 def run(command: list[str]) -> None:
-    """Become the command."""
+    """Replace this process with the command."""
     _prctl(_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -57,7 +58,7 @@ def run(command: list[str]) -> None:
 
 
 def wait(child: int, parent: int) -> int:
-    """The command's exit code. Where the kernel does not tell of the parent's death, it is looked for."""
+    """Return the command's exit code. Off Linux, poll for the parent's death."""
     while True:
         pid, status = os.waitpid(-1 if _LINUX else child, 0 if _LINUX else os.WNOHANG)
         if pid == child:
@@ -69,7 +70,7 @@ def wait(child: int, parent: int) -> int:
 
 
 def end(code: int) -> None:
-    """Kill every descendant: whose parent dies comes to us and is killed in the next round."""
+    """Kill every descendant. Orphans are reparented to this process and killed in the next round."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for _ in range(_ROUNDS):
         left = children()
@@ -78,12 +79,12 @@ def end(code: int) -> None:
         if not left:
             break
     if not _LINUX:
-        os.killpg(0, signal.SIGKILL)  # and us with it
+        os.killpg(0, signal.SIGKILL)  # including this process
     os._exit(code)
 
 
 def children() -> list[int]:
-    """Processes whose parent is this one."""
+    """Return the child processes of this process."""
     found = list[int]()
     for entry in Path("/proc").glob("[0-9]*/stat") if _LINUX else ():
         try:
@@ -99,7 +100,7 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    except (ProcessLookupError, ChildProcessError, PermissionError):  # it has ended, or is not ours to kill
+    except (ProcessLookupError, ChildProcessError, PermissionError):  # already ended, or not permitted
         return
 
 

@@ -1,7 +1,8 @@
-"""Session, stdio transport, tool names, environment.
+"""MCP session, stdio transport, tool names and child environment.
 
-The transport of the `mcp` package gives a stubborn program six seconds, and leaves it behind when we are
-killed. This one ends soon, kills all that was started, and keeps what the program said last.
+The stdio transport of the `mcp` package waits six seconds for a program that does not exit, and leaves it
+running when this process is killed. This one ends quickly, kills all started processes, and keeps the
+program's last stderr lines.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ MAX_DESCRIPTION = 2_000
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A tool under both of its names."""
+    """A tool with its original name and its spec."""
 
     original: str
     spec: ToolSpec
 
 
 def name_tools(prefix: str, server: McpServer, tools: Iterable[Tool]) -> dict[str, Named]:
-    """The tools that may be used. Two that would have the same name get numbers."""
+    """Return the allowed tools by their full name. Duplicate names get a number."""
     named: dict[str, Named] = {}
     for tool in tools:
         if server.tools is not None and tool.name not in server.tools:
@@ -62,25 +63,25 @@ def name_tools(prefix: str, server: McpServer, tools: Iterable[Tool]) -> dict[st
 
 MAX_LINE = 16_000_000
 LEAVING_SECONDS = 0.5
-"""How long a program may take to leave by itself when its input ends."""
+"""Time for a program to exit by itself after its stdin closes."""
 
 ENDING_SECONDS = 1.0
-"""How long the keeper may take to kill everything."""
+"""Time for the watchdog to kill all processes."""
 
 Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 
 
 class LastWords:
-    """What a program wrote to its standard error last: often the reason why it ended."""
+    """The last stderr lines of a program, which often say why it ended."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=20)
         self._over = asyncio.Event()
-        self._over.set()  # until a program is started
+        self._over.set()  # set until a program is started
 
     async def listen(self, pipe: asyncio.StreamReader) -> None:
-        """To the end of the pipe."""
+        """Read the pipe until it ends."""
         self._over.clear()
         try:
             while chunk := await pipe.read(65_536):
@@ -90,7 +91,7 @@ class LastWords:
             self._over.set()
 
     async def last(self) -> str:
-        """The last line. A program that is ending may not have said it yet."""
+        """Return the last line. Waits briefly, because an ending program may not have written it yet."""
         with anyio.move_on_after(LEAVING_SECONDS):
             await self._over.wait()
         return self._lines[-1][:200] if self._lines else ""
@@ -100,7 +101,7 @@ class LastWords:
 async def stdio_transport(
     command: list[str], env: dict[str, str], cwd: str | None, said: LastWords
 ) -> AsyncGenerator[Streams]:
-    """The program for as long as the block lasts; `said` hears its standard error."""
+    """Run the program for the duration of the block; `said` collects its stderr."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *command,
         env=env, cwd=cwd, start_new_session=True, limit=MAX_LINE,
@@ -121,7 +122,7 @@ async def stdio_transport(
                 outgoing.close()
                 with anyio.CancelScope(shield=True):
                     await _let_leave(process)
-                    if process.returncode is not None:  # it left by itself: what it said last is the reason
+                    if process.returncode is not None:  # it exited by itself: its last stderr line says why
                         await said.last()
                 tasks.cancel_scope.cancel()
     finally:
@@ -130,8 +131,8 @@ async def stdio_transport(
 
 async def _hear(process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Incoming]) -> None:
     assert process.stdout is not None
-    async with heard:  # closing it tells the session that the program is gone
-        with suppress(ValueError, anyio.BrokenResourceError):  # a line without end; nobody listens any more
+    async with heard:  # closing it signals to the session that the program has ended
+        with suppress(ValueError, anyio.BrokenResourceError):  # line too long; receiver closed
             while line := await process.stdout.readline():
                 await heard.send(_message(line))
 
@@ -139,7 +140,7 @@ async def _hear(process: asyncio.subprocess.Process, heard: MemoryObjectSendStre
 def _message(line: bytes) -> Incoming:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:  # many a program prints a greeting there
+    except ValueError as error:  # many programs print a banner on stdout
         return error
 
 
@@ -148,7 +149,7 @@ async def _send(
 ) -> None:
     assert process.stdin is not None
     async with to_send:
-        with suppress(ConnectionError):  # the program is gone, as its output tells too
+        with suppress(ConnectionError):  # the program has ended; its stdout reports that too
             async for message in to_send:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 process.stdin.write(text.encode() + b"\n")
@@ -163,10 +164,10 @@ async def _let_leave(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill what is left: the keeper is told to, before anything is waited for, and it kills all below it.
+    """Kill what is left: first send SIGTERM to the watchdog, which kills all processes below it.
 
-    A second cancel does not shorten the wait: the keeper must not be killed before it has done its work, and
-    the loop must not close over a process that still ends.
+    A second cancellation does not shorten the wait: the watchdog must not be killed before it has finished,
+    and the event loop must not close while a process is still ending.
     """
     if process.returncode is None:
         with suppress(ProcessLookupError):
@@ -184,11 +185,11 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
-"""All that a program gets of our environment: no key of ours is in it."""
+"""Variables of our environment that a program inherits. None of them holds an API key."""
 
 
 def expand(text: str, env: Mapping[str, str] | None = None) -> str:
-    """The text with its variables filled in; one that is not set is a `ToolError`."""
+    """Fill in the variables of a text; raise a `ToolError` if one is not set."""
 
     def value(found: re.Match[str]) -> str:
         if not (given := variable(found[1], env=env)):
@@ -199,7 +200,7 @@ def expand(text: str, env: Mapping[str, str] | None = None) -> str:
 
 
 def conceal(text: str, server: McpServer, env: Mapping[str, str] | None = None) -> str:
-    """A message without the values that the server was given, should it repeat one."""
+    """Replace the server's secret values in a message, in case it repeats one."""
     for value in (*server.env.values(), *server.headers.values()):
         text = text.replace(value, "[hidden]") if len(value) >= 6 and not VARIABLE.search(value) else text
     for given in (*server.env.values(), *server.headers.values(), *server.args, server.url):
@@ -210,29 +211,29 @@ def conceal(text: str, server: McpServer, env: Mapping[str, str] | None = None) 
 
 
 def child_environment(server: McpServer, env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables for a server's program."""
+    """Return the environment variables for a server's program."""
     inherited = {name: value for name in INHERITED if (value := variable(name, env=env))}
     return inherited | {name: expand(value, env) for name, value in server.env.items()}
 
 
 CLOSING_SECONDS = 1.5
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # else its warnings land on the user's terminal
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # else it prints to the terminal
 
 
 class Session:
-    """A connection that was made once. The task that opened it also closes it, as its scopes demand."""
+    """One connection. The task that opens it also closes it, as cancel scopes require."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
         self.said = LastWords()
         self.tools: dict[str, Named] = {}
-        """By the names that models know."""
+        """Tools by the names that models use."""
         self.lost = False
-        """It turned out to be dead."""
+        """The connection is known to be dead."""
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        # In a context of its own: it outlives the step that happens to be the first to need it.
+        # In a fresh context: the session outlives the step that first needs it.
         self._owner = asyncio.create_task(self._own(), context=contextvars.Context())
 
     @property
@@ -240,11 +241,11 @@ class Session:
         return self.lost or self._owner.done()
 
     async def client(self) -> Client:
-        """The client, once it is connected."""
+        """Return the client, once it is connected."""
         return await asyncio.shield(self._ready)
 
     async def close(self) -> None:
-        """End it; if it does not end by itself soon, it is cancelled, which kills its program."""
+        """Close the session; if it does not end in time, cancel it, which kills its program."""
         self._closing.set()
         try:
             if self._ready.done():
@@ -267,15 +268,15 @@ class Session:
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits, or seen by the next call
             if not self._ready.done():
                 self._ready.set_exception(error)
-                self._ready.exception()  # nobody may be waiting any more
+                self._ready.exception()  # mark as retrieved: there may be no waiter
         finally:
-            if not self._ready.done():  # cancelled: whoever still waits is not
+            if not self._ready.done():  # cancelled, but its waiters are not
                 self._ready.set_exception(ToolError("it was closed"))
                 self._ready.exception()
 
 
 def _transport(server: McpServer, said: LastWords) -> AbstractAsyncContextManager[Any]:
-    """How the server is reached. Variables are filled in here, at the last moment."""
+    """Return the transport to the server. Variables are filled in here, as late as possible."""
     if server.command:
         env = child_environment(server)
         if shutil.which(server.command, path=env.get("PATH")) is None:

@@ -29,10 +29,10 @@ from podium.tools.sandbox.tier import (
 
 
 class _Warden(msgspec.Struct, frozen=True):
-    """A warden that was started."""
+    """A started watchdog process."""
 
     host: int
-    """The process whose death it waits for; a process forked off from that one has none yet."""
+    """Pid of the process whose death it waits for. A process forked from that one has no watchdog yet."""
     pid: int
     mark: str
 
@@ -41,8 +41,8 @@ _warden: _Warden | None = None
 
 
 def warded_mark() -> str:
-    """A word that a sandbox has to carry among its arguments to be ended when this process dies, at whatever
-    moment that is. It is a secret of nobody's: to know it harms only who repeats it."""
+    """Return the marker that a sandbox must carry in its arguments to be killed when this process dies, at
+    any time. It is not a secret: a process that copies it only gets itself killed."""
     global _warden
     if _warden is None or not _is_alive(_warden):
         _warden = _started()
@@ -54,13 +54,13 @@ def _is_alive(warden: _Warden) -> bool:
         return False
     try:
         return os.waitpid(warden.pid, os.WNOHANG) == (0, 0)
-    except ChildProcessError:  # somebody else has taken in its end
+    except ChildProcessError:  # it was reaped elsewhere
         return False
 
 
 def _started() -> _Warden:
-    """Started in a session of its own, so that it is not killed with the host's group. The writing end of its
-    input is never closed: the kernel does that."""
+    """Start the watchdog in its own session, so that it is not killed with the host's process group. The
+    write end of its stdin is never closed explicitly: the kernel closes it when the host dies."""
     mark = f"podium-warded-{uuid.uuid4().hex}"
     reading, writing = os.pipe()
     os.write(writing, mark.encode())
@@ -78,7 +78,7 @@ def _started() -> _Warden:
 
 
 _USER = "1000"
-"""Who a program believes to be, whoever runs it."""
+"""Uid and gid that a program sees inside, whichever user runs it."""
 
 _STAGE = "/tmp"
 
@@ -86,7 +86,7 @@ _MAX_MASKS = 100
 
 
 class Bubblewrap:
-    """`bwrap` from the user's PATH, or from a place that the settings name."""
+    """The tier that uses `bwrap`, from the user's PATH or from the configured path."""
 
     name = "bubblewrap"
 
@@ -94,7 +94,8 @@ class Bubblewrap:
         self.program = program or shutil.which("bwrap") or ""
 
     def check(self) -> str:
-        """Both programs are still there, and a filter can be written for this machine."""
+        """Return why it is unusable: `bwrap` or `prlimit` is missing, or there is no seccomp filter for this
+        machine."""
         if not self.program:
             return "bubblewrap is not installed"
         if not os.access(self.program, os.X_OK):
@@ -104,7 +105,7 @@ class Bubblewrap:
         return "" if machine() is not None else "no filter of system calls is known for this processor"
 
     def launch(self, job: SandboxJob) -> Launch:
-        """The command line of bwrap; for root, behind the program that drops to a spare user."""
+        """Return the bwrap command line; for root, wrapped in the program that drops to a spare user."""
         status, told = os.pipe()
         rules = _filter()
         staged = list(_staged(job.mounts)) if job.spare is not None else list(job.mounts)
@@ -129,23 +130,23 @@ _NAMESPACES = (
 
 
 def _marked() -> Sequence[str]:
-    """The warden's mark, where it does nothing: no program has a variable of that name."""
+    """Return the watchdog's marker as a no-op argument: no program has a variable of that name."""
     return ("--unsetenv", warded_mark())
 
 
 def dropped(plan: dict[str, object]) -> list[str]:
-    """The command line that drops root and becomes the plan's program."""
+    """Return the command line that drops root and runs the plan's program."""
     return [*bare_python("drop"), json.dumps(plan)]
 
 
 def _staged(mounts: Iterable[Mount]) -> Iterable[Mount]:
-    """The same mounts from where root's program hangs them up."""
+    """Return the same mounts with the sources where `inside/drop.py` mounts them."""
     for number, mount in enumerate(mounts):
         yield Mount(f"{_STAGE}/{number}", mount.target, mount.writable)
 
 
 def _private(scratch: str) -> Sequence[str]:
-    """What every execution has for itself: processes, devices, temporary files, a user's name."""
+    """Return the private mounts of each execution: /proc, /dev, temporary files and user database."""
     return (
         "--proc", "/proc", "--dev", "/dev", "--bind", f"{scratch}/shm", "/dev/shm", "--remount-ro", "/dev",
         "--bind", f"{scratch}/tmp", "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp",
@@ -162,7 +163,7 @@ def _binds(mounts: Iterable[Mount]) -> list[str]:
 
 
 def _masks(job: SandboxJob, mask: str) -> list[str]:
-    """Cover pipes, sockets and device files of the host. Only those can be covered that are there already."""
+    """Cover pipes, sockets and device files of the host. Only those that already exist can be covered."""
     mounts = [*system_mounts(), *job.mounts]
     hidden = dict.fromkeys((*(special.path for special in job.special), *host_sockets(mounts)))
     places = dict.fromkeys(place for path in hidden for place in places_of(path, mounts))
@@ -176,14 +177,15 @@ def _masks(job: SandboxJob, mask: str) -> list[str]:
 
 
 def _limited(job: SandboxJob) -> list[str]:
-    """The limits are set inside: outside, they would be shared by everything that the user runs."""
+    """Return the `prlimit` prefix. The limits are set inside: outside, all processes of the user would share
+    them."""
     alone = job.spare is not None or counts_per_namespace()
     limits = kernel_limits(job.limits) if alone else limits_of_whole_user(job.limits)
     return ["prlimit", *(f"--{name}={soft}:{hard}" for name, (soft, hard) in limits.items()), "--"]
 
 
 def _filter() -> int:
-    """The filter in a file of its own in memory."""
+    """Write the seccomp filter to an in-memory file and return its descriptor."""
     known = machine()
     assert known is not None, "`check` was not asked"
     rules = os.memfd_create("podium-seccomp")

@@ -1,4 +1,4 @@
-"""Tier selection by trial."""
+"""Sandbox tier selection by a test run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podium.tools.sandbox.tier import SandboxLimits, Tier
 
 _LIMITS = SandboxLimits(seconds=20)
 _VARIABLE = "PODIUM_PROBE"
-"""Stands in our own environment while a sandbox is tried out."""
+"""Set in our own environment while a sandbox is tested."""
 
 _PROGRAM = """
 import json, os, socket, sys
@@ -68,7 +68,7 @@ _LEAKS = {
 
 
 async def find_leak(sandbox: Sandbox) -> str:
-    """Why this sandbox is none, in a few words; empty if it holds."""
+    """Return why this sandbox leaks, in a few words; empty if it holds."""
     with _bait() as (folder, arguments):
         try:
             done = await sandbox.run(
@@ -89,10 +89,10 @@ async def find_leak(sandbox: Sandbox) -> str:
 
 @contextlib.contextmanager
 def _bait() -> Generator[tuple[Path, list[str]]]:
-    """A workspace, and beside it things that must not be reached: a file, a port, a socket."""
+    """Yield a workspace, and beside it things that must be unreachable: a file, a port and a socket."""
     with contextlib.ExitStack() as stack:
         outside = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="podium-probe-")))
-        os.chmod(outside, 0o755)  # not closed by its mode: the sandbox has to close it
+        os.chmod(outside, 0o755)  # readable by mode: only the sandbox may block access
         (outside / "file").write_text("secret", encoding="ascii")
         (outside / "workspace").mkdir()
         port = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -116,12 +116,15 @@ _LIMIT_OPTIONS = {
     "file_size": "file_bytes", "output": "output_bytes", "workspace": "workspace_bytes",
     "files": "files", "open_files": "open_files",
 }  # fmt: skip
-"""Keys of the settings and fields of `Limits`."""
+"""Maps setting keys to fields of `SandboxLimits`."""
 
 
 async def open_sandbox(settings: Settings, *, allow_unsandboxed: bool = False) -> Sandbox:
-    """The first tier that holds what it promises. None does: `SandboxUnavailableError`, or, if that was
-    allowed, a sandbox of the tier `none`, whose `warning` the caller has to log and to show."""
+    """Return a sandbox of the first tier that passes its test.
+
+    If none does, raise `SandboxUnavailableError`, or, if `allow_unsandboxed`, return a sandbox of the tier
+    `none`, whose `warning` the caller must log and show.
+    """
     options = settings.sandbox
     sweep_up()
     reasons: list[str] = []
@@ -137,14 +140,14 @@ async def open_sandbox(settings: Settings, *, allow_unsandboxed: bool = False) -
 
 
 def tiers(options: SandboxOptions) -> Sequence[Tier]:
-    """What may be tried, the best first."""
+    """Return the tiers to try, best first."""
     return [
         tier for tier in (Bubblewrap(options.bubblewrap), Landlock()) if options.tier in ("auto", tier.name)
     ]
 
 
 def limits_of(options: SandboxOptions) -> SandboxLimits:
-    """The limits of the settings, over the defaults."""
+    """Return the limits of the settings, with defaults for the rest."""
     given = {
         field: value for key, field in _LIMIT_OPTIONS.items() if (value := getattr(options, key)) is not None
     }

@@ -1,7 +1,7 @@
-"""Sandbox, scratch folder, spare uid, result files.
+"""Sandbox, scratch folder, spare uid and result files.
 
-Limits on processes do not hold for root, and root's files are root's own: so root's sandboxes run as somebody
-else, each execution as another. How the workspace stays writable for that somebody is in `inside/drop.py`.
+Process limits do not apply to root, and root may access all files. So when Podium runs as root, each
+execution runs under a different spare uid. `inside/drop.py` keeps the workspace writable for that uid.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from podium.tools.sandbox.tier import (
 )
 
 HOME = "/tmp/home"
-"""The home folder inside; empty at each start."""
+"""The home folder inside the sandbox; empty at each start."""
 
 PREFIX = "podium-sandbox-"
 _LOCK = "lock"
 _YOUNG_S = 60.0
-"""One that is younger may not have its lock yet."""
+"""Minimum age in seconds before cleanup; a younger folder may not have its lock yet."""
 
 _FILES = {
     "passwd": f"root:x:0:0:root:/:/bin/false\npodium:x:1000:1000:podium:{HOME}:/bin/sh\n"
@@ -54,19 +54,19 @@ _FILES = {
 }
 _FOLDERS = ("tmp", "tmp/home", "shm")
 MASK = "mask"
-"""An empty file that covers what a program must not reach."""
+"""An empty file that is mounted over what a program must not reach."""
 
 ENTRIES = len(_FILES) + len(_FOLDERS) + len((_LOCK, MASK))
-"""Files and folders in a fresh one."""
+"""Number of files and folders in a fresh scratch folder."""
 
 
 @contextlib.contextmanager
 def scratch_folder() -> Generator[Path]:
-    """A fresh one, removed at the end whatever a program left in it."""
+    """Create a scratch folder, and remove it at the end with everything in it."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     lock = _locked(folder)
     try:
-        folder.chmod(0o711)  # a spare user has to pass; what lies in it is closed to others
+        folder.chmod(0o711)  # a spare uid must be able to traverse it; its contents are closed to others
         for name in _FOLDERS:
             (folder / name).mkdir(mode=0o700)
         (folder / MASK).touch(mode=0)
@@ -74,9 +74,7 @@ def scratch_folder() -> Generator[Path]:
             (folder / name).write_text(text, encoding="ascii")
         yield folder
     finally:
-        with contextlib.suppress(
-            OSError
-        ):  # a process that is just being ended holds it: `sweep_up` removes it
+        with contextlib.suppress(OSError):  # still in use by an ending process: `sweep_up` removes it later
             _remove(folder)
         os.close(lock)
 
@@ -84,14 +82,14 @@ def scratch_folder() -> Generator[Path]:
 def clear(scratch: Path) -> None:
     """Remove the temporary files of a program that has ended."""
     for name in ("tmp", "shm"):
-        with contextlib.suppress(OSError):  # as above
+        with contextlib.suppress(OSError):  # as in `scratch_folder`
             _remove(scratch / name)
 
 
 def sweep_up(young: float = _YOUNG_S) -> None:
-    """Remove what processes that were killed left behind: the kernel has let go of their locks."""
+    """Remove scratch folders of killed processes; the kernel has released their locks."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # somebody else's, in use, or gone meanwhile
+        with contextlib.suppress(OSError):  # another user's, in use, or removed meanwhile
             found = folder.lstat()
             if found.st_uid == os.geteuid() and time.time() - found.st_ctime > young:
                 lock = _locked(folder)
@@ -100,7 +98,8 @@ def sweep_up(young: float = _YOUNG_S) -> None:
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor that holds the folder's lock; `BlockingIOError` if another process has it."""
+    """Lock the folder and return the descriptor; raise `BlockingIOError` if another process holds the
+    lock."""
     lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,7 +110,7 @@ def _locked(folder: Path) -> int:
 
 
 def _remove(folder: Path) -> None:
-    """Remove it with whatever a program left in it."""
+    """Remove the folder with everything in it."""
     holder = open_root(folder.parent)
     try:
         remove_entry(folder.name, holder)
@@ -120,13 +119,13 @@ def _remove(folder: Path) -> None:
 
 
 _HIGH, _LOW = (1_800_000_000, 50_000), (58_000, 1_000)
-"""Where spare ids begin and how many there are; the low ones for containers that have only 65,536."""
+"""First spare id and number of ids; the low range is for containers that have only 65,536 ids."""
 
 _counter = itertools.count()
 
 
 def spare_id() -> int | None:
-    """An id for the next execution; `None` if this process is not root and stays who it is."""
+    """Return an id for the next execution; None if this process is not root and keeps its uid."""
     if os.geteuid() != 0:
         return None
     first, count = _HIGH if _mapped(_HIGH[0] + _HIGH[1]) else _LOW
@@ -134,10 +133,10 @@ def spare_id() -> int | None:
 
 
 def _mapped(identity: int) -> bool:
-    """Whether this container's root may use that id."""
+    """Return True if the id is mapped in this container's user namespace."""
     try:
         lines = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
-    except OSError:  # no user namespaces in this kernel: all ids are there
+    except OSError:  # no user namespaces in this kernel: all ids exist
         return True
     extents = [tuple(map(int, line.split())) for line in lines]
     return any(inside <= identity < inside + count for inside, _, count in extents)
@@ -147,7 +146,7 @@ INSTALL = "Install bubblewrap (`apt-get install bubblewrap`), or see `podium doc
 
 
 class Sandbox:
-    """Made by `open_sandbox`, which has tried it out."""
+    """A tested sandbox; created by `open_sandbox`."""
 
     def __init__(
         self, tier: Tier, reason: str, *, limits: SandboxLimits | None = None, readable: Sequence[Path] = ()
@@ -156,21 +155,21 @@ class Sandbox:
         self._limits = limits or SandboxLimits()
         self._readable = [*interpreter_folders(), *readable]
         self.reason = reason
-        """Why it is this tier, in one sentence for a person."""
+        """Why this tier was chosen, in one sentence for the user."""
 
     @property
     def tier(self) -> str:
-        """`bubblewrap`, `landlock`, or `none` if somebody allowed that."""
+        """`bubblewrap`, `landlock`, or `none` if the user allowed that."""
         return self._tier.name
 
     @property
     def limits(self) -> SandboxLimits:
-        """What holds where a call does not say otherwise, from the settings."""
+        """Default limits from the settings, for calls that pass none."""
         return self._limits
 
     @property
     def warning(self) -> str:
-        """What the caller has to log and show; empty when programs are really shut in."""
+        """Text that the caller must log and show; empty if programs are really confined."""
         return self.reason if self.tier == "none" else ""
 
     async def run(
@@ -186,10 +185,11 @@ class Sandbox:
         stdin: bytes = b"",
         limits: SandboxLimits | None = None,
     ) -> Executed:
-        """Run a program to its end, or to the first limit that it passes.
+        """Run a program to its end, or until it exceeds a limit.
 
-        It sees the system, the Python that runs Podium, `folder` at its own place, and what else is named;
-        of the environment only `env`. Cancelling the task that awaits this ends everything at once.
+        It sees the system, the Python that runs Podium, `folder` at its own path, and the other given
+        folders; its environment gets only `env` beyond a few defaults. Cancelling the awaiting task ends
+        everything at once.
         """
         if not argv:
             raise ValueError("there is nothing to run")
@@ -226,8 +226,8 @@ class Sandbox:
 
 
 def _own_entries(mounts: Sequence[Mount]) -> int:
-    """Entries that the sandbox itself may make: folders on the way to what is mounted below /tmp, and the
-    file in memory that holds the filter of system calls."""
+    """Return the number of entries that the sandbox itself may create: parent folders of mounts below /tmp,
+    and the in-memory file of the seccomp filter."""
     temporary = Path("/tmp")
     targets = [Path(mount.target) for mount in mounts if Path(mount.target).is_relative_to(temporary)]
     ways = {way for target in targets for way in (target, *target.parents) if way.is_relative_to(temporary)}
@@ -237,7 +237,7 @@ def _own_entries(mounts: Sequence[Mount]) -> int:
 async def _secured(
     scratch: Path, whole: Sequence[Path], grown: Sequence[Path], limits: SandboxLimits, before: Contents
 ) -> Contents:
-    """Clear and inspect what a program could write; a cancel waits until that is done."""
+    """Clear the scratch folder and inspect the writable folders; cancellation waits until that is done."""
 
     def secure() -> Contents:
         clear(scratch)  # first: hard links into it would look like links to files outside
@@ -250,7 +250,8 @@ async def _secured(
 
 
 def _judged(done: Executed, limits: SandboxLimits, before: Contents, after: Contents) -> Executed:
-    """Add to the result what the inspections found; a short program may have passed a limit unwatched."""
+    """Merge the findings of the inspections into the result; a short program may have exceeded a limit before
+    the watch started."""
     stopped = done.stopped_by
     grown = after.grown_bytes - before.grown_bytes
     written = after.whole_bytes - before.whole_bytes + grown
@@ -264,7 +265,8 @@ def _judged(done: Executed, limits: SandboxLimits, before: Contents, after: Cont
 
 
 def _environment(readable: Sequence[Path]) -> dict[str, str]:
-    """The whole environment inside: nothing of the user's but the language and where programs are found."""
+    """Return the base environment inside. Of the user's own it holds only the language and the search
+    path."""
     return {
         "PATH": search_path(readable),
         "HOME": HOME,
@@ -284,11 +286,11 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def read_result(folder: Path, path: str, *, max_bytes: int = 10_000_000) -> bytes:
-    """The bytes of a plain file below `folder`.
+    """Read a regular file below `folder`.
 
-    Each part of the path is opened from the one before without following links, so nothing can be exchanged
-    in between; what is not a plain file is never read, and a pipe never waited for. `ResultRefusedError` says
-    what was wrong; a file that is not there is the usual `FileNotFoundError`.
+    Each path component is opened relative to the previous one without following links, so nothing can be
+    swapped in between. Only regular files are read, and a pipe never blocks. Raises `ResultRefusedError` with
+    the reason, or `FileNotFoundError` if the file does not exist.
     """
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
@@ -303,7 +305,7 @@ def _open(part: str, flags: int, holder: int, path: str) -> int:
         return os.open(part, flags, dir_fd=holder)
     except FileNotFoundError:
         raise
-    except OSError as error:  # a link gives ELOOP or ENOTDIR, a socket ENXIO
+    except OSError as error:  # a symlink gives ELOOP or ENOTDIR, a socket ENXIO
         raise ResultRefusedError(path, f"{part} is a link or no plain file ({error.strerror})") from error
 
 

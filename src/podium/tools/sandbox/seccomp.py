@@ -1,8 +1,8 @@
-"""BPF filter.
+"""Seccomp BPF filter.
 
-Everything is allowed but a list of calls that a compiler, an interpreter or a test suite does not need and
-that have let programs out of sandboxes before: keys, tracing, mounts, namespaces, BPF, io_uring, modules.
-`libseccomp` would write the same program, but it is not everywhere and its Python binding is not kept up.
+Everything is allowed except a list of calls that compilers, interpreters and test suites do not need and that
+have been used for sandbox escapes: keys, tracing, mounts, namespaces, BPF, io_uring, modules. `libseccomp`
+would generate the same program, but it is not available everywhere and its Python binding is unmaintained.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _AARCH64 = {
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """An architecture, as the kernel tells it to a filter."""
+    """A CPU architecture, as the kernel reports it to a filter."""
 
     audit: int
-    """Its AUDIT_ARCH constant: a call made in another architecture's way is not what its number says."""
+    """AUDIT_ARCH constant. In another architecture's ABI, a call number means a different call."""
     numbers: dict[str, int]
 
 
@@ -71,28 +71,28 @@ MACHINES = {
 
 
 def machine() -> Machine | None:
-    """This machine's architecture; `None`: no filter can be written for it."""
+    """Return this machine's architecture; None if no filter can be built for it."""
     return MACHINES.get(platform.machine())
 
 
 _LOAD, _AND, _JUMP_EQUAL, _JUMP_MORE, _JUMP_BITS, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _SECOND_HIGH, _THIRD, _FOURTH = 0, 4, 16, 24, 28, 32, 40
-"""Offsets in `struct seccomp_data`: the call's number, its architecture, the low halves of four arguments,
-and the high half of the second."""
+"""Offsets in `struct seccomp_data`: the call number, its architecture, the low halves of four arguments, and
+the high half of the second."""
 
 _ALLOW, _KILL, _FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
 _X32 = 0x4000_0000
-"""x86-64 has a second set of numbers from here on: calls by another name."""
+"""First number of x86-64's second call table (x32): the same calls under other numbers."""
 
 _NAMESPACES = 0x7E02_0080
 """All CLONE_NEW* flags: mount, cgroup, uts, ipc, user, pid, net and time."""
 
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-"""They type into the terminal, as if the user had."""
+"""These requests inject input into the terminal."""
 
 _FILE_FLAGS = (0x4008_6602, 0x401C_5820, 0x4080_6685, 0x800C_6613)
-"""FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY and FS_IOC_SET_ENCRYPTION_POLICY: they leave files
-that cannot be changed or folders that cannot be listed."""
+"""FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY and FS_IOC_SET_ENCRYPTION_POLICY: they can leave
+files that cannot be changed or folders that cannot be listed."""
 
 _SET_ID = 0o6000
 """S_ISUID and S_ISGID."""
@@ -104,7 +104,7 @@ _MODE_ARGUMENTS = {
 """Calls that set the mode of a file, and the argument that holds it."""
 
 _OPEN_ARGUMENTS = {"open": (_SECOND, _THIRD), "openat": (_THIRD, _FOURTH)}
-"""Calls that create a file if their flags say so, and the arguments that hold the flags and the mode."""
+"""Calls that create a file depending on their flags, and the arguments that hold the flags and the mode."""
 
 _CREATING = 0o100 | 0o20_000_000
 """O_CREAT and the bit of O_TMPFILE that no other flag has."""
@@ -124,38 +124,39 @@ DENIED = (
     "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon", "syslog", "umount2",
     "unshare", "uselib", "userfaultfd", "vhangup",
 )  # fmt: skip
-"""Answered with EPERM."""
+"""Calls that fail with EPERM."""
 
 HIDDEN = ("memfd_create", "memfd_secret", "msgget", "semget", "openat2", "file_setattr")
-"""Answered with ENOSYS, as by an older kernel. The first four allocate memory that belongs to no process, so
-that no limit would count it; the last two take a mode or flags behind a pointer, which a filter cannot
-follow."""
+"""Calls that fail with ENOSYS, as on an older kernel. The first four allocate memory that belongs to no
+process, so no limit would count it; the last two take a mode or flags behind a pointer, which a filter cannot
+dereference."""
 
 UNSUPPORTED = ("setxattr", "lsetxattr", "fsetxattr", "setxattrat")
-"""Answered with EOPNOTSUPP, as by a file system without extended attributes: access lists and capabilities of
+"""Calls that fail with EOPNOTSUPP, as on a file system without extended attributes: ACLs and capabilities of
 files would outlive the sandbox."""
 
 SMALL_SEGMENT = 65_536
-"""Bytes of shared memory of the old kind from which on it is not given, for the same reason: a database asks
-for a few, to find out whether another one is running."""
+"""Size in bytes from which System V shared memory is denied, because no limit would count it. Smaller
+segments pass: databases use a few bytes to detect another running instance."""
 
 MODES = ("chmod", "fchmodat", "fchmodat2")
-"""Ignored where a path cannot be checked: copying a file sets its mode, and few programs need it done."""
+"""Calls that succeed without effect where a path cannot be checked: copying a file sets its mode, and few
+programs depend on the result."""
 
 OWNERS = ("chown", "fchownat", "lchown", "lremovexattr", "removexattr", "removexattrat")
-"""Denied there too."""
+"""Calls that are denied where a path cannot be checked."""
 
 SIGNALLING = ("kill", "tkill", "tgkill", "pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-"""Denied too where nothing else keeps a program from ending the user's other processes."""
+"""Calls that are denied where nothing else prevents a program from signalling the user's other processes."""
 
 
 def write_filter(
     machine: Machine, *, families: Sequence[int], also_denied: Iterable[str] = (), ignored: Iterable[str] = ()
 ) -> bytes:
-    """The program, ready for `--seccomp` or `prctl`.
+    """Build the BPF program, ready for `--seccomp` or `prctl`.
 
-    `families` are the kinds of sockets that may be made; all others fail as if the kernel did not have them,
-    so that programs fall back as they would on an older machine.
+    `families` are the allowed socket families; all others fail as if the kernel did not support them, so that
+    programs use their usual fallback.
     """
     numbers = machine.numbers
     code = [
@@ -178,7 +179,7 @@ def write_filter(
         _op(_LOAD, _SECOND), _op(_JUMP_MORE, SMALL_SEGMENT, 0, 1), _fail(errno.ENOMEM),
     ]  # fmt: skip
     code += _guard(numbers["shmget"], _SECOND_HIGH, large)
-    # The flags of clone3 lie behind a pointer that a filter cannot follow; libc falls back to clone.
+    # The flags of clone3 lie behind a pointer that a filter cannot dereference; libc falls back to clone.
     code += [_op(_JUMP_EQUAL, numbers["clone3"], 0, 1), _op(_RETURN, _FAIL | errno.ENOSYS)]
     code += _guard(numbers["clone"], _FIRST, [_op(_JUMP_BITS, _NAMESPACES, 0, 1), _fail(errno.EPERM)])
     requests = (_TIOCSTI, _TIOCLINUX, *_FILE_FLAGS)
@@ -192,7 +193,7 @@ def write_filter(
 
 
 def _mode_guards(numbers: Mapping[str, int], ignored: Collection[str]) -> list[bytes]:
-    """Refuse to set S_ISUID and S_ISGID with EPERM. Calls that are ignored succeed without effect."""
+    """Refuse to set S_ISUID and S_ISGID with EPERM. Ignored calls succeed without effect."""
     code: list[bytes] = []
     refuse = [_op(_JUMP_BITS, _SET_ID, 0, 1), _fail(errno.EPERM)]
     for name, mode in _MODE_ARGUMENTS.items():
@@ -206,7 +207,7 @@ def _mode_guards(numbers: Mapping[str, int], ignored: Collection[str]) -> list[b
 
 
 def _guard(number: int, argument: int, checks: list[bytes]) -> list[bytes]:
-    """Checks of one argument of one call; a call that passes them is allowed."""
+    """Build checks of one argument of one call; a call that passes them is allowed."""
     body = [_op(_LOAD, argument), *checks, _op(_RETURN, _ALLOW)]
     return [_op(_JUMP_EQUAL, number, 0, len(body)), *body]
 
@@ -223,4 +224,4 @@ _CONNECTED_PAIRS = [
     _op(_AND, _KIND_OF_SOCKET), _op(_JUMP_EQUAL, _STREAM, 2, 0), _op(_JUMP_EQUAL, _SEQPACKET, 1, 0),
     _fail(errno.EPROTONOSUPPORT),
 ]  # fmt: skip
-"""Checks of the type of a socket pair: one end of a pair of datagram sockets can send to any other socket."""
+"""Checks of a socket pair's type: one end of a datagram pair can send to any other socket."""

@@ -1,4 +1,4 @@
-"""Tier contract, limits, mounts, helper launch."""
+"""Tier contract, limits, mounts and helper launch."""
 
 from __future__ import annotations
 
@@ -22,62 +22,64 @@ from podium.tools.sandbox.inspection import Special
 GIGABYTE = 1_000_000_000
 
 StoppedBy = Literal["", "time", "memory", "output", "workspace", "files", "processes", "cancel"]
-"""What ended a program before its own end; empty: it ended by itself."""
+"""Reason why a program was stopped; empty if it ended by itself."""
 
 
 class SandboxLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one execution may use. Whatever is passed stops it; see `Executed.stopped_by`."""
+    """Resource limits of one execution. Exceeding one stops it; see `Executed.stopped_by`."""
 
     seconds: float = 600.0
     """Wall time."""
     cpu_seconds: int = 1_200
     """CPU time of each process."""
     memory_bytes: int = 2 * GIGABYTE
-    """All processes together, shared pages counted once; one process can never ask for twice as much."""
+    """Memory of all processes together, shared pages counted once. One process can never allocate twice as
+    much."""
     processes: int = 256
-    """Processes and threads together, at one time."""
+    """Processes and threads together, at any time."""
     file_bytes: int = GIGABYTE
-    """The largest file that can be written; writing on fails with EFBIG."""
+    """Maximum size of a written file; further writes fail with EFBIG."""
     output_bytes: int = 10_000_000
-    """Standard output and error together. What came until then is kept."""
+    """Standard output and error together. Output up to the limit is kept."""
     workspace_bytes: int = 2 * GIGABYTE
-    """The workspace and the private temporary folder together; of other writable folders, their growth."""
+    """Size of the workspace and the private temporary folder together, plus the growth of other writable
+    folders."""
     files: int = 100_000
-    """Files and folders that are added to the workspace, the private temporary folder and other writable
-    folders together."""
+    """Files and folders added to the workspace, the private temporary folder and other writable folders
+    together."""
     open_files: int = 1_024
     """File descriptors of each process."""
 
 
 class Executed(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that has ended, with everything that it had started."""
+    """The result of a program that has ended, with all processes it started."""
 
     argv: tuple[str, ...]
     exit_code: int
-    """As a shell tells it: 128 and the signal's number for one that a signal ended."""
+    """As in a shell: 128 plus the signal number if a signal ended it."""
     stdout: str
     stderr: str
     raw: bytes = b""
-    """Standard output as it came: a patch, for example, may hold bytes that are no text."""
+    """Standard output as bytes: a patch, for example, may hold bytes that are not text."""
     truncated: bool = False
-    """Output beyond the cap was dropped."""
+    """Output beyond the limit was dropped."""
     stopped_by: StoppedBy = ""
-    """The limit that ended it; empty: it ended by itself."""
+    """The limit that ended it; empty if it ended by itself."""
     seconds: float = 0.0
     tier: str = ""
-    """What it was shut in by: `bubblewrap`, `landlock`, or `none` if somebody allowed that."""
+    """The tier used: `bubblewrap`, `landlock`, or `none` if the user allowed that."""
     warnings: tuple[str, ...] = ()
-    """Sentences about dangerous files in the writable folders, such as setuid programs, and what was done
-    about them. The caller has to show them."""
+    """Sentences about dangerous files in the writable folders, such as setuid programs, and how they were
+    handled. The caller must show them."""
 
     @property
     def ok(self) -> bool:
-        """It ended by itself, and says that all is well."""
+        """True if it ended by itself with exit code 0."""
         return self.exit_code == 0 and not self.stopped_by
 
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
-"""Programs and libraries, as far as they are there."""
+"""Folders with programs and libraries, where they exist."""
 
 ETC = (
     "alternatives", "ca-certificates", "crypto-policies", "fonts", "gai.conf", "host.conf", "java*",
@@ -86,33 +88,34 @@ ETC = (
     "pki/ca-trust/extracted", "profile", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo",
     "timezone", "xattr.conf",
 )  # fmt: skip
-"""What programs read of /etc to work at all. Nothing with a password, a key, a token or a person's name."""
+"""Entries of /etc that programs need to work. None holds a password, a key, a token or a person's name."""
 
 _CLOSED = ("/etc", "/proc", "/sys", "/dev", "/run", "/var", "/boot")
-"""Folders of the system that no program sees as a whole."""
+"""System folders that are never visible as a whole."""
 
 _TOO_WIDE = "The sandbox cannot be given {path}: {reason}."
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """One file or folder inside."""
+    """One file or folder mounted in the sandbox."""
 
     source: str
-    """Where it is outside, without symbolic links."""
+    """Path outside, with symlinks resolved."""
     target: str
-    """Where it is seen inside."""
+    """Path inside."""
     writable: bool = False
 
 
 def system_mounts() -> list[Mount]:
-    """The read-only system. Links such as /bin → usr/bin come out as folders, which no program minds."""
+    """Return the read-only system mounts. Symlinks such as /bin → usr/bin become folders, which programs do
+    not notice."""
     etc = [str(path) for name in ETC for path in Path("/etc").glob(name)]
     found = [path for path in (*SYSTEM, *etc) if Path(path).exists()]
     return [Mount(os.path.realpath(path), path) for path in found]
 
 
 def interpreter_folders() -> list[Path]:
-    """The Python that runs Podium, so that tests in Python have one; it holds nothing of the user's."""
+    """Return the folders of the Python that runs Podium, for tests in Python; they hold no user data."""
     folders = dict.fromkeys((sys.base_prefix, sys.prefix))
     return [Path(folder) for folder in folders if folder not in SYSTEM]
 
@@ -120,7 +123,8 @@ def interpreter_folders() -> list[Path]:
 def folder_mounts(
     folder: Path, *, writable: bool, readable: Iterable[Path], also_writable: Iterable[Path]
 ) -> list[Mount]:
-    """The named folders at their own places, the outer before the inner, so that the inner one decides."""
+    """Return mounts of the given folders at their own paths, outer before inner, so that the inner one takes
+    precedence."""
     found = [*_mounts(readable, writable=False), *_mounts([folder], writable=writable)]
     found += _mounts(also_writable, writable=True)
     unique = {mount.target: mount for mount in found}
@@ -138,13 +142,14 @@ def _mounts(paths: Iterable[Path], *, writable: bool) -> list[Mount]:
 
 
 def refuse_what_is_too_wide(path: str, told: str = _TOO_WIDE) -> None:
-    """A folder above the system's or the user's own would open everything that the sandbox closes."""
+    """Raise if a folder contains system folders or the home folder: it would expose everything that the
+    sandbox hides."""
     if reason := _too_wide(path):
         raise UsageError(told.format(path=path, reason=reason), hint="Name a folder of the project.")
 
 
 def _too_wide(path: str) -> str:
-    """Why a folder cannot be given away, in a few words; empty if it can."""
+    """Return why a folder must not be mounted, in a few words; empty if it may."""
     if not os.path.exists(path):
         return "it is not there"
     if path == "/":
@@ -159,7 +164,7 @@ def _too_wide(path: str) -> str:
 
 
 def places_of(path: str, mounts: Iterable[Mount]) -> list[str]:
-    """Where a file of the host is seen inside."""
+    """Return the paths inside at which a file of the host is visible."""
     real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     return [
         os.path.join(mount.target, os.path.relpath(real, mount.source))
@@ -169,8 +174,8 @@ def places_of(path: str, mounts: Iterable[Mount]) -> list[str]:
 
 
 def host_sockets(mounts: Iterable[Mount]) -> list[str]:
-    """Return the sockets that programs of the host have bound below the mounts. A read-only mount does not
-    prevent a connection to them, and the folders are too large to be searched."""
+    """Return the sockets that host programs have bound below the mounts. A read-only mount does not prevent
+    connections to them, and the folders are too large to search."""
     try:
         lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
     except OSError:  # not Linux
@@ -189,17 +194,17 @@ def host_sockets(mounts: Iterable[Mount]) -> list[str]:
 def _is_socket(path: str) -> bool:
     try:
         return stat.S_ISSOCK(os.lstat(path).st_mode)
-    except OSError:  # removed, or of another root folder
+    except OSError:  # removed, or in another root file system
         return False
 
 
 def anchored(path: Path) -> Path:
-    """The same place wherever one stands: the programs that start and watch a sandbox stand elsewhere."""
+    """Return an absolute path: the programs that start and watch a sandbox have another working directory."""
     return Path(os.path.abspath(os.path.expanduser(path)))
 
 
 def place_inside(folder: Path, cwd: str) -> str:
-    """The folder in which the program starts; it cannot lie outside the workspace."""
+    """Return the working directory of the program; it must lie inside the workspace."""
     start = os.path.abspath(folder)
     place = os.path.normpath(os.path.join(start, cwd))
     if place != start and not place.startswith(start.rstrip("/") + "/"):
@@ -208,7 +213,7 @@ def place_inside(folder: Path, cwd: str) -> str:
 
 
 def search_path(readable: Sequence[Path]) -> str:
-    """PATH inside: what this process has, as far as it can be seen inside, then the system's folders."""
+    """Return PATH inside: this process's entries that are visible inside, then the system's folders."""
     seen = [*SYSTEM, *(os.path.abspath(os.path.expanduser(path)) for path in readable)]
     own = [os.path.join(sys.prefix, "bin")]
     mine = [part for part in os.environ.get("PATH", "").split(":") if part.startswith("/")]
@@ -222,65 +227,66 @@ def _below(path: str, place: str) -> bool:
 
 
 class SandboxJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One execution, as it was asked for."""
+    """A requested execution."""
 
     argv: Sequence[str]
     start: str
-    """The folder in which it starts."""
+    """Working directory inside."""
     mounts: Sequence[Mount]
-    """What it sees beside the system, the outer folders first."""
+    """Mounts in addition to the system, outer folders first."""
     scratch: Path
-    """A folder of its own, outside: `tmp`, `shm` and a few files of /etc lie in it."""
+    """Private folder on the host; it holds `tmp`, `shm` and a few files of /etc."""
     env: Mapping[str, str]
-    """All variables that it gets."""
+    """Environment of the program. A tier may override entries with `Launch.env`."""
     limits: SandboxLimits
     special: Sequence[Special] = ()
-    """Pipes, sockets and device files in writable folders that were there before."""
+    """Pipes, sockets and device files that already exist in writable folders."""
     spare: int | None
-    """The user id that root drops to; `None`: Podium is not run by root."""
+    """The uid that root drops to; None if Podium does not run as root."""
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What has to be started for a job."""
+    """The process to start for a job."""
 
     argv: Sequence[str]
     passed: Sequence[int] = ()
-    """Descriptors that it inherits, closed on this side once it has started."""
+    """Descriptors that it inherits; closed on this side after the start."""
     env: Mapping[str, str] = {}
-    """Variables that this tier needs to be other than the job's."""
+    """Variables of this tier that override those of the job."""
     keeps: bool = False
-    """Whether what is started ends all others when it is asked to; otherwise they die with it."""
+    """True if the started process ends all others on SIGTERM; otherwise they die with it."""
     status: int = -1
-    """Where it tells, as lines of JSON, `child-pid` (whose end is the end of all) and `exit-code`."""
+    """Pipe on which it reports, as JSON lines, `child-pid` (when it ends, all have ended) and `exit-code`."""
 
 
 class Tier(Protocol):
-    """A way to shut programs in."""
+    """A sandboxing mechanism."""
 
     @property
     def name(self) -> str:
-        """What it is called in results, settings and messages."""
+        """Name in results, settings and messages."""
         ...
 
     def check(self) -> str:
-        """Cheaply: why it cannot be used now; empty if it can."""
+        """Return why it is unusable now, by a cheap check; empty if it is usable."""
         ...
 
     def launch(self, job: SandboxJob) -> Launch:
-        """How to start this job."""
+        """Return the process to start for this job."""
         ...
 
 
 _ROOM = 1_024
 _PER_NAMESPACE = (5, 14)
-"""The first kernel that counts a user's processes in each user namespace."""
+"""First kernel version that counts processes per user namespace."""
 
 
 def kernel_limits(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
-    """Name for `prlimit`, soft and hard value. The ones on memory and processes are twice what was asked for:
-    they only bound what can happen between two looks of the watch, which ends the program and says why.
+    """Return soft and hard value by `prlimit` name.
 
-    Memory is RLIMIT_DATA and not RLIMIT_AS: runtimes such as V8, Go and Java reserve much more than they use.
+    The limits on memory and processes are twice the requested ones: they only bound usage between two checks
+    of the watch, which stops the program and reports the reason. Memory is RLIMIT_DATA and not RLIMIT_AS:
+    runtimes such as V8, Go and Java reserve much more than they use.
     """
     wanted = {
         "core": 0,
@@ -291,26 +297,26 @@ def kernel_limits(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
         "nproc": limits.processes * 2,
     }
     found = {name: (_possible(name, value), _possible(name, value)) for name, value in wanted.items()}
-    # Between the two a program gets SIGXCPU, by which we know what ended it; at the second it is killed.
+    # Between the two a program gets SIGXCPU, which tells us the reason; at the second it is killed.
     return {**found, "cpu": (found["cpu"][0], _possible("cpu", limits.cpu_seconds + 1))}
 
 
 def limits_of_whole_user(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
-    """The same where the kernel counts a user's processes over the whole machine: those that are there are
-    added, and room for what else the user starts meanwhile. The watch still counts exactly."""
+    """Return the limits for kernels that count a user's processes over the whole machine: the existing ones
+    are added, with a margin for others that the user starts meanwhile. The watch still counts exactly."""
     found = kernel_limits(limits)
     most = _possible("nproc", threads_of_user(os.getuid()) + max(limits.processes * 2, _ROOM))
     return {**found, "nproc": (most, most)}
 
 
 def counts_per_namespace() -> bool:
-    """Whether this kernel counts the processes of a user namespace by themselves."""
+    """Return True if this kernel counts the processes of a user namespace separately."""
     found = re.match(r"(\d+)\.(\d+)", platform.release())
     return found is not None and (int(found[1]), int(found[2])) >= _PER_NAMESPACE
 
 
 def _possible(name: str, value: int) -> int:
-    """Nobody may raise a hard limit."""
+    """Cap a value at the current hard limit, which cannot be raised."""
     _, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
     return value if hard == resource.RLIM_INFINITY else min(value, hard)
 
@@ -322,6 +328,6 @@ _START = (
 
 
 def bare_python(name: str) -> list[str]:
-    """The beginning of a command line that runs one of them; what follows are its arguments."""
+    """Return the start of a command line that runs a program of `inside/`; its arguments follow."""
     home = str(Path(podium.__file__).parents[1])
     return [sys.executable, "-I", "-S", "-c", _START.format(name=name), home]

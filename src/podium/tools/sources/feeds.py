@@ -1,4 +1,4 @@
-"""RSS and Atom, as they come from strangers: no entities, no references, no surprises."""
+"""RSS and Atom parser for untrusted feeds: entities and external references are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATES = ("published", "pubDate", "date", "issued", "updated")
 
 
 class FeedEntry(msgspec.Struct, frozen=True):
-    """One piece of news, or one paper."""
+    """One news item or paper."""
 
     title: str
     url: str
@@ -29,11 +29,11 @@ class FeedEntry(msgspec.Struct, frozen=True):
     authors: tuple[str, ...] = ()
     id: str = ""
     links: dict[str, str] = {}
-    """Further addresses, by their titles."""
+    """Further URLs, by title."""
 
 
 def read_feed(body: bytes, name: str) -> list[FeedEntry]:
-    """The entries of a feed of any kind, or a `ToolError` that names whose it was."""
+    """Return the entries of an RSS, Atom or RDF feed, or raise a `ToolError` with the provider's name."""
     try:
         root = _parsed(body)
     except _RefusedError as error:
@@ -48,11 +48,11 @@ def read_feed(body: bytes, name: str) -> list[FeedEntry]:
 
 
 class _RefusedError(Exception):
-    """XML that a feed has no use for."""
+    """XML features that a feed does not need."""
 
 
 def _parsed(body: bytes) -> Element:
-    """A tree without entities of its own: they unfold into gigabytes, or into files of this machine."""
+    """Parse XML; refuse entity declarations, which can expand to gigabytes or include local files."""
     parser, builder, depth = expat.ParserCreate(namespace_separator="}"), TreeBuilder(), 0
 
     def refuse(*declared: object) -> int:
@@ -79,7 +79,7 @@ def _parsed(body: bytes) -> Element:
 
 
 def plain(markup: str) -> str:
-    """The words of a piece of HTML, as it stands in summaries."""
+    """Return the text of an HTML fragment, as found in summaries."""
     if "<" not in markup and "&" not in markup:
         return " ".join(markup.split())
     return " ".join(visible_text(markup).split())
@@ -104,7 +104,7 @@ def _entry(node: Element) -> FeedEntry:
 
 
 def _link(node: Element) -> str:
-    """The address that a person would open."""
+    """Return the URL of the entry's page."""
     links = _children(node, "link")
     ordered = sorted(links, key=lambda child: child.get("rel", "alternate") != "alternate")
     for child in ordered:

@@ -1,4 +1,4 @@
-"""Online providers."""
+"""Online search providers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MAX_REDIRECTS = 3
 
 
 class Asker:
-    """Asks one provider. An address that the user named may stand anywhere, also on their own network; where
-    its answers redirect to is a stranger's choice, and must be public."""
+    """HTTP client for one provider. An address that the user configured may be anywhere, also on the local
+    network; redirect targets are untrusted and must be public."""
 
     def __init__(self, name: str, *, trusted: bool = False, seconds: float = SECONDS) -> None:
         self._name, self._trusted, self._seconds = name, trusted, seconds
 
     async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Reply:
-        """The answer, whole, or a `ToolError` in one sentence."""
+        """Return the complete response, or raise a one-sentence `ToolError`."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._follow(parse_url(url), headers or {})
@@ -44,7 +44,7 @@ class Asker:
             raise ToolError(told if told.startswith(self._name) else f"{self._name}: {told}") from error
 
     async def json(self, url: str) -> dict[str, Any]:
-        """The answer as a JSON object."""
+        """Return the response as a JSON object."""
         reply = await self.get(url, {"Accept": "application/json"})
         try:
             return msgspec.json.decode(reply.body, type=dict[str, Any])
@@ -88,7 +88,7 @@ ADDRESS = "https://export.arxiv.org"
 
 
 class Arxiv:
-    """Papers by the words of title, abstract and authors; the full text is their PDF."""
+    """arXiv search over title, abstract and authors; the full text is the PDF."""
 
     name = "arXiv"
     kind: Kind = "academic"
@@ -128,7 +128,7 @@ DISCUSSION = "https://news.ycombinator.com/item?id="
 
 
 class HackerNews:
-    """Stories with what was said about them; the source is the discussion, not what it links to."""
+    """Hacker News stories; the source is the discussion, not the linked page."""
 
     name = "Hacker News"
     kind: Kind = "social"
@@ -168,11 +168,11 @@ def _number(value: Any) -> int:
 
 SEARCH = "https://www.bing.com/news/search?q={query}&format=rss"
 LEAST_SHARE = 0.3
-"""Of the words of a question that an entry of a feed must speak of."""
+"""Minimum share of the query's words that a feed entry must contain."""
 
 
 class NewsSearch:
-    """One address that is asked with the question's words and answers with RSS or Atom."""
+    """A news search URL with a `{query}` placeholder that returns RSS or Atom."""
 
     kind: Kind = "news"
 
@@ -191,7 +191,7 @@ class NewsSearch:
 
 
 class Feeds:
-    """The user's feeds: those entries that speak of the question, the closest and newest first."""
+    """The user's news feeds: matching entries, closest and newest first."""
 
     name = "News feeds"
     kind: Kind = "news"
@@ -200,7 +200,7 @@ class Feeds:
         self._addresses, self._seconds = list(addresses), seconds
 
     async def search(self, query: str, limit: int) -> list[Found]:
-        """A feed that fails is passed over, unless all do."""
+        """Search all feeds. A failing feed is skipped, unless all fail."""
         words = telling(query, 20)
         answers = await asyncio.gather(*map(self._read, self._addresses), return_exceptions=True)
         failures = [answer for answer in answers if isinstance(answer, BaseException)]
@@ -227,7 +227,7 @@ def _from_feed(entry: FeedEntry, provider: str) -> Found:
 
 
 def _unwrapped(address: str) -> str:
-    """The page itself, where the address only counts who clicks."""
+    """Return the target of a Bing click-tracking URL; return other URLs unchanged."""
     parts = urlsplit(address)
     if (parts.hostname or "").endswith("bing.com") and parts.path.startswith("/news/apiclick"):
         inner = parse_qs(parts.query).get("url", [""])[0]
@@ -244,7 +244,7 @@ MAX_ABSTRACT_WORDS = 1_000
 
 
 class OpenAlex:
-    """Works by relevance; the full text is the best free copy that OpenAlex knows."""
+    """OpenAlex works by relevance; the full text is the best open-access copy that it knows."""
 
     name = "OpenAlex"
     kind: Kind = "academic"
@@ -287,7 +287,7 @@ def _from_openalex(work: dict[str, Any]) -> Found:
 
 
 def _abstract(index: Any) -> str:
-    """OpenAlex gives the places of each word instead of the text."""
+    """Rebuild the abstract from OpenAlex's inverted index of word positions."""
     placed: list[tuple[int, str]] = []
     for word, places in _table(index).items():
         if isinstance(places, list):
@@ -311,7 +311,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 class WebSearch:
-    """Tavily or Brave with a key, DuckDuckGo and others without."""
+    """Web search with Tavily or Brave (with a key), or DuckDuckGo and others (without)."""
 
     kind: Kind = "web"
 
@@ -329,8 +329,8 @@ def open_web(settings: Settings, env: Mapping[str, str] | None = None) -> WebSea
 
 
 def online(worker: str, settings: Settings, env: Mapping[str, str] | None = None) -> list[Provider]:
-    """Who is asked for a worker. `[providers.NAME] base_url` names another address of arxiv, openalex,
-    hackernews, tavily and brave; `[news]` the feeds."""
+    """Return the online providers of a worker. `[providers.NAME] base_url` overrides the address of arxiv,
+    openalex, hackernews, tavily and brave; `[news]` configures the feeds."""
     addresses = {name: option.base_url for name, option in settings.providers.items()}
     if worker == "web_search":
         return [open_web(settings, env)]

@@ -1,4 +1,4 @@
-"""Search results, provider choice, retrieval."""
+"""Search results, provider selection and retrieval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind = Literal["web", "academic", "news", "social", "corpus"]
 
 
 class Found(msgspec.Struct, frozen=True):
-    """One result of a search: a promise, not yet a source."""
+    """One search result, not yet retrieved."""
 
     title: str
     url: str
@@ -29,19 +29,19 @@ class Found(msgspec.Struct, frozen=True):
     snippet: str
     kind: Kind
     published: str = ""
-    """ISO date, as exact as it is known (`2024`, `2024-05`, `2024-05-17`); empty: not told."""
+    """ISO date, as precise as known (`2024`, `2024-05`, `2024-05-17`); empty if unknown."""
     authors: tuple[str, ...] = ()
     provider: str = ""
-    """Who found it, in a person's words."""
+    """Display name of the provider that found it."""
     text_url: str = ""
-    """Where the full text lies when it is not at `url`, such as the PDF of a paper."""
+    """URL of the full text if it is not at `url`, such as the PDF of a paper."""
     start: int = -1
-    """Where the snippet begins in the text of a corpus document, in characters; -1: not known."""
+    """Start of the snippet in the text of a corpus document, in characters; -1 if unknown."""
     end: int = -1
 
 
 class Retrieved(msgspec.Struct, frozen=True):
-    """A source that was really read, with all of its text."""
+    """A source that was retrieved, with its full text."""
 
     url: str
     title: str
@@ -50,16 +50,16 @@ class Retrieved(msgspec.Struct, frozen=True):
     published: str = ""
     authors: tuple[str, ...] = ()
     retrieved_at: str = ""
-    """Given by the caller, for whom time is a recorded step."""
+    """Passed by the caller, which records the time as a step."""
     sha256: str = ""
-    """Of `text`, as UTF-8."""
+    """Hash of `text` as UTF-8."""
     media_type: str = ""
     cut: bool = False
-    """The document was longer than may be kept."""
+    """The document was longer and is truncated."""
 
 
 class Provider(Protocol):
-    """Somebody who can be asked. Failures are `ToolError`s of one clear sentence."""
+    """A search provider. Failures are raised as one-sentence `ToolError`s."""
 
     @property
     def name(self) -> str: ...
@@ -71,7 +71,7 @@ class Provider(Protocol):
 
 
 class CorpusSearch:
-    """A corpus; what it finds carries the place of the passage."""
+    """Search in a corpus; results carry the position of the passage."""
 
     kind: Kind = "corpus"
 
@@ -95,13 +95,13 @@ WORKERS: dict[str, Kind] = {
     "news_search": "news",
     "social_media": "social",
 }
-"""The workers that search, and what they look for."""
+"""The search workers, and the kind of source each looks for."""
 
 MISSING = "Searching the web needs an extra that is not installed: pip install 'podium[research]'."
 
 
 class Missing:
-    """Stands in for providers that are not installed: the worker fails, and says why."""
+    """Placeholder for providers whose packages are not installed: a search fails and says why."""
 
     def __init__(self, kind: Kind) -> None:
         self.name = "Web search"
@@ -119,8 +119,9 @@ def providers_for(
     online: bool | None = None,
     env: Mapping[str, str] | None = None,
 ) -> list[Provider]:
-    """Who is asked for this worker. A corpus is asked alone, so that a run with one needs no network, unless
-    `online` is true; without a corpus the web is asked, unless `online` is false. Nothing is connected."""
+    """Return the providers of a worker. A corpus is searched alone, so that such a run needs no network,
+    unless `online` is true; without a corpus the web is searched, unless `online` is false. Nothing is
+    connected yet."""
     if worker not in WORKERS:
         raise ValueError(f"{worker!r} does not search; those that do: {', '.join(WORKERS)}")
     found: list[Provider] = [CorpusSearch(corpus)] if corpus is not None else []
@@ -132,22 +133,22 @@ def providers_for(
 def _load_online(worker: str, settings: Settings, env: Mapping[str, str] | None) -> list[Provider]:
     try:
         from podium.tools.sources.online import online  # noqa: PLC0415 - an extra, slow to import
-    except ModuleNotFoundError:  # told by the worker that needs it
+    except ModuleNotFoundError:  # reported when the worker searches
         return [Missing(WORKERS[worker])]
     return online(worker, settings, env)
 
 
 LEAST_TEXT = 200
-"""Characters below which another address of the same source is tried: a notice, not a text."""
+"""Characters below which a text counts as a mere notice, and another URL of the same source is tried."""
 
 
 async def retrieve(
     found: Found, *, at: str, corpus: Corpus | None = None, fetcher: Fetcher | None = None
 ) -> Retrieved:
-    """The source with its text, or a `ToolError` in one sentence. `at` is the time to note.
+    """Retrieve the text of a source, or raise a one-sentence `ToolError`. `at` is the time to record.
 
-    The source keeps the address by which it was found. Its own title, date and authors fill what the search
-    did not tell. A corpus document is the one that the index holds, so positions of passages fit.
+    The source keeps the URL under which it was found. Title, date and authors of the document fill in what
+    the search did not return. A corpus document is read from the index, so that positions of passages match.
     """
     if found.url.startswith(SCHEME):
         if corpus is None:
@@ -159,7 +160,7 @@ async def retrieve(
 
 
 async def _from_web(found: Found, fetcher: Fetcher | None) -> tuple[str, Document]:
-    """The first address that gives a text; if none gives a long one, the longest."""
+    """Return the first text of sufficient length, or the longest one if none is."""
     try:
         from podium.tools.web import read_url  # noqa: PLC0415 - an extra, slow to import
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Languages and test cases of a source file."""
+"""Languages, and the test cases of a source file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class Case(msgspec.Struct, frozen=True):
     """One test."""
 
     name: str
-    """With its class: `TestA.test_b`."""
+    """Name with its class: `TestA.test_b`."""
     line: int
     asserts: list[str]
-    """What it checks, as text with even spaces; checks that cannot fail are left out."""
+    """Assertions as text with normalized spaces; those that cannot fail are left out."""
     skipped: bool
     text: str
-    """Its first lines, as evidence."""
+    """First lines of the test, as evidence."""
 
 
 def evidence(text: str, line: int, count: int = 12) -> str:
-    """Some lines from `line` on, bounded."""
+    """Return up to `count` lines from `line` on, at most 1,000 characters."""
     return "\n".join(text.splitlines()[line - 1 : line - 1 + count])[:1_000]
 
 
@@ -43,9 +43,9 @@ _SWALLOWING = {"", "Exception", "BaseException", "AssertionError"}
 
 
 def parse_python(text: str) -> ast.Module | None:
-    """The syntax tree; `None` for what is no Python."""
+    """Return the syntax tree; None if it is not valid Python."""
     try:
-        with warnings.catch_warnings():  # a stray backslash in somebody's string is no business of ours
+        with warnings.catch_warnings():  # ignore warnings about invalid escapes in the project's strings
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -53,7 +53,7 @@ def parse_python(text: str) -> ast.Module | None:
 
 
 def python_cases(text: str) -> list[Case] | None:
-    """Test functions, and methods of test classes."""
+    """Return test functions and methods of test classes; None if the file is not valid Python."""
     tree = parse_python(text)
     if tree is None:
         return None
@@ -79,7 +79,7 @@ def _tests(body: list[ast.stmt], prefix: str, skipped: bool) -> Iterator[tuple[_
 
 
 def _checks(function: ast.AST) -> Iterator[ast.AST]:
-    """What can make the test fail, outside of places that swallow it."""
+    """Yield the checks that can make the test fail, outside of code that swallows failures."""
     for node in _reached(function):
         if _can_fail(node):
             yield node
@@ -94,7 +94,7 @@ def _can_fail(node: ast.AST) -> bool:
 
 
 def _reached(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node below, but not the body of a `try` that takes failures and goes on."""
+    """Yield every node below, without the body of a `try` that swallows failures."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Try) and any(_swallows(handler) for handler in child.handlers):
             for part in (*child.orelse, *child.finalbody):
@@ -123,7 +123,7 @@ def _names(node: ast.expr) -> list[str]:
 
 
 def is_trivial(test: ast.expr) -> bool:
-    """Whether a check cannot fail: constants, a thing compared with itself, a tuple that is never empty."""
+    """Return True if a check cannot fail: constants, a value compared with itself, a tuple."""
     if isinstance(test, ast.Compare):
         left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
         same = (
@@ -145,7 +145,7 @@ def _is_constant(node: ast.expr) -> bool:
 
 
 def _checks_nothing(call: ast.Call) -> bool:
-    """`self.assertTrue(True)` and `self.assertEqual(1, 1)`."""
+    """Return True for calls such as `self.assertTrue(True)` and `self.assertEqual(1, 1)`."""
     name, args = _called(call), call.args
     if not re.match("assert[A-Z]", name) or not args:
         return False
@@ -155,7 +155,7 @@ def _checks_nothing(call: ast.Call) -> bool:
 
 
 def _calls_of(function: ast.AST, helpers: set[str]) -> Iterator[ast.Call]:
-    """Calls of functions of the same file that check something themselves."""
+    """Yield calls of functions in the same file that contain checks themselves."""
     for node in _reached(function):
         if isinstance(node, ast.Call) and _called(node) in helpers and not _CHECKING.match(_called(node)):
             yield node
@@ -183,7 +183,8 @@ def _marks_skip(decorators: list[ast.expr]) -> bool:
 
 
 def _skips_file(node: ast.stmt) -> bool:
-    """`pytestmark = pytest.mark.skip`, `__test__ = False` and `pytest.skip(…, allow_module_level=True)`."""
+    """Return True for `pytestmark = pytest.mark.skip`, `__test__ = False` and `pytest.skip(…,
+    allow_module_level=True)`."""
     if isinstance(node, ast.Assign):
         names = [ast.unparse(target) for target in node.targets]
         value = ast.unparse(node.value)
@@ -194,7 +195,7 @@ def _skips_file(node: ast.stmt) -> bool:
 
 
 MAX_BODY = 20_000
-"""Characters of a test that are looked at; one that never closes must not be read again and again."""
+"""Maximum characters of a test body that are read; bounds the work on bodies that never close."""
 MAX_CASES = 2_000
 MAX_UNCLOSED = 5
 
@@ -223,7 +224,7 @@ _RUST_TRIVIAL = re.compile(r"assert!\(\s*true\s*\)|assert_eq!\(\s*([\w\"]+)\s*,\
 
 
 def javascript_cases(text: str) -> list[Case]:
-    """`it("…")` and `test("…")`, as Jest, Vitest, Mocha and Node have them."""
+    """Return the `it("…")` and `test("…")` cases of Jest, Vitest, Mocha and Node."""
     found = list[Case]()
     for match, body in _text_tests(text, _JS_TEST, "(", ")"):
         modes = match[2].split(".")
@@ -236,7 +237,7 @@ def javascript_cases(text: str) -> list[Case]:
 
 
 def go_cases(text: str) -> list[Case]:
-    """`func TestX(t *testing.T)`."""
+    """Return the `func TestX(t *testing.T)` cases."""
     found = list[Case]()
     for match, body in _text_tests(text, _GO_TEST, "{", "}"):
         skipped = bool(re.search(r"\bt\.Skip(?:f|Now)?\(", body))
@@ -245,7 +246,7 @@ def go_cases(text: str) -> list[Case]:
 
 
 def rust_cases(text: str) -> list[Case]:
-    """Functions under `#[test]`."""
+    """Return the functions under `#[test]`."""
     found = list[Case]()
     for match, body in _text_tests(text, _RUST_TEST, "{", "}"):
         checks = [check for check in _text_checks(body, _RUST_CHECK) if not _RUST_TRIVIAL.search(check)]
@@ -267,7 +268,8 @@ def _text_checks(body: str, pattern: re.Pattern[str]) -> Iterator[str]:
 def _text_tests(
     text: str, pattern: re.Pattern[str], opening: str, closing: str
 ) -> Iterator[tuple[re.Match[str], str]]:
-    """Every test with its body. A file with many bodies that never close is no program: the rest is left."""
+    """Yield every test with its body. Stops when too many bodies never close: then the file is not valid
+    code."""
     unclosed = 0
     for match in islice(pattern.finditer(text), MAX_CASES):
         body, closed = _body(text, match.end(), opening, closing)
@@ -278,7 +280,7 @@ def _text_tests(
 
 
 def _body(text: str, start: int, opening: str, closing: str) -> tuple[str, bool]:
-    """From `start` to the bracket that closes, and whether it does; comments are left out."""
+    """Return the text from `start` to the closing bracket without comments, and whether it closes."""
     at, depth, kept = start, 1, list[str]()
     while at < len(text) and depth and at - start < MAX_BODY:
         skipped = _TOKEN.match(text, at)
@@ -326,17 +328,17 @@ _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "testi
 
 
 def language_of(path: str) -> Language:
-    """The language whose tests can be read; empty for all others."""
+    """Return the language of a file if its tests can be parsed; empty otherwise."""
     return _SUFFIXES.get(_suffix(path), "")
 
 
 def is_code(path: str) -> bool:
-    """Whether the file holds a program rather than words, data or settings."""
+    """Return True if the file is source code rather than text, data or configuration."""
     return bool(language_of(path)) or _suffix(path) in _OTHER_CODE
 
 
 def is_test_file(path: str) -> bool:
-    """Whether the file is there for tests: by its own name, or by a folder's."""
+    """Return True if the file's own name, or a folder's name, marks it as a test file."""
     *folders, name = path.split("/")
     if any(fnmatch.fnmatchcase(name, pattern) for pattern in _TEST_NAMES) or name == "conftest.py":
         return True
@@ -344,7 +346,7 @@ def is_test_file(path: str) -> bool:
 
 
 def is_source(path: str) -> bool:
-    """Whether the file is part of the program that tests are for."""
+    """Return True if the file is source code but not a test file."""
     return is_code(path) and not is_test_file(path)
 
 
@@ -359,9 +361,9 @@ _READERS: dict[str, Callable[[str], list[Case] | None]] = {
 
 
 def cases_of(path: str, text: str) -> list[Case] | None:
-    """The tests of a file; `None` if it cannot be read: another language, or broken."""
+    """Return the tests of a file; None if it cannot be parsed: another language, or a syntax error."""
     reader = _READERS.get(language_of(path))
     try:
         return reader(text) if reader else None
-    except RecursionError:  # nested deeper than anybody writes by hand
+    except RecursionError:  # nested too deeply
         return None

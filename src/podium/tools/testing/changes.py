@@ -10,11 +10,11 @@ import msgspec
 from podium.tools.testing.cases import Case, cases_of
 
 MAX_INSPECTED = 500_000
-"""Characters of a file that is looked at; larger ones are not written by hand."""
+"""Maximum characters of a file that is inspected; larger ones are generated."""
 
 
 class ChangedFile(msgspec.Struct, frozen=True):
-    """`None`: the file was not there before, or is gone."""
+    """A changed file. None as `before`: the file is new; None as `after`: it was deleted."""
 
     path: str
     before: str | None
@@ -28,11 +28,11 @@ class ChangedFile(msgspec.Struct, frozen=True):
         return cases_of(self.path, self.after or "") or []
 
     def added(self) -> list[tuple[int, str]]:
-        """Lines that are new, with their numbers."""
+        """Return the added lines with their numbers."""
         return [(line, text) for line, text in _added(self.before or "", self.after or "")]
 
     def removed(self) -> list[str]:
-        """Lines that are gone."""
+        """Return the removed lines."""
         return [text for _, text in _added(self.after or "", self.before or "")]
 
 
@@ -60,7 +60,7 @@ Severity = Literal["minor", "major", "critical"]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One suspicion with its evidence: the supervisor judges, the report tells."""
+    """One suspicion with its evidence. The supervisor judges it, and the report shows it."""
 
     kind: Kind
     severity: Severity
@@ -68,6 +68,6 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
     """One sentence."""
     line: int = 0
-    """In the file as it is after the change; 0: the whole file, or one that is gone."""
+    """Line after the change; 0 for the whole file or a deleted one."""
     evidence: str = ""
-    """The lines that it is about."""
+    """The lines concerned."""

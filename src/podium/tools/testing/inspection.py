@@ -1,4 +1,4 @@
-"""Program checks of a change."""
+"""Static checks of a change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHARED = {
     "package.json": re.compile(r"\"(test|pretest|posttest|jest|vitest|mocha)\"\s*:"),
     "Cargo.toml": re.compile(r"\btest\s*=|harness|\[\[test\]\]|doctest"),
 }
-"""Files that hold settings for other things too: only lines about tests count."""
+"""Files that also hold other settings: only lines about tests count."""
 
 _HIJACK = re.compile(
     r"os\._exit|sys\.exit\(\s*0|pytest\.exit|exitstatus\s*=|pytest_(?:sessionfinish|runtest_makereport"
@@ -34,14 +34,14 @@ _AWARE = re.compile(
     r"PYTEST_|JEST_WORKER_ID|VITEST|junitxml|[\"'](?:_?pytest|unittest)[\"']\s*(?:not\s+)?in\s+sys\.modules"
     r"|sys\.modules(?:\.get\(|\[)\s*[\"'](?:_?pytest|unittest)"
 )
-"""How a program finds out that it is being tested."""
+"""Ways in which code can detect that it is being tested."""
 _SHADOWING = re.compile(
     r"(^|/)(sitecustomize|usercustomize|pytest|_pytest|unittest|pluggy|coverage)(\.py|/__init__\.py)$|\.pth$"
 )
 
 
 def changed_setup(files: Sequence[ChangedFile]) -> list[Finding]:
-    """What a reviewer should look at before believing a green run."""
+    """Return changes to the test setup that a reviewer should check before trusting a passing run."""
     found = list[Finding]()
     for file in files:
         if file.after is not None and file.before is None and _SHADOWING.search(file.path):
@@ -63,8 +63,8 @@ def _hijacking(file: ChangedFile) -> list[Finding]:
 
 
 def _aware(file: ChangedFile) -> list[Finding]:
-    """Code that does something else when it is tested can pass every test; ending the process can, too, but
-    programs may have to."""
+    """Find code that behaves differently under test, and so can pass every test. Ending the process can too,
+    but programs may need to, so that is only major."""
     if file.after is None or not is_source(file.path):
         return []
     for number, line in file.added():
@@ -98,14 +98,14 @@ def _settings(file: ChangedFile) -> list[Finding]:
 
 
 MAX_TESTS = 300
-"""Test files whose expected values are looked for in the code."""
+"""Maximum test files whose expected values are searched for in the code."""
 
 
 async def inspect_change(workspace: Workspace, since: str, *, named: Sequence[str] = ()) -> list[Finding]:
-    """What is suspicious in everything that changed since a commit or snapshot.
+    """Return suspicious findings in everything that changed since a commit or snapshot.
 
-    `named` are the paths that the step spoke of: files, folders or patterns; none: it named nothing, and
-    every file is its own.
+    `named` are the paths that the step names: files, folders or patterns. If it is empty, no file counts as
+    outside the step.
     """
     stats = await workspace.stat(since)
     old = await workspace.contents(since, [stat.old_path or stat.path for stat in stats])
@@ -124,7 +124,7 @@ async def inspect_change(workspace: Workspace, since: str, *, named: Sequence[st
 def findings(
     files: Sequence[ChangedFile], tests: Sequence[tuple[str, str]], named: Sequence[str] = ()
 ) -> list[Finding]:
-    """The same from texts alone; the worst first."""
+    """Return the findings for given texts, most severe first."""
     inline = [(file.path, file.after) for file in files if file.after and file.cases_after()]
     known = dict([*tests, *inline])
     found = [
@@ -139,7 +139,8 @@ def findings(
 
 
 def outside_step(files: Sequence[ChangedFile], named: Sequence[str]) -> list[Finding]:
-    """Files that the step did not speak of. New tests are always welcome; changed ones are told mildly."""
+    """Return files that the step does not name. New tests are always allowed; changed ones are only a minor
+    finding."""
     if not named:
         return []
     found = list[Finding]()
@@ -161,7 +162,7 @@ def _is_named(path: str, named: Sequence[str]) -> bool:
 
 
 def _text(data: bytes | None) -> str | None:
-    """A file's text for reading; empty for what is binary or huge."""
+    """Return a file's text; empty if it is binary or too large."""
     if data is None:
         return None
     found = decoded(data) if len(data) <= MAX_INSPECTED else None

@@ -1,4 +1,4 @@
-"""Pytest: found by its settings or its files, run with the project's own interpreter where there is one."""
+"""Pytest detection and invocation, with the project's own interpreter if there is one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SETTINGS = {
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """A Python, and what of it the sandbox must see."""
+    """A Python interpreter, and the folders that the sandbox must expose for it."""
 
     program: str
     readable: list[str] = []
@@ -39,14 +39,14 @@ class Interpreter(msgspec.Struct, frozen=True):
 class _Pytest(msgspec.Struct, frozen=True):
     installed: bool = False
     plugins: list[tuple[str, str]] = []
-    """Of each plugin, the package that it comes with, and its name."""
+    """Package and plugin name of each plugin."""
 
     def has(self, package: str) -> bool:
         return any(name == package for name, _ in self.plugins)
 
 
 async def find_pytest(project: Project, sandbox: Sandbox) -> TestCommand | None:
-    """How pytest is run here, or `None` if nothing speaks for it."""
+    """Return the pytest command of the project; None if nothing indicates pytest."""
     why = _reason(project)
     if not why:
         return None
@@ -69,8 +69,8 @@ async def find_pytest(project: Project, sandbox: Sandbox) -> TestCommand | None:
 
 
 def options(results: Path) -> list[str]:
-    """What every run of pytest gets: results in a file, nothing kept, no colours, each test named as it
-    begins, so that one that hangs is known."""
+    """Return the options of every pytest run: results in a file, no cache, no colours, and each test named as
+    it begins, so that a hanging one is known."""
     return [
         "--verbosity=1", "--color=no", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
         f"--junitxml={results / RESULTS}",
@@ -78,7 +78,7 @@ def options(results: Path) -> list[str]:
 
 
 def environment(project: Project) -> dict[str, str]:
-    """The work tree's own packages come before an installed copy of them."""
+    """Return the environment. The work tree's packages take precedence over an installed copy of them."""
     found = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
     if any(file.startswith("src/") and file.endswith(".py") for file in project.own_files()):
         found["PYTHONPATH"] = str(project.tree / project.below / "src")
@@ -86,7 +86,7 @@ def environment(project: Project) -> dict[str, str]:
 
 
 def find_interpreter(project: Project) -> Interpreter:
-    """The Python of the user's virtual environment, else the one that runs Podium."""
+    """Return the Python of the project's virtual environment, or else the one that runs Podium."""
     for name in (".venv", "venv", "env"):
         place = project.installed(name)
         if place and (place / "bin" / "python").exists() and (base := _base_of(place)):
@@ -96,10 +96,10 @@ def find_interpreter(project: Project) -> Interpreter:
 
 
 def _base_of(environment: Path) -> Path | None:
-    """The Python that a virtual environment was made from; only a folder that really holds one."""
+    """Return the base folder of a virtual environment's Python; None if it holds no Python."""
     try:
         text = (environment / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")[:10_000]
-    except OSError:  # no such file: not a virtual environment
+    except OSError:  # not a virtual environment
         return None
     found = re.search(r"^home\s*=\s*(.+)$", text, re.MULTILINE)
     home = Path(found[1].strip()) if found else None
@@ -121,20 +121,20 @@ def _reason(project: Project) -> str:
 
 
 def is_python_test(path: str) -> bool:
-    """Whether pytest collects this file by its usual names."""
+    """Return True if pytest collects this file by default."""
     name = path.rpartition("/")[2]
     return fnmatch.fnmatchcase(name, "test_*.py") or fnmatch.fnmatchcase(name, "*_test.py")
 
 
 def _declared(project: Project, found: _Pytest) -> list[str]:
-    """Plugins of Podium's own interpreter that the project speaks of; others would only disturb it."""
+    """Return the plugins of Podium's own interpreter that the project mentions; others would interfere."""
     files = [file for file in project.own_files() if _DEPENDENCIES.search(file)]
     said = "\n".join(project.text(file) for file in files[:20]).lower()
     return [name for package, name in found.plugins if re.search(rf"\b{re.escape(package.lower())}\b", said)]
 
 
 async def _choose(project: Project, sandbox: Sandbox) -> tuple[Interpreter, _Pytest]:
-    """The project's interpreter, unless it has no pytest and Podium's has."""
+    """Return the project's interpreter, or Podium's if only that one has pytest."""
     first = find_interpreter(project)
     found = await _probe(first, project, sandbox)
     if not found.installed and first.program != sys.executable:

@@ -1,4 +1,4 @@
-"""Go, cargo, npm, JUnit results."""
+"""Go, cargo and npm commands, and parsers of their results and of JUnit XML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Event(msgspec.Struct, rename="pascal"):
 
 
 def find_go(project: Project) -> TestCommand | None:
-    """How a Go module is tested; what it needs of others must be in the module cache, or vendored."""
+    """Return the test command of a Go module. Its dependencies must be vendored or in the module cache."""
     if not project.has("go.mod"):
         return None
     modules = Path.home() / "go" / "pkg" / "mod"
@@ -60,14 +60,15 @@ def find_go(project: Project) -> TestCommand | None:
 
 
 def read_go(output: str, tree: Path) -> Counts | None:
-    """Every test without subtests of its own, and packages that do not build; `None`: not such output."""
+    """Count every test without subtests, and packages that do not build; None if this is not Go's JSON
+    output."""
     printed, ended = defaultdict[tuple[str, str], list[str]](list), dict[tuple[str, str], str]()
     built = defaultdict[str, list[str]](list)
     seen = False
     for line in output.splitlines():
         try:
             event = msgspec.json.decode(line, type=_Event)
-        except msgspec.MsgspecError:  # printed by something else, such as the compiler
+        except msgspec.MsgspecError:  # other output, such as the compiler's
             continue
         seen, key = True, (event.package, event.test)
         if event.action == "output":
@@ -126,11 +127,11 @@ _COUNT = re.compile(r"could not compile|aborting due to")
 
 
 def find_cargo(project: Project) -> TestCommand | None:
-    """How a crate is tested; its dependencies must have been fetched or vendored."""
+    """Return the test command of a crate. Its dependencies must have been fetched or vendored."""
     if not project.has("Cargo.toml"):
         return None
     home, program = Path.home(), shutil.which("cargo")
-    # Never the whole of ~/.cargo: it holds the tokens of registries.
+    # Never expose all of ~/.cargo: it holds registry tokens.
     wanted = [home / ".cargo" / part for part in ("bin", "registry", "git")] + [home / ".rustup"]
     return TestCommand(
         argv=[program or "cargo", "test", "--offline", "--no-fail-fast", "--color=never"],
@@ -146,7 +147,7 @@ def find_cargo(project: Project) -> TestCommand | None:
 
 
 def read_cargo(stdout: str, stderr: str, tree: Path) -> Counts | None:
-    """The tests of all binaries together; `None` if nothing was built or run."""
+    """Count the tests of all binaries; None if nothing was built or run."""
     out, err = plain(stdout, tree), plain(stderr, tree)
     results = [tuple(map(int, found)) for found in _RESULT.findall(out)]
     tests = [(name, outcome) for name, outcome in _TEST.findall(out)]
@@ -170,7 +171,7 @@ def _rust_failure(name: str, text: str) -> Failure:
 
 
 def _broken(stderr: str) -> list[Failure]:
-    """Errors of the compiler."""
+    """Return the compiler errors."""
     found = list[Failure]()
     for match in _ERROR.finditer(stderr):
         if not _COUNT.search(match[1]):
@@ -186,11 +187,11 @@ _JUNIT_PLACE = re.compile(r"^(?:E?\s*File \"|>?\s*)?([\w./-]+\.\w+)(?:\", line |
 
 
 class ResultsError(Exception):
-    """A file of results cannot be read; one sentence."""
+    """A results file cannot be read; the message is one sentence."""
 
 
 def read_junit(data: bytes, tree: Path) -> Counts:
-    """What every test case came to."""
+    """Count the outcomes of all test cases in a JUnit XML file."""
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise ResultsError("The results declare entities, which no framework does.")
     try:
@@ -222,7 +223,7 @@ def _junit_failure(
 ) -> Failure:
     text = plain(told.text or "", tree)
     message = plain(told.get("message") or "", tree) or first_line(text)
-    if message == "collection failure":  # what it was about stands last
+    if message == "collection failure":  # the cause is in the last lines
         message = next(
             (line[1:].strip() for line in reversed(text.splitlines()) if line[:2] == "E "), message
         )
@@ -236,7 +237,7 @@ def _junit_failure(
 
 
 def _name(case: ElementTree.Element) -> str:
-    """`tests/test_a.py::TestB::test_c`, as pytest takes it on its command line."""
+    """Return the test's name as pytest accepts it on its command line: `tests/test_a.py::TestB::test_c`."""
     name, group, file = case.get("name") or "", case.get("classname") or "", case.get("file") or ""
     if not file:
         return plain(f"{group}::{name}" if group else name)
@@ -257,7 +258,7 @@ _STACK = re.compile(r"\(?([\w./@-]+\.[cm]?[jt]sx?):(\d+):\d+\)?")
 
 
 _DEEP = re.compile(r"\n\s+at .*(node_modules|node:internal|new Promise).*")
-"""Lines of a stack that lie in the framework."""
+"""Stack lines inside the framework."""
 
 
 class _Package(msgspec.Struct):
@@ -265,7 +266,7 @@ class _Package(msgspec.Struct):
 
 
 def find_npm(project: Project) -> TestCommand | None:
-    """How the script `test` of package.json is run, or `None` if there is none."""
+    """Return the command for the script `test` of package.json; None if there is none."""
     try:
         package = msgspec.json.decode(project.text("package.json") or "{}", type=_Package)
     except msgspec.MsgspecError:  # not JSON: npm could not use it either
@@ -295,7 +296,7 @@ ENVIRONMENT = {
 
 
 def framework_of(script: str) -> str:
-    """What the last command of the script is; only that one gets our options."""
+    """Return the framework of the script's last command; only that one gets our options."""
     last = re.split(r"&&|\|\||;|\|", script)[-1]
     words = [word for word in last.split() if "=" not in word and word not in ("npx", "cross-env")]
     name = words[0].rpartition("/")[2] if words else ""
@@ -313,7 +314,7 @@ def _options(framework: str, results: Path) -> list[str]:
 
 
 def read_node(data: bytes, tree: Path) -> Counts:
-    """The JSON that both Jest and Vitest write."""
+    """Read the JSON results of Jest or Vitest."""
     try:
         told = msgspec.json.decode(data, type=_Results)
     except msgspec.MsgspecError as error:
@@ -367,7 +368,7 @@ _SPEC = re.compile(r"^✖ (.+?) \([\d.]+ms\)$", re.MULTILINE)
 
 
 def read_node_test(output: str) -> Counts | None:
-    """What Node's own runner prints at the end; `None` if this is not its output."""
+    """Read the summary of Node's own test runner; None if this is not its output."""
     numbers = {name: int(count) for name, count in _SUMMARY.findall(output)}
     if "pass" not in numbers or "fail" not in numbers:
         return None

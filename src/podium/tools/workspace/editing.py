@@ -1,9 +1,9 @@
-"""Edits and their checks.
+"""Edits and their validation.
 
-The rest of the file is kept byte for byte, also where it is not UTF-8 or has Windows line ends.
+Unedited parts of a file are kept byte for byte, also if it is not UTF-8 or has CRLF line ends.
 
-Everything is decided before anything is written: a set with one bad change is refused whole, and every bad
-one is named.
+Everything is validated before anything is written: a set with one invalid change is refused as a whole, with
+a reason for each invalid change.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from podium.tools.workspace.git import FILE, LINK, PROGRAM, Blob, Write
 from podium.tools.workspace.tree import WorkTree
 
 MAX_SHOWN = 1_200
-"""Characters of the nearest text that an error quotes."""
+"""Maximum characters of the nearest text that an error quotes."""
 MAX_SAME = 600
-"""Characters that are compared with each candidate."""
+"""Maximum characters compared with each candidate."""
 MAX_COMPARED = 200_000
-"""Files above this size are not searched for what a block may have meant."""
+"""Larger files are not searched for text similar to a block."""
 
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 class EditError(Exception):
-    """Why a block or a text does not fit a file; a sentence that the coder can act on."""
+    """The reason why a block or a text does not fit a file; one sentence that the coder can act on."""
 
 
 class Encoded(msgspec.Struct, frozen=True):
-    """A text, and how it becomes the bytes of its file again."""
+    """A decoded text, and how to encode it for its file again."""
 
     text: str
     encoding: str = "utf-8"
     bom: bytes = b""
     crlf: bool = False
-    """Every line of the file ends as on Windows."""
+    """Every line of the file ends with CRLF."""
     foreign: bool = False
-    """Some bytes are not UTF-8; they are kept as they are."""
+    """Some bytes are not UTF-8; they are preserved."""
 
     def bytes_of(self, text: str) -> bytes:
-        """The bytes that hold `text` in this file's way."""
+        """Encode `text` in the format of this file."""
         if self.crlf:
             text = text.replace("\r\n", "\n").replace("\n", "\r\n")
         try:
@@ -56,7 +56,7 @@ class Encoded(msgspec.Struct, frozen=True):
 
 
 def decoded(data: bytes) -> Encoded | None:
-    """The text of a file; `None` for a binary one."""
+    """Decode a file; None if it is binary."""
     for bom, encoding in _WIDE.items():
         if data.startswith(bom):
             try:
@@ -76,7 +76,7 @@ def decoded(data: bytes) -> Encoded | None:
 
 
 def rewritten(old: bytes, content: str) -> bytes:
-    """A whole new text for a file that was there: Windows line ends and the mark at its beginning stay."""
+    """Encode a whole new text for an existing file; CRLF line ends and the BOM are kept."""
     before = decoded(old)
     if before is None or before.foreign:
         return Encoded("").bytes_of(content)
@@ -84,7 +84,7 @@ def rewritten(old: bytes, content: str) -> bytes:
 
 
 def edited(old: bytes, edits: Sequence[Edit]) -> bytes:
-    """The file after all blocks, each of which has to match exactly once."""
+    """Apply all blocks to a file; each must match exactly once."""
     before = decoded(old)
     if before is None:
         raise EditError("It is a binary file: it can be replaced or deleted, not edited.")
@@ -123,7 +123,7 @@ def _lines_of(text: str, search: str) -> list[int]:
 
 
 def _nearest(text: str, search: str) -> str:
-    """The lines of the file that look most like what was searched for."""
+    """Describe the lines of the file that are most similar to the searched text."""
     if not text.strip():
         return "The file is empty."
     lines, wanted = text.splitlines(), search.strip("\n").splitlines()
@@ -140,8 +140,8 @@ def _nearest(text: str, search: str) -> str:
 
 
 def _likeliest(lines: list[str], wanted: list[str]) -> int:
-    """Where the lines begin that have most in common with the wanted ones; a quick look chooses whom to
-    compare closely, because a coder waits for this and so does everybody else."""
+    """Return the start of the lines most similar to the wanted ones. A quick ratio selects ten candidates for
+    the exact comparison, to save time."""
     stripped, words = [line.strip() for line in lines], [line.strip() for line in wanted]
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2("\n".join(words)[:MAX_SAME])
@@ -156,7 +156,7 @@ def _likeliest(lines: list[str], wanted: list[str]) -> int:
 
 
 def _candidates(lines: list[str], anchors: set[str], length: int) -> list[int]:
-    """Where to compare: around lines that are the same, else everywhere in reach; bounded."""
+    """Return where to compare: around identical lines, or else everywhere; bounded."""
     last = max(0, len(lines) - length)
     near = {
         min(max(0, number - back), last)
@@ -175,11 +175,11 @@ def _of(text: str, encoding: str, bom: bytes) -> Encoded:
 
 
 class _Refused(Exception):
-    """Why one change may not be made."""
+    """The reason why one change is refused."""
 
 
 def checked(changes: Sequence[Change], files: Mapping[str, Blob], tree: WorkTree, caps: Caps) -> list[Write]:
-    """What to write for these changes, or a `ChangeRefusedError` that names every one that is refused."""
+    """Return the writes for these changes, or raise a `ChangeRefusedError` that lists every refused one."""
     if len(changes) > caps.changes:
         told = f"{len(changes)} files are too many for one set; {caps.changes} are allowed."
         raise ChangeRefusedError([Refusal(0, changes[0].path, changes[0].action, told)])
@@ -198,7 +198,7 @@ def checked(changes: Sequence[Change], files: Mapping[str, Blob], tree: WorkTree
 
 
 class _Check:
-    """One set of changes against the files as they are."""
+    """Validation of one set of changes against the current files."""
 
     def __init__(
         self, changes: Sequence[Change], files: Mapping[str, Blob], tree: WorkTree, caps: Caps
@@ -268,7 +268,7 @@ class _Check:
         return edited(old, change.edits) if change.edits else old
 
     def _present(self, path: str) -> Blob:
-        """The file of this name; what is not in git is not the coder's."""
+        """Return the file's blob, or refuse. Untracked files do not count."""
         blob = self._files.get(path)
         if blob is None:
             other = self._folded.get(path.casefold())
@@ -279,7 +279,7 @@ class _Check:
         return blob
 
     def _free(self, path: str) -> None:
-        """Whether a new file may lie here."""
+        """Refuse if a new file cannot be created at this path."""
         folded = path.casefold()
         if other := self._folded.get(folded):
             raise _Refused(
@@ -329,7 +329,7 @@ def _folders(path: str) -> list[str]:
 def _too_much(
     changes: Sequence[Change], writes: Sequence[Write], files: Mapping[str, Blob], caps: Caps
 ) -> list[Refusal]:
-    """The caps that hold for the set and for the workspace."""
+    """Check the limits of the set and of the workspace."""
     written = sum(len(write.data or b"") for write in writes)
     replaced = sum(files[write.path].size for write in writes if write.path in files)
     size = sum(blob.size for blob in files.values()) + written - replaced

@@ -1,8 +1,8 @@
-"""Sandboxed git, commits, snapshots.
+"""Sandboxed git, commits and snapshots.
 
-No settings of the user, of the machine or of the user's repository are read: no hooks, filters, external
-diffs, helpers, includes or remotes exist here. The work tree is written and read by `WorkTree`, not by git:
-nothing in it (attributes, a planted `.git`, a pipe) is ever looked at by git either.
+No settings of the user, the machine or the user's repository are read: there are no hooks, filters, external
+diffs, helpers, includes or remotes. `WorkTree` reads and writes the work tree, not git: git never looks at
+anything in it (attributes, a planted `.git`, a pipe).
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ _ENVIRONMENT = {
 }  # fmt: skip
 
 ATTRIBUTES = "* -text !eol -filter -ident -working-tree-encoding !diff !merge -export-ignore -export-subst\n"
-"""Stronger than any `.gitattributes`: a file's bytes are those of its blob, and its changes are shown."""
+"""Overrides any `.gitattributes`: a file's bytes are those of its blob, and its changes are shown."""
 
 
 class Git:
-    """The private repository, and git over it."""
+    """The private repository, and git commands on it."""
 
     def __init__(self, sandbox: Sandbox, folder: Path) -> None:
         self.folder = folder
-        """Holds the repository and nothing else; all that git can write."""
+        """Holds only the repository; git can write nowhere else."""
         self.dir = folder / "repo.git"
         self.warnings: list[str] = []
-        """What the sandbox told about dangerous files in the repository."""
+        """Warnings of the sandbox about dangerous files in the repository."""
         self._sandbox = sandbox
 
     @staticmethod
     def place(home: Path) -> Path:
-        """Where a workspace in `home` keeps its repository."""
+        """Return the repository path of a workspace in `home`."""
         return home / "git" / "repo.git"
 
     async def run(
@@ -65,7 +65,7 @@ class Git:
         output_bytes: int = 20_000_000,
         codes: Sequence[int] = (0,),
     ) -> bytes:
-        """What git prints, or a `WorkspaceError` with its first line of complaint."""
+        """Return git's output, or raise a `WorkspaceError` with the first line of its stderr."""
         done = await self.execute(*args, stdin=stdin, readable=readable, env=env, output_bytes=output_bytes)
         if done.stopped_by or done.exit_code not in codes:
             raise WorkspaceError(f"`git {args[0]}` failed in the workspace: {_complaint(done)}.")
@@ -79,7 +79,7 @@ class Git:
         env: Mapping[str, str] | None = None,
         output_bytes: int = 20_000_000,
     ) -> Executed:
-        """Run git to its end, however it ends."""
+        """Run git and return the result, whatever its exit code."""
         options = [part for option in _OPTIONS for part in ("-c", option)]
         done = await self._sandbox.run(
             ["git", *options, *args],
@@ -93,7 +93,7 @@ class Git:
         return done
 
     async def make(self, object_format: str = "sha1") -> None:
-        """An empty repository, with nothing from any template."""
+        """Create an empty repository, without a template."""
         await self.run(
             "init", "-q", "--bare", "--template=", f"--object-format={object_format}", str(self.dir)
         )
@@ -101,7 +101,8 @@ class Git:
         (self.dir / "info" / "attributes").write_text(ATTRIBUTES, encoding="ascii")
 
     def unlock(self) -> None:
-        """Take away what a killed git left behind; only one process has this run, and no git is running."""
+        """Remove lock and temporary files of a killed git. One process owns this run, and no git is
+        running."""
         for pattern in ("**/*.lock", "objects/**/tmp_*", "fast_import_crash_*"):
             for left in self.dir.glob(pattern):
                 left.unlink(missing_ok=True)
@@ -117,11 +118,11 @@ def _complaint(done: Executed) -> str:
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 STATUSES: dict[str, Status] = {"A": "added", "D": "deleted", "R": "renamed"}
 MAX_BATCH = 50_000_000
-"""Bytes of files that are asked of git at once."""
+"""Maximum bytes of blobs requested from git at once."""
 
 
 class Blob(msgspec.Struct, frozen=True):
-    """A file of a commit."""
+    """A file in a commit."""
 
     mode: str
     sha: str
@@ -129,7 +130,7 @@ class Blob(msgspec.Struct, frozen=True):
 
 
 class Write(msgspec.Struct, frozen=True):
-    """A file as it shall be; `None` as its data: gone."""
+    """The wanted state of a file; None as data deletes it."""
 
     path: str
     data: bytes | None
@@ -137,17 +138,17 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class History:
-    """Questions to the private repository and additions to it, each one call of git."""
+    """Queries and additions to the private repository, most of them one git command each."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
         self._refs = WorkTree(git.dir)
 
     async def adopt(self, origin: Origin) -> None:
-        """Take the checked-out commit over, without what came before it.
+        """Copy the checked-out commit, without its history.
 
-        Only the folders of objects are shown to git: no setting of the user's repository is read. The
-        repository is not needed again afterwards.
+        Git sees only the object folders: no setting of the user's repository is read. That repository is not
+        needed again afterwards.
         """
         folders = origin.object_folders()
         borrowed = ":".join(_listed(folder) for folder in folders)
@@ -166,7 +167,7 @@ class History:
         (self._git.dir / "shallow").write_text(f"{origin.head}\n", encoding="ascii")
 
     async def files(self, commit: str) -> dict[str, Blob] | None:
-        """Every file of a commit, by its path; `None` if there is no such commit."""
+        """Return every file of a commit by path; None if there is no such commit."""
         done = await self._git.execute(
             "ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}", output_bytes=100_000_000
         )
@@ -182,7 +183,7 @@ class History:
         return found
 
     async def blobs(self, wanted: Mapping[str, int]) -> dict[str, bytes]:
-        """The contents of these blobs, of the given sizes."""
+        """Return the contents of blobs, given their sizes."""
         found = dict[str, bytes]()
         for batch in _batches(wanted):
             output = sum(wanted[sha] for sha in batch) + 200 * len(batch)
@@ -197,9 +198,9 @@ class History:
         return found
 
     async def record(self, onto: str, head: str, writes: Sequence[Write]) -> str:
-        """A snapshot: the files of `onto` after `writes`, taken while the branch was at `head`.
+        """Record a snapshot: the files of `onto` after `writes`, taken while the branch was at `head`.
 
-        It has no time of its own: the same files on the same state have the same name.
+        It has no timestamp, so the same files on the same state get the same hash.
         """
         told = await self._git.run(
             "fast-import", "--quiet", "--date-format=raw", "--force", stdin=_stream(onto, writes)
@@ -209,7 +210,7 @@ class History:
         return sha
 
     async def commit(self, snapshot: str, parent: str, message: str, when: int) -> str:
-        """The files of a snapshot as a commit with a message."""
+        """Commit the files of a snapshot with a message; return the hash."""
         dates = {"GIT_AUTHOR_DATE": f"@{when} +0000", "GIT_COMMITTER_DATE": f"@{when} +0000"}
         parents = ["-p", parent] if parent else []
         told = await self._git.run(
@@ -218,30 +219,32 @@ class History:
         return told.decode("ascii").strip()
 
     def point(self, names: Mapping[str, str]) -> None:
-        """Let names of the repository point at commits, whatever they pointed at before.
+        """Set refs to commits, whatever they pointed at before.
 
-        Written as files, in the given order: nobody else writes here, and a call of git takes far longer.
+        Written as files, in the given order: no other process writes here, and a git command takes far
+        longer.
         """
         for name, sha in names.items():
             self._refs.write(name, f"{sha}\n".encode(), sync=True)
 
     def pointed(self, name: str) -> str:
-        """What a name points at; empty if it is not there."""
+        """Return the hash that a ref points at; empty if the ref does not exist."""
         return read_ref(self._git.dir, name)
 
     def names(self, prefix: str) -> list[str]:
-        """The last parts of all names below a prefix."""
+        """Return the last path component of all refs below a prefix."""
         folder = self._git.dir / prefix
         return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
 
     async def commits(self, base: str, head: str) -> list[str]:
-        """The commits after `base`, the oldest first."""
+        """Return the commits after `base`, oldest first."""
         since = [f"^{base}"] if base else []
         told = await self._git.run("rev-list", "--reverse", head, *since)
         return told.decode("ascii").split()
 
     async def diff(self, old: str, new: str, *, whole: bool, output_bytes: int = 50_000_000) -> bytes:
-        """What differs, as a patch; `whole` also holds binary files, so that it can be applied."""
+        """Return the differences as a patch; with `whole` it includes binary files, so that it can be
+        applied."""
         form = ["--binary", "--full-index"] if whole else []
         return await self._git.run(
             "diff-tree", "-p", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv", *form, old, new,
@@ -249,12 +252,12 @@ class History:
         )  # fmt: skip
 
     async def stat(self, old: str, new: str) -> list[FileStat]:
-        """What differs, in numbers."""
+        """Return the diff statistics."""
         told = await self._git.run("diff-tree", "-r", "-M", "-z", "--raw", "--numstat", old, new)
         return _stats(told)
 
     async def pack(self, base: str, head: str, folder: Path) -> str:
-        """Everything that `head` has and `base` has not, as a pack in `folder`; the pack's name."""
+        """Pack everything that `head` has and `base` has not into `folder`; return the pack's name."""
         since = f"^{base}\n" if base else ""
         told = await self._git.run(
             "pack-objects", "-q", "--revs", str(folder / "pack"), stdin=f"{head}\n{since}".encode()
@@ -262,7 +265,7 @@ class History:
         return told.decode("ascii").strip()
 
     async def ignored(self, paths: Sequence[str], tree: Path) -> set[str]:
-        """Which of these untracked paths the `.gitignore` files of the tree leave out."""
+        """Return those of these untracked paths that the `.gitignore` files of the tree exclude."""
         asked = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
         told = await self._git.run(
             "-c", "core.bare=false", "check-ignore", "--no-index", "-z", "--stdin",
@@ -272,12 +275,12 @@ class History:
 
 
 def _stream(onto: str, writes: Sequence[Write]) -> bytes:
-    """The input of `git fast-import`: one commit, and the question for its name."""
+    """Return the input of `git fast-import`: one commit, and a request for its hash."""
     lines = [b"commit refs/podium/state", b"mark :1", b"committer Podium <podium@localhost> 0 +0000"]
     lines += [b"data 8", b"snapshot"]
     if onto:
         lines.append(f"from {onto}".encode())
-    for write in sorted(writes, key=lambda write: write.data is not None):  # what goes makes room first
+    for write in sorted(writes, key=lambda write: write.data is not None):  # deletions first, to make room
         name = _quoted(write.path)
         if write.data is None:
             lines.append(b"D " + name)
@@ -293,7 +296,7 @@ def _quoted(path: str) -> bytes:
 
 
 def _listed(folder: Path) -> str:
-    """A folder in git's list of folders, where `:` divides and quotes protect."""
+    """Return a folder for git's colon-separated list, quoted where necessary."""
     text = str(folder)
     if ":" not in text and not text.startswith('"'):
         return text
@@ -313,7 +316,7 @@ def _batches(wanted: Mapping[str, int]) -> Iterable[list[str]]:
 
 
 def _stats(told: bytes) -> list[FileStat]:
-    """Both parts of `--raw --numstat -z`, put together by the path."""
+    """Parse the output of `--raw --numstat -z` and join both parts by path."""
     fields = told.decode("utf-8", "surrogateescape").split("\0")
     letters, found, at = dict[str, str](), list[FileStat](), 0
     while at < len(fields) and fields[at].startswith(":"):

@@ -1,10 +1,11 @@
-"""Branches out, forked states in.
+"""Branch publication and import of forked states.
 
-Two things are written, both new: a pack with the run's objects, and the branch. Written by us and not by git,
-so that nothing the repository's settings name is run; and without following links in it.
+Publishing writes two new things to the user's repository: a pack with the run's objects, and the branch. They
+are written directly and not by git, so that no program from the repository's settings runs, and without
+following links in it.
 
-The workspaces of a store lie side by side, and the name of a state says what is in it. Objects are copied,
-not shared: the other workspace may be removed later.
+The workspaces of a store lie side by side, and a state's hash identifies its content. Objects are copied, not
+shared: the other workspace may be removed later.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ MAX_PACK = 2_000_000_000
 
 
 def branch_name(origin: Origin, run_id: str) -> str:
-    """The run's branch; a user's own branch called `podium` takes the folder of that name away."""
+    """Return the run's branch name. If the user has a branch `podium`, no `podium/…` branch can exist beside
+    it."""
     common = Path(origin.common_dir) if origin.common_dir else None
     taken = common is not None and bool(read_ref(common, "refs/heads/podium"))
     return f"podium-{run_id}" if taken else f"podium/{run_id}"
 
 
 def refuse_to_publish(origin: Origin) -> str:
-    """Why no branch can be left, as a sentence; empty if one can."""
+    """Return why no branch can be written, as one sentence; empty if one can."""
     if not origin.common_dir:
         return "The folder is in no git repository: the result is a patch."
     if not origin.owned:
@@ -42,7 +44,7 @@ def refuse_to_publish(origin: Origin) -> str:
 
 
 def publish(origin: Origin, branch: str, head: str, ours: set[str], pack: Path) -> None:
-    """Write the pack, then the branch; a branch that somebody else has moved is left alone."""
+    """Write the pack, then the branch. Refuse if the branch is checked out, or was moved by others."""
     common = Path(origin.common_dir)
     name = f"refs/heads/{branch}"
     before = read_ref(common, name)
@@ -60,7 +62,7 @@ def publish(origin: Origin, branch: str, head: str, ours: set[str], pack: Path) 
         )
     repository, packed = WorkTree(common), WorkTree(pack.parent)
     try:
-        for suffix in (".pack", ".idx"):  # git looks for the index: it comes last
+        for suffix in (".pack", ".idx"):  # git looks for the index, so it comes last
             data = packed.read(pack.name + suffix, MAX_PACK)
             repository.write(f"objects/pack/{pack.name}{suffix}", data, sync=True)
         _write_ref(repository, name, head)
@@ -73,7 +75,7 @@ def publish(origin: Origin, branch: str, head: str, ours: set[str], pack: Path) 
 
 
 def _is_checked_out(common: Path, name: str) -> bool:
-    """Whether the user works on this branch, here or in a linked work tree."""
+    """Return True if the branch is checked out, here or in a linked work tree."""
     places = [common / "HEAD", *common.glob("worktrees/*/HEAD")]
     return any(
         place.is_file() and place.read_text(errors="replace").strip() == f"ref: {name}" for place in places
@@ -81,21 +83,22 @@ def _is_checked_out(common: Path, name: str) -> bool:
 
 
 def _write_ref(repository: WorkTree, name: str, head: str) -> None:
-    """In one move, as git does it; a git of the user's that is at this very branch goes first."""
+    """Write a ref atomically, as git does; refuse if a git process of the user holds its lock."""
     if repository.look(f"{name}.lock").kind != "missing":
         raise WorkspaceError("another git has locked it")
     repository.write(name, f"{head}\n".encode(), sync=True)
 
 
 def inherit(home: Path, made: WorkspaceRecord, git: Git, sha: str) -> WorkspaceRecord | None:
-    """Take a state over from the workspace that has it; what is known of ours then. `None`: nobody has it."""
+    """Import a state from a sibling workspace; return our updated record, or None if no workspace has the
+    state."""
     for other in sorted(home.parent.iterdir()) if home.parent.is_dir() else []:
         theirs = Git.place(other)
         if other == home or not (theirs / "refs" / "podium" / "kept" / sha).is_file():
             continue
         try:
             facts = read_facts(other)
-        except WorkspaceError:  # half removed: as if it were not there
+        except WorkspaceError:  # half removed: treat as missing
             continue
         _copy_objects(theirs / "objects", git.dir / "objects")
         _copy_shallow(theirs, git.dir)
@@ -107,7 +110,7 @@ def inherit(home: Path, made: WorkspaceRecord, git: Git, sha: str) -> WorkspaceR
 
 
 def _copy_objects(source: Path, target: Path) -> None:
-    """All objects that are not there yet. A name says what is in the file, so nothing is ever overwritten."""
+    """Copy all missing objects. A name identifies the content, so nothing is ever overwritten."""
     for folder, _, names in os.walk(source):
         place = target / Path(folder).relative_to(source)
         place.mkdir(exist_ok=True)
@@ -119,14 +122,14 @@ def _copy_objects(source: Path, target: Path) -> None:
 
 
 def _copy_shallow(source: Path, target: Path) -> None:
-    """Where either history begins, ours begins too."""
+    """Merge the shallow boundaries of both histories."""
     lines = {line for folder in (source, target) for line in _lines(folder / "shallow")}
     if lines:
         (target / "shallow").write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="ascii")
 
 
 def _copy_states(source: Path, target: Path) -> None:
-    """Every state, and where the branch was then; a fork may go through several of them."""
+    """Copy every state with its branch head; a fork may go through several of them."""
     for kind in ("heads", "kept"):
         place = target / "refs" / "podium" / kind
         place.mkdir(parents=True, exist_ok=True)

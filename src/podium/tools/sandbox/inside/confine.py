@@ -1,10 +1,11 @@
 """Program: Landlock entry and reaper.
 
-As in `drop.py`, by mounts that only this process has, at the very places of the folders. Where root may not
-mount (most containers) the workspace is lent: it belongs to the spare user while the program runs.
+A spare user gets access to the folders as in `drop.py`: by mounts that only this process has, but at the
+folders' own paths. Where root may not mount (most containers) the workspace is lent: the spare user owns it
+while the program runs.
 
-Where there are no namespaces, a program's orphans would be adopted by the machine's first process. This one
-adopts them instead, ends them all when the program ends or when it is told to, and only then ends itself.
+Without PID namespaces, init would adopt a program's orphans. This process adopts them instead (subreaper),
+kills them all when the program ends or on a signal, and only then exits.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from podium.tools.sandbox.inside import kernel as landlock
 from podium.tools.sandbox.inside.drop import take
 
 Loan = tuple[str, int, int, int]
-"""A folder, its user and group, and the spare user who has it now."""
+"""A folder, its original uid and gid, and the spare uid that owns it now."""
 
 
 def open_ways(folders: list[str], writable: list[str], spare: int, lent: list[Loan]) -> None:
-    """Let the spare user reach all folders and write some. What was lent is added to `lent` as it is done, so
-    that it can be given back whatever happens."""
+    """Give the spare user access to all folders, and write access to some. Each loan is added to `lent` as it
+    is made, so that it can always be returned."""
     try:
         kernel.own_mounts()
         _mount_in_place(folders, writable, spare)
-    except OSError:  # not allowed to mount, or a file system that cannot exchange owners
+    except OSError:  # mounting is not permitted, or the file system does not support id-mapped mounts
         for folder in writable:
             owner = os.stat(folder)
             lent.append((folder, owner.st_uid, owner.st_gid, spare))
@@ -45,13 +46,14 @@ def open_ways(folders: list[str], writable: list[str], spare: int, lent: list[Lo
 
 
 def give_back(lent: Iterable[Loan]) -> None:
-    """Everything that is the spare user's in these folders is the owner's again."""
+    """Give everything that the spare user owns in these folders back to the original owner."""
     for folder, user, group, spare in lent:
         _change_owner(folder, (spare, spare), (user, group), lend=False)
 
 
 def _mount_in_place(folders: list[str], writable: list[str], spare: int) -> None:
-    """Clone all before anything is covered; cover the folders that the spare user may not enter."""
+    """Clone all trees before anything is covered; then cover the folders that the spare user may not
+    enter."""
     found = [(folder, _closed_above(folder)) for folder in sorted(set(folders), key=len)]
     wanted = [(folder, closed) for folder, closed in found if closed or folder in writable]
     trees = [_clone(folder, folder in writable, spare) for folder, _ in wanted]
@@ -69,7 +71,7 @@ def _clone(folder: str, writable: bool, spare: int) -> int:
 
 
 def _closed_above(folder: str) -> str:
-    """The first folder on the way that others may not enter; empty if the way is open."""
+    """Return the first parent folder that others may not enter; empty if all are open."""
     place = ""
     for part in folder.strip("/").split("/")[:-1]:
         place += f"/{part}"
@@ -79,8 +81,11 @@ def _closed_above(folder: str) -> str:
 
 
 def _change_owner(folder: str, old: tuple[int, int], new: tuple[int, int], *, lend: bool) -> None:
-    """Change the owner of a folder and of what is in it; no link is followed. A file with a second name is
-    not lent, since that may lie elsewhere. Device files, pipes and sockets are not lent either."""
+    """Change the owner of a folder and its contents; no symlink is followed.
+
+    Files with several hard links are not lent, since another name may lie elsewhere. Device files, pipes and
+    sockets are not lent either.
+    """
     root = open_root(Path(folder))
     try:
         _change_one("", root, os.fstat(root), old, new)
@@ -114,7 +119,7 @@ _PASSES = 500
 
 
 def sweep(spare: int | None) -> None:
-    """End all descendants of this process, which adopts their orphans. Returns when none is left."""
+    """Kill all descendants of this process, which adopts their orphans. Returns when none is left."""
     if spare is not None:
         _kill_as(spare)
     _freeze()
@@ -127,7 +132,7 @@ def sweep(spare: int | None) -> None:
 
 
 def _kill_as(spare: int) -> None:
-    """Everything of the spare user at once, which the kernel does without a gap."""
+    """Kill all processes of the spare user at once, which the kernel does atomically."""
     child = os.fork()
     if child == 0:
         os.setresuid(spare, spare, spare)
@@ -138,7 +143,8 @@ def _kill_as(spare: int) -> None:
 
 
 def _freeze() -> None:
-    """Stop all before any is ended: one that is stopped makes no new ones, and still counts for the limit."""
+    """Stop all processes before killing any: a stopped process cannot fork, and still counts towards the
+    limit."""
     known: set[int] = set()
     for _ in range(_PASSES):
         new = set(below(os.getpid())) - known
@@ -151,7 +157,7 @@ def _freeze() -> None:
 
 
 def _reap() -> bool:
-    """Take in those that have ended; whether there are others still."""
+    """Reap ended children; return True if others are left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -161,7 +167,7 @@ def _reap() -> bool:
 
 
 def below(root: int) -> list[int]:
-    """All descendants of a process. Without /proc (not Linux) none can be found."""
+    """Return all descendants of a process; empty without /proc (not Linux)."""
     children: dict[int, list[int]] = {}
     if not os.path.isdir("/proc/self"):
         return []
@@ -184,11 +190,11 @@ _EVERY_SIGNAL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class _ToldToEnd(BaseException):
-    """A signal came: the program is to be ended."""
+    """Raised by a signal: the program must be ended."""
 
 
 def main() -> None:
-    """Read the plan, start its program, keep it, tell how it ended."""
+    """Read the plan, run and supervise its program, and report how it ended."""
     plan: dict[str, Any] = json.loads(sys.argv[1])
     told, spare = int(plan["told"]), plan["spare"]
     os.set_inheritable(told, False)
@@ -200,7 +206,7 @@ def main() -> None:
         if sys.platform == "linux":
             kernel.control(kernel.PARENT_DEATH_SIGNAL, signal.SIGTERM)
             kernel.control(kernel.SUBREAPER)
-        if os.getppid() != plan["host"]:  # it died before the kernel was told to say so
+        if os.getppid() != plan["host"]:  # the host died before PDEATHSIG was set
             return
         if spare is not None:
             open_ways([*plan["readable"], *plan["writable"]], plan["writable"], spare, lent)
@@ -240,7 +246,8 @@ def _start(plan: dict[str, Any]) -> int:
 
 
 def _give_up(plan: dict[str, Any]) -> None:
-    """Every right that the program shall not have; the filter comes last, since it forbids the rest."""
+    """Drop all rights that the program must not have. The seccomp filter comes last, since it forbids the
+    other steps."""
     spare = plan["spare"]
     if spare is not None:
         os.setgroups([])
@@ -265,7 +272,7 @@ def _load_filter(rules: bytes) -> None:
 
 
 def _wait_for(child: int) -> int:
-    """How the program ended, as a shell tells it; orphans that end meanwhile are taken in."""
+    """Return the exit code as in a shell; orphans that end meanwhile are reaped."""
     while True:
         pid, status = os.wait()
         if pid == child:

@@ -1,8 +1,8 @@
-"""The warden: waits for the death of its host, and ends the sandboxes that do not notice it themselves.
+"""Watchdog program: waits for the death of its host and kills sandboxes that do not notice it themselves.
 
-The kernel ends a bubblewrap whose parent dies, but only from the moment on at which bubblewrap has asked for
-it; and between its two processes there is a moment in which the outer one is ended while the inner one waits
-for its word, for ever. So a host that is killed while it starts a sandbox could leave one behind.
+The kernel kills a bubblewrap whose parent dies, but only after bubblewrap has requested that. Also, if its
+outer process is killed at the wrong moment, the inner one waits for it forever. So a host that is killed
+while it starts a sandbox could leave one behind.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import sys
 import time
 
 _PASSES, _PAUSE = 600, 0.05
-"""How often it looks at the most, and the seconds between two looks."""
+"""Maximum number of scans, and the seconds between two scans."""
 
 _QUIET = 2
-"""So many looks in a row must find nothing: a program that is just being started has let go of the host's
-pipe a moment before its arguments can be read."""
+"""Consecutive scans that must find nothing: a process that is just being started has closed the host's pipe
+shortly before its arguments become readable."""
 
 
 def main() -> None:
-    """Read the mark that all sandboxes of the host carry; the input ends with the host, and with each process
-    that the host has begun to start. Signals are for the host: whoever ends it does not end this."""
+    """Read the marker that all sandboxes of the host carry. Input ends when the host, and each process it was
+    just starting, has ended or closed the pipe. Signals are ignored: they are meant for the host."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     mark = sys.stdin.buffer.read()
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def end_marked(mark: bytes) -> None:
-    """End every process that has the mark among its arguments, and those that they start meanwhile."""
+    """Kill every process with the marker in its arguments, and those that they start meanwhile."""
     quiet = 0
     for _ in range(_PASSES):
         ended = [pid for pid in marked(mark) if _end(pid)]
@@ -42,7 +42,7 @@ def end_marked(mark: bytes) -> None:
 
 
 def marked(mark: bytes) -> list[int]:
-    """The processes that carry the mark: everybody may read the arguments of everybody's processes."""
+    """Return the processes that carry the marker; process arguments are world-readable."""
     found: list[int] = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -59,7 +59,7 @@ def marked(mark: bytes) -> list[int]:
 def _end(pid: int) -> bool:
     try:
         os.kill(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # it has just ended, or is somebody's who repeats the mark
+    except (ProcessLookupError, PermissionError):  # just ended, or another user copied the marker
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""Process families and hidden memory."""
+"""Process trees, and memory and disk space that no file or process shows."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Usage(NamedTuple):
-    """What a family of processes uses at one moment."""
+    """Resource usage of a process tree at one moment."""
 
     pids: tuple[int, ...]
     threads: int
     resident: int
-    """Bytes in memory; pages that several share are counted for each of them."""
+    """Resident bytes; shared pages are counted for each process."""
 
 
 def family_of(root: int) -> Usage:
-    """A process and everything below it. Orphans stay in the family: the first process inside adopts them."""
+    """Return the usage of a process and its descendants. Orphans stay included: the sandbox's first process
+    adopts them."""
     children: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     top: tuple[int, int, int] | None = None
     for name in os.listdir("/proc"):
@@ -42,17 +43,17 @@ def family_of(root: int) -> Usage:
 
 
 def _look(pid: int) -> tuple[int, int, int] | None:
-    """Parent, threads and bytes in memory; `None` if it has just ended."""
+    """Return parent, threads and resident bytes; None if the process has just ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:  # it ended between the listing and the look
+    except OSError:  # it ended after the listing
         return None
     fields = text[text.rindex(b")") + 2 :].split()
     return int(fields[1]), int(fields[17]), int(fields[21]) * _PAGE
 
 
 def threads_of_user(user: int) -> int:
-    """How many threads a user has on the whole machine."""
+    """Return the number of threads a user has on the whole machine."""
     total = 0
     for name in os.listdir("/proc"):
         if name.isdigit() and (found := _look(int(name))) is not None:
@@ -62,14 +63,15 @@ def threads_of_user(user: int) -> int:
 
 
 def shared_once(usage: Usage) -> int:
-    """Bytes in memory with shared pages counted once; slower, so asked only when the sum looks too large."""
+    """Return resident bytes with shared pages counted once. Slower, so used only when the plain sum looks too
+    large."""
     total = 0
     for pid in usage.pids:
         try:
             text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
         except (ProcessLookupError, FileNotFoundError):  # it has just ended
             continue
-        except OSError:  # closed to us, or an older kernel: the plain sum has to do
+        except OSError:  # no permission, or an older kernel: use the plain sum
             return usage.resident
         line = next((line for line in text.splitlines() if line.startswith("Pss:")), "Pss: 0 kB")
         total += int(line.split()[1]) * 1024
@@ -77,8 +79,8 @@ def shared_once(usage: Usage) -> int:
 
 
 def kill_family(root: int) -> None:
-    """End a process and all below it at once. It is stopped first: one that is just being started could
-    otherwise have a child after we looked, which nobody would ever end."""
+    """Kill a process and all its descendants. It is stopped first: a process that is just starting could
+    otherwise fork after the scan, and that child would never be killed."""
     _signal(root, signal.SIGSTOP)
     for pid in (*family_of(root).pids, root):
         _signal(pid, signal.SIGKILL)
@@ -90,21 +92,21 @@ def _signal(pid: int, number: int) -> None:
 
 
 _ANONYMOUS = ("/dev/zero (deleted)", "/SYSV", "/memfd:")
-"""How the kernel names mappings of memory that several processes can share."""
+"""Kernel names of anonymous mappings that several processes can share."""
 
 
 _SMALLEST = 1024
-"""What the smallest file or folder costs a disk: a million empty files are not nothing."""
+"""Minimum disk usage counted per file or folder, so that a million empty files are not free."""
 
 
 def disk_bytes(found: os.stat_result) -> int:
-    """Bytes on disk of a file or folder."""
+    """Return the bytes on disk of a file or folder."""
     return max(found.st_blocks * 512, _SMALLEST)
 
 
 def nameless_files(pids: Iterable[int]) -> tuple[int, int]:
-    """Bytes on disk and number of files that were removed and are still open. `PermissionError` if a process
-    does not let us look."""
+    """Return bytes on disk and number of deleted files that are still open. Raises `PermissionError` if a
+    process cannot be inspected."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
         for found in _open_files(pid):
@@ -126,18 +128,18 @@ def _open_files(pid: int) -> Iterator[os.stat_result]:
 
 
 def free_space(folder: str) -> int:
-    """Bytes that are free on the disk of a folder."""
+    """Return the free bytes on the disk of a folder."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
 
 
 def free_inodes(folder: str) -> int:
-    """Files that can still be made on the disk of a folder; 0 where the file system has no such limit."""
+    """Return the free inodes on the disk of a folder; 0 if the file system has no such limit."""
     return os.statvfs(folder).f_favail
 
 
 def shared_memory() -> int:
-    """Bytes of memory on this machine that belong to files and mappings in memory; 0 where it is not told."""
+    """Return the machine's shared memory (tmpfs and shared mappings) in bytes; 0 if unknown."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             line = next((line for line in file if line.startswith("Shmem:")), "Shmem: 0 kB")
@@ -147,7 +149,7 @@ def shared_memory() -> int:
 
 
 def mapped_together(pids: Iterable[int]) -> int:
-    """Bytes that processes have mapped to share, touched or not, each mapping once."""
+    """Return the bytes of shared mappings, touched or not, each mapping counted once."""
     sizes: dict[str, int] = {}
     for pid in pids:
         for span, identity, name in _mappings(pid):
@@ -157,7 +159,7 @@ def mapped_together(pids: Iterable[int]) -> int:
 
 
 def maps_nameless_files(pids: Iterable[int]) -> bool:
-    """Whether a process has mapped a file of a disk that was removed: nobody can tell how large it is."""
+    """Return True if a process has mapped a deleted file of a disk, whose size cannot be determined."""
     return any(
         name.endswith("(deleted)") and not name.startswith(_ANONYMOUS)
         for pid in pids
@@ -166,11 +168,11 @@ def maps_nameless_files(pids: Iterable[int]) -> bool:
 
 
 def _mappings(pid: int) -> Iterator[tuple[int, str, str]]:
-    """Size, device and number, and name of every mapping that has one."""
+    """Yield size, device and inode, and name of every named mapping."""
     try:
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
             lines = file.readlines()
-    except OSError:  # it has just ended, or is closed to us: what can be known of it is counted elsewhere
+    except OSError:  # just ended, or no permission: what can be known of it is counted elsewhere
         return
     for line in lines:
         place, _, _, device, number, *name = line.split(maxsplit=5)
