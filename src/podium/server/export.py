@@ -1,6 +1,7 @@
-"""Writes the OpenAPI description, for whoever makes types of it: `python -m podium.server.export FILE`.
+"""OpenAPI export for type generators: `python -m podium.server.export FILE`.
 
-With a second file, that one is told which description it was made of, so that a stale one is noticed.
+With a second file, writes the hash of the description into that file's first line, so that outdated types are
+noticed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from podium.server.app import build_api
 
 
 def main(arguments: list[str]) -> None:
-    """Write the description; or put its hash into the first line of the types."""
+    """Write the OpenAPI description to a file, or its hash into the first line of the types file."""
     description = Path(arguments[0])
     if len(arguments) == 1:
         text = json.dumps(build_api().openapi(), indent=2, ensure_ascii=False, sort_keys=True)
