@@ -157,7 +157,7 @@ class Rates:
         return 0.0
 
     def give_back(self, name: str, burst: float) -> None:
-        """Return a token for an attempt that does not count."""
+        """Put a token back after an attempt that does not count."""
         if name in self._buckets:
             left, then = self._buckets[name]
             self._buckets[name] = (min(burst, left + 1), then)
