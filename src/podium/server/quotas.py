@@ -4,7 +4,7 @@ budget of the next run.
 Each run stays below its own budget. So a user stays below their limits if no run is accepted whose budget
 exceeds what is left. Checking and accepting happen under one lock per user: of two concurrent requests, the
 second sees what the first was given. On a store that several machines share, the user's account in the store
-enforces the limit instead (`podium.engine.purse`).
+enforces the limit instead (`podium.engine.owner_budget`).
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class LocalScheduler:
             before = rows[-1].run_id
 
     async def _is_ours(self, row: RunRow) -> bool:
-        """Return whether a server should continue this run: a server accepted it (not a terminal), and it was
+        """Return whether a server should continue this run: it is served (not a run of a terminal), and was
         not paused for another reason than the server's stop."""
         if row.status == "paused" and row.stop_reason not in ("", STOPPED):
             return False

@@ -27,8 +27,8 @@ _AGAIN = RetryPolicy(
     initial_interval=timedelta(seconds=0.2), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=5),
     non_retryable_error_types=["TemporalTimeout:Heartbeat"],
 )  # fmt: skip
-"""Retry delays of a run that a worker could not take and another gets. A heartbeat timeout is not retried here,
-because the activity would go to the end of the queue: the workflow handles it."""
+"""Retry delays of a run that a worker could not take and another gets. A heartbeat timeout is not retried
+here, because the activity would go to the end of the queue: the workflow handles it."""
 FIRST = Priority(priority_key=1)
 """Priority of a run that lost its worker: before all runs that have not begun."""
 HEED = "heed a cancel that was lost with a worker"
