@@ -48,7 +48,7 @@ HINTS = {
 
 
 class Greeting(msgspec.Struct, frozen=True):
-    """The requested reply: small, with fields of two types."""
+    """What is asked for: small, and of two types."""
 
     sum: int
     sentence: str
