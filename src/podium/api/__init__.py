@@ -1,4 +1,4 @@
-"""The Python interface: start, run, resume, fork, replay, cancel and answer.
+"""Python API: start, run, resume, fork, replay, cancel and answer.
 
 handle = await podium.start("flow.py:haiku", "the sea", model="rehearsal")
 async for event in handle.events():

@@ -1,4 +1,4 @@
-"""Start validation, first rows, queueing, run ids."""
+"""Validation of new runs, their first log rows, queueing, and run ids."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_run_id() -> str:
-    """Twelve characters, 60 bits; the beginning is enough to name a run."""
+    """Return a random id of twelve characters (60 bits). A unique prefix is enough to refer to a run."""
     return _named(secrets.randbits(60))
 
 
 def run_id_of(text: str) -> str:
-    """The same id for the same text: for a run of which there may be only one."""
+    """Return the same id for the same text, for a run that must exist only once."""
     return _named(int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 4)
 
 
@@ -50,11 +50,11 @@ def _named(number: int) -> str:
 
 
 REQUEST_SHOWN = 500
-"""Characters of a request that lists keep."""
+"""Characters of a request that the run's row keeps for lists."""
 
 
 class Checked(NamedTuple):
-    """What a run is to be started with, in its right types."""
+    """A validated start: workflow, request, options and gates, in their declared types."""
 
     workflow: Workflow
     request: Any
@@ -63,13 +63,13 @@ class Checked(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A run that can be started: everything that may be wrong with it was looked at."""
+    """A run that can be started: everything about it has been validated."""
 
     workflow: Workflow
     created: RunCreated
     models: Models
     rows: Sequence[Row] = ()
-    """What a fork begins with."""
+    """First log rows of a fork; empty otherwise."""
     blobs: Sequence[bytes] = ()
     parent: str = ""
 
@@ -82,7 +82,7 @@ def check_start(
     approve: Sequence[str],
     options: Mapping[str, Any] | None,
 ) -> Checked:
-    """What a program may get wrong, told before anything is opened."""
+    """Validate the arguments of a start before anything is opened. Raises `UsageError`."""
     found = find_workflow(workflow) if isinstance(workflow, str) else workflow
     gates = found.check_gates([approve] if isinstance(approve, str) else approve)
     _check_types(found, request, budget, options)
@@ -103,7 +103,7 @@ async def accept(
     cache: bool | None,
     marks: Mapping[str, Any] | None = None,
 ) -> Accepted:
-    """Choose models and ceilings; whatever is wrong with them starts nothing. `marks` are kept in the config
+    """Choose models and budget. An invalid choice raises and starts nothing. `marks` are stored in the config
     of the run's log."""
     found = checked.workflow
     ceiling = found.budget.merged(budget_of(ctx.settings)).merged(budget or Budget())
@@ -133,7 +133,7 @@ async def accept_fork(
     budget: Budget | None,
     marks: Mapping[str, Any] | None = None,
 ) -> Accepted:
-    """What a fork begins with: the log of its source up to that step, with what is edited there."""
+    """Return a fork: the log of its source up to the step `at`, with the edit there."""
     row = await ctx.store.get(run_id)
     rows = await ctx.store.read(row.run_id)
     created, config, old_budget = history_of(rows)
@@ -164,7 +164,7 @@ async def accept_fork(
 
 
 def first_of(ctx: Context, new: Accepted, run_id: str = "") -> tuple[RunRow, Sequence[Row], Sequence[bytes]]:
-    """The summary of a new run, the first rows of its log, and the blobs that these name."""
+    """Return the row of a new run, the first rows of its log, and the blobs that these reference."""
     created, now = new.created, time.time_ns() // 1000
     text = created.request if isinstance(created.request, str) else encode(created.request).decode()
     row = RunRow(
@@ -184,7 +184,8 @@ def first_of(ctx: Context, new: Accepted, run_id: str = "") -> tuple[RunRow, Seq
 
 
 def first_driven(ctx: Context, new: Accepted) -> tuple[RunRow, Sequence[Row], Sequence[bytes]]:
-    """The same for a run that this process drives at once: it is created as started."""
+    """Return the same for a run that this process drives immediately: its log
+    already contains `run.started`."""
     row, rows, blobs = first_of(ctx, new)
     started = RunStarted(holder=this_process())
     first = Row(rows[-1].seq + 1, rows[-1].time_us, "", started.type, ctx.redact(encode(started)))
@@ -226,13 +227,15 @@ async def enqueue(
     run_id: str = "",
     start_key: str = "",
 ) -> RunRow:
-    """Accept a run without driving it: it is durable and `queued` when this returns, and `resume` starts it.
-    `marks` are kept in the config of its log; of these, `owner` says whose it is. `run_id`: one that is
-    to be the run's; `StoreError` if there is one of that id. `start_key`: the same for a name that the owner
-    gives to it."""
+    """Accept a run without driving it.
+
+    It is durable and `queued` when this returns, and `resume` starts it. `marks` are stored in the config of
+    its log; the mark `owner` names its owner. `run_id` sets the run's id and `start_key` an idempotency key
+    that is unique per owner; either raises `StoreError` if it exists already.
+    """
     found = check_start(workflow, request, budget, concurrency, approve, options)
     ctx = Context(settings, store)
-    ctx.read_prompts(found.workflow)  # to find mistakes; the process that drives the run logs its own
+    ctx.read_prompts(found.workflow)  # only to find mistakes; the process that drives the run logs its own
     new = await accept(
         ctx, found, model=model, model_for=model_for, budget=budget, concurrency=concurrency, cache=cache,
         marks=marks,

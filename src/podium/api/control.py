@@ -1,6 +1,6 @@
-"""Cancel, answer, replay, requeue.
+"""Control of runs: cancel, answer, raise the budget, replay, requeue.
 
-A server's conductor and the workers of a fleet take runs up in the same way; this is that way.
+The server's scheduler and the workers of a fleet both continue runs with the functions of this module.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ async def cancel(
     wait: float = 2.5,
     settings: Settings | None = None,
 ) -> RunRow:
-    """End a run for good, whoever drives it. A driver that does not react within `wait` seconds is
-    cut off from the log."""
+    """End a run for good, whichever process drives it. A driver that does not react within `wait` seconds is
+    fenced off from the log."""
     async with context(store, settings) as ctx:
         row = await ctx.store.get(run_id)
         if row.status in OVER:
@@ -89,7 +89,7 @@ async def _cancel_driven(store: Store, run_id: str, reason: str, wait: float) ->
 
 
 async def _is_over(store: Store, run_id: str, after: int, wait: float) -> bool:
-    """Wait for the driver's last word in this life of the run."""
+    """Wait up to `wait` seconds for a terminal event after `after`. Returns whether there was one."""
     try:
         async with asyncio.timeout(wait), aclosing(store.tail(run_id, after=after)) as rows:
             async for row in rows:
@@ -109,8 +109,8 @@ async def answer(
     store: Store | str | Path | None = None,
     settings: Settings | None = None,
 ) -> str:
-    """Answer a run's question. It goes into the run's inbox, durably; whoever drives the run takes it
-    from there, at once or after a `resume`. Returns the path of the question."""
+    """Answer a run's question. The answer is stored durably in the run's inbox; the driver takes it from
+    there, immediately or after a `resume`. Returns the path of the question."""
     async with context(store, settings) as ctx:
         row = await ctx.store.get(run_id)
         rows = await ctx.store.read(row.run_id)
@@ -131,8 +131,8 @@ async def answer(
 async def raise_budget(
     run_id: str, budget: Budget, *, store: Store | str | Path | None = None, settings: Settings | None = None
 ) -> Budget:
-    """Give a run that is under way more to spend, whoever drives it; returns what is raised. Only money,
-    tokens and calls that have a ceiling can be: the time of a run is fixed while it is driven."""
+    """Raise the budget of a run under way, whichever process drives it. Returns what is raised. Only limits
+    on money, tokens and calls that exist can be raised: the time of a run is fixed while it is driven."""
     async with context(store, settings) as ctx:
         row = await ctx.store.get(run_id)
         _, _, now = history_of(await ctx.store.read(row.run_id, types=HISTORY))
@@ -147,7 +147,8 @@ async def raise_budget(
 
 
 async def _check_unanswered(store: Store, run_id: str, asked: int) -> None:
-    """The first answer counts: a second one would go unheard."""
+    """Raise `NotResumableError` if the question has an answer already: the first one counts, a second would
+    be ignored."""
     for message in await store.inbox(run_id):
         if message.kind == "answer" and message.data.get("asked") == asked:
             raise NotResumableError(
@@ -176,7 +177,7 @@ async def replay(
     store: Store | str | Path | None = None,
     settings: Settings | None = None,
 ) -> RunResult:
-    """Walk a finished run again from its log alone: no model, no tool, no network."""
+    """Replay a finished run from its log alone: no model, no tool, no network."""
     async with context(store, settings) as ctx:
         row = await ctx.store.get(run_id)
         if row.status not in OVER - {"cancelled"}:
@@ -203,13 +204,13 @@ async def replay(
 
 
 MARKS: dict[str, Any] = {"served": True}
-"""What the log of a run says that a server, or a fleet, drives."""
+"""Config of a run that a server or a fleet drives."""
 RESUME = "resume"
-"""The kind of message that lets a run go on."""
+"""Kind of inbox message that continues a run."""
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run goes on with."""
+    """Changes with which a run is resumed."""
 
     budget: Budget = Budget()
     model: str | None = None
@@ -221,7 +222,7 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 async def requeue(
     store: Store, settings: Settings, run_id: str, change: Change | None = None, *, take_over: bool = False
 ) -> None:
-    """Make a run `queued` again, with what it is to go on with. Durable when this returns."""
+    """Make a run `queued` again, with its changes. Durable when this returns."""
     lease = await store.acquire(run_id, take_over=take_over)
     try:
         await store.post(run_id, RESUME, msgspec.to_builtins(change or Change()))
@@ -233,8 +234,8 @@ async def requeue(
 
 
 async def go_on(store: Store, settings: Settings, run_id: str, *, nap_s: float | None = None) -> RunHandle:
-    """Drive a run with what has been asked of it while it waited; the newest counts. One that sleeps for
-    longer than `nap_s` is paused until it wakes."""
+    """Drive a run with the newest change that was requested while it waited. A run that sleeps for longer
+    than `nap_s` seconds is paused until it wakes."""
     asked = [message for message in await store.inbox(run_id) if message.kind == RESUME]
     changes = [msgspec.convert(message.data, Change) for message in asked]
     await store.discard([message.id for message in asked[:-1]])
@@ -247,7 +248,8 @@ async def go_on(store: Store, settings: Settings, run_id: str, *, nap_s: float |
 
 
 async def is_served(store: Store, run_id: str) -> bool:
-    """Whether it is the business of a server or a fleet: somebody's own run on a terminal is not."""
+    """Return whether a server or a fleet should drive the run, because it accepted or requeued it. A run that
+    belongs to a terminal stays there."""
     _, config, _ = history_of(await store.read(run_id, types=HISTORY))
     if config.get("served"):
         return True
@@ -255,8 +257,8 @@ async def is_served(store: Store, run_id: str) -> bool:
 
 
 async def refuse(store: Store, settings: Settings, row: RunRow, error: PodiumError) -> None:
-    """A run that cannot even be taken up (its model is gone, say) has failed, and its log says why. One that
-    is over is not touched: whoever is late may have been told of it by a queue that a crash set back."""
+    """Mark a run that cannot be started (for example because its model is gone) as failed, with the reason in
+    its log. A finished run is not changed: a queue restored after a crash may submit it late."""
     if isinstance(error, StoreError | NotResumableError):
         return
     with suppress(StoreError):

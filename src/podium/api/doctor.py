@@ -1,4 +1,4 @@
-"""What `podium doctor` looks at: each check tries the real thing and says how to mend it."""
+"""Checks of `podium doctor`. Each one tries the real thing and says how to fix a problem."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OLD_SQLITE = (3, 35, 0)
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One finding."""
+    """The result of one check."""
 
     name: str
     state: Literal["ok", "warn", "fail"]
@@ -46,14 +46,14 @@ class Check(msgspec.Struct, frozen=True):
 
 
 async def check_all(store: str | None) -> list[Check]:
-    """Every check, in the order in which things depend on each other."""
+    """Run all checks, in order of dependency."""
     checks = [_python(), _sqlite()]
     try:
         settings = Settings.load(store=store)
     except PodiumError as error:
         return [*checks, Check("settings", "fail", str(error), error.hint)]
     checks += [_settings(settings), await _store(settings)]
-    if checks[-1].state != "fail":  # without a store there is nothing to lock
+    if checks[-1].state != "fail":  # the lock check needs a store
         checks += [*_privacy(settings)]
         checks += [*_disk(settings), *await _lock(settings)]
     checks += [_keys(), _extras(settings), _models(settings), *_limits(settings), *_tracing(settings)]
@@ -96,7 +96,7 @@ async def _store(settings: Settings) -> Check:
         return Check("store", "ok", f"{where}, a question takes {answered_ms:.1f} ms")
     try:
         mode, fsync_ms = _measure(settings.store)
-    except OSError as error:  # a file system that can only be read
+    except OSError as error:  # a read-only file system
         return Check("store", "fail", f"{where}: {error}", "Nothing can be written there.")
     told = f"{where}, journal {mode}, a durable write takes {fsync_ms:.1f} ms"
     if mode.lower() != "wal":
@@ -107,7 +107,8 @@ async def _store(settings: Settings) -> Check:
 
 
 def _privacy(settings: Settings) -> list[Check]:
-    """Whether others on this machine may read the runs. The folder protects what is in it."""
+    """Check whether other users of this machine can read the runs. The permissions of the folder protect its
+    files."""
     if is_postgres(settings.store):
         return []
     path = Path(settings.store.removeprefix("sqlite:///"))
@@ -120,7 +121,8 @@ def _privacy(settings: Settings) -> list[Check]:
 
 
 def _measure(url: str) -> tuple[str, float]:
-    """The store's journal mode, and the median of ten fsynced commits on the same file system."""
+    """Return the store's journal mode, and the median time in ms of ten fsynced commits on the same file
+    system."""
     path = Path(url.removeprefix("sqlite:///"))
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as store:
         mode = str(store.execute("PRAGMA journal_mode").fetchone()[0])
@@ -151,7 +153,8 @@ def _disk(settings: Settings) -> list[Check]:
 
 
 async def _lock(settings: Settings) -> list[Check]:
-    """Two drivers of one run, in a store of their own beside the real one. PostgreSQL needs none."""
+    """Check that a second driver of a run is refused, in a temporary store beside the real one. Not needed
+    for PostgreSQL."""
     if is_postgres(settings.store):
         return []
     folder = Path(settings.store.removeprefix("sqlite:///")).parent
@@ -186,7 +189,7 @@ def _keys() -> Check:
 
 
 def _extras(settings: Settings) -> Check:
-    """Which providers' clients are installed; a key without its client is worth a warning."""
+    """Check which providers' clients are installed. A key without its client is a warning."""
     found = offers(settings)
     there = dict.fromkeys(offer.provider.extra for offer in found if offer.installed)
     told = f"installed: {', '.join(there)}" if there else "none is installed; hosted models need one each"
@@ -199,7 +202,7 @@ def _extras(settings: Settings) -> Check:
 
 
 def _limits(settings: Settings) -> list[Check]:
-    """Return what is wrong with the limits of replies: entries that match no model."""
+    """Return a warning for reply limits that match no provider."""
     idle = without_effect(settings)
     if not idle:
         return []
@@ -208,7 +211,7 @@ def _limits(settings: Settings) -> list[Check]:
 
 
 def _tracing(settings: Settings) -> list[Check]:
-    """Only where somebody wants traces; nothing is sent."""
+    """Check the tracing configuration, if there is one. Nothing is sent."""
     try:
         found = destination_of(settings)
     except PodiumError as error:
@@ -223,7 +226,7 @@ def _tracing(settings: Settings) -> list[Check]:
 
 
 async def _sandbox(settings: Settings) -> Check:
-    """Which tier is in force, tried out for real. Only workflows that run programs need one."""
+    """Check which sandbox tier is in force, by starting it. Only workflows that run programs need one."""
     try:
         sandbox = await open_sandbox(settings)
     except PodiumError as error:
@@ -234,8 +237,8 @@ async def _sandbox(settings: Settings) -> Check:
 
 
 def _models(settings: Settings) -> Check:
-    """The models that a run would use can really be opened. `replay:` needs its run and is left out; nothing
-    is sent, so a wrong key is not found here."""
+    """Check that the models that a run would use can be opened. `replay:` models need their run and are
+    skipped. Nothing is sent, so a wrong key is not detected."""
     choice = choose()
     profiles = behind(settings, choice)
     named = [("model", settings.model)] if settings.model else []

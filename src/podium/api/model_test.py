@@ -1,6 +1,6 @@
-"""One small structured question to a model, asked exactly as an agent of a run asks it.
+"""Test of a model with one small structured question, asked exactly as an agent of a run asks it.
 
-It is a run of its own, in a store that is thrown away: reserved, tried again, settled and priced as any call.
+The test is a run in a temporary store, so its calls are reserved, retried, settled and priced like any other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from podium.stores import open_store
 ASKER = Agent("tester", instructions="You answer exactly what is asked.", max_tokens=2048, timeout=60.0)
 PROMPT = "What is 17 + 25? Answer with the sum, and with one short friendly sentence."
 MOST_CALLS = 12
-"""All attempts and repairs of one model; also what lets a model of unknown price be tested."""
+"""Call budget per model, for all attempts and repairs. It also allows testing a model of unknown price."""
 
 
 HINTS = {
@@ -44,7 +44,7 @@ HINTS = {
     "garbled": "Is the address that of a provider's API?",
     "InvalidReplyError": "The model cannot keep to a schema; try `output` in [providers] or another model.",
 }
-"""By the kind of fault, or else of error."""
+"""Hint by kind of fault, or else by type of error."""
 
 
 class Greeting(msgspec.Struct, frozen=True):
@@ -55,10 +55,10 @@ class Greeting(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """The outcome of a test."""
 
     asked: str
-    """The name that was given: a model's or a profile's."""
+    """The given name, of a model or a profile."""
     result: RunResult
     attempts: list[ModelAttempted]
     repairs: int
@@ -79,7 +79,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _names(name: str, settings: Settings) -> list[str]:
-    """The models to ask: one, or those of a profile."""
+    """Return the models to ask: the named one, or those of the profile."""
     profiles = behind(settings, choose())
     if name in PROFILES or name in profiles:
         return models_of(name, profiles) or [DEFAULT]
@@ -93,7 +93,8 @@ def _names(name: str, settings: Settings) -> list[str]:
 async def try_model(
     name: str, settings: Settings, *, asking: Callable[[str], object] = lambda model: None
 ) -> Trial:
-    """Ask a model, or those of a profile. `asking` is told which one when the call begins."""
+    """Ask a model, or those of a profile. `asking` is called with the first model's name when the call
+    begins."""
     names = _names(name, settings)
     mine = msgspec.structs.replace(settings, model="", profiles={ASKER.profile: names})
     with TemporaryDirectory(prefix="podium-test-") as folder:
@@ -127,12 +128,12 @@ def _of(events: list[Event], kind: type[Any]) -> list[Any]:
 
 
 def problem_of(trial: Trial) -> str:
-    """What went wrong."""
+    """Return the error message."""
     return trial.result.error.removeprefix("test: ") or f"The test ended as {trial.result.status}"
 
 
 def hint_of(trial: Trial) -> str:
-    """What to do about it, as far as the fault tells."""
+    """Return a hint for the fault, as far as it is known; otherwise calls and cost."""
     details = trial.failure.details if trial.failure else {}
     if details.get("hint"):
         return str(details["hint"])
@@ -147,7 +148,7 @@ def hint_of(trial: Trial) -> str:
 
 
 def trial_data(trial: Trial) -> dict[str, Any]:
-    """For programs."""
+    """Return the outcome as data for JSON output."""
     last = trial.last
     return {
         "ok": trial.ok,

@@ -1,4 +1,4 @@
-"""Command table, help layout."""
+"""Command table and help layout."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 LEAST_BESIDE = 36
-"""With less room than this beside the labels, descriptions stand below them."""
+"""Minimum width beside the labels, in columns. With less, descriptions are printed below the labels."""
 
 
 class TwoColumns:
-    """A help formatter for cyclopts."""
+    """Help formatter for cyclopts, in two columns."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         if not panel.entries:
@@ -43,7 +43,8 @@ class TwoColumns:
             console.print()
 
     def render_description(self, console: Console, options: ConsoleOptions, description: Any) -> None:
-        """Prose is folded to the width of the terminal; indented lines (commands) stay as they are."""
+        """Print the description. Prose is wrapped to the terminal width; indented lines (commands) stay as
+        they are."""
         lines = _plain(description).splitlines()
         for prose, group in groupby(lines, key=lambda line: line[:1] not in ("", " ")):
             given = list(group)
@@ -54,7 +55,7 @@ class TwoColumns:
 
 
 def _print_row(console: Console, label: str, description: str, column: int) -> None:
-    """A label with its description beside it from `column` on, or (0) below it."""
+    """Print a label with its description beside it from `column` on, or below it if `column` is 0."""
     indent = column or 6
     lines = wrap(description, console.width - indent)
     first = lines.pop(0) if lines and column else ""
@@ -69,11 +70,11 @@ def _plain(renderable: Any) -> str:
 
 
 def _description(entry: HelpEntry) -> str:
-    """The sentence, then what may be given and what is taken otherwise."""
+    """Return the help text, followed by the choices and the default."""
     parts = [_plain(entry.description)]
     if entry.choices:
         parts.append(f"One of: {', '.join(entry.choices)}.")
-    if entry.default not in (None, '""'):  # an empty text says nothing
+    if entry.default not in (None, '""'):  # an empty default carries no information
         parts.append(f"[default: {entry.default}]")
     if entry.required and entry.positional_label is None:
         parts.append("[required]")
@@ -158,7 +159,7 @@ COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
     ("Set up", "completion", "setup:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
 )
-"""Group, name, `module:function` in `podium.cli.commands`, its arguments, and what it does."""
+"""Group, name, `module:function` in `podium.cli.commands`, arguments and help text."""
 
 FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
     "brain": (
@@ -219,14 +220,14 @@ FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
         ),
     ),
 }
-"""Commands that have commands of their own: what they are about; name, target, arguments, text of each."""
+"""Commands with subcommands: help text, then name, target, arguments and help text of each subcommand."""
 
 NAMES = tuple(name for _, name, *_ in COMMANDS)
 
 
 def build_app(used: str = "", run_command: Callable[..., Any] | None = None, *, inside: str = "") -> App:
-    """The whole command line. The command that is `used` (and the one `inside` it, where it has commands of
-    its own) tells about itself at length; `run_command` is `run` with the options of one workflow added."""
+    """Return the whole command line. The command in `used` (and its subcommand in `inside`) shows its full
+    help text, all others the short one. `run_command` is `run` with the options of one workflow added."""
     app = App(
         name="podium",
         help=INTRODUCTION,
@@ -235,7 +236,7 @@ def build_app(used: str = "", run_command: Callable[..., Any] | None = None, *, 
         help_format="plaintext",
         version_format="plaintext",
         help_formatter=TwoColumns(),
-        suppress_keyboard_interrupt=False,  # `main` has a better end for it than sys.exit
+        suppress_keyboard_interrupt=False,  # `main` handles it better than sys.exit
         group_commands=Group("Other", sort_key=9),
         group_arguments=Group("Arguments", sort_key=0),
         group_parameters=Group("Options", sort_key=3),

@@ -1,4 +1,4 @@
-"""Header, result card, tables, next commands."""
+"""Run header, result card, tables and suggested commands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FLAGS = {"usd": "--max-usd", "tokens": "--max-tokens", "calls": "--max-calls", 
 def next_steps(
     state: RunState, status: str, commands: Commands, shown: Presentation = GENERIC
 ) -> list[tuple[str, str]]:
-    """Pairs of a command and why one would use it, the most useful first."""
+    """Return pairs of a command and its purpose, the most useful first."""
     run_id = state.run_id
     own = [(commands(*words), why) for words, why in shown.suggestions()]
     show = (commands("show", run_id), "details")
@@ -59,7 +59,8 @@ def next_steps(
 
 
 def answers(state: RunState, commands: Commands) -> list[str]:
-    """One command per way to answer the first open question."""
+    """Return one command per possible answer, for the first three open questions and up to
+    four choices each."""
     found: list[str] = []
     for path, question in list(state.questions.items())[:3]:
         which = () if len(state.questions) == 1 else ("--question", shlex.quote(path))
@@ -69,7 +70,8 @@ def answers(state: RunState, commands: Commands) -> list[str]:
 
 
 def _larger_budget(state: RunState) -> tuple[str, ...]:
-    """The ceiling that was met, doubled, and never less than what is needed: a starting point, not advice."""
+    """Return the flag of the exhausted limit with the doubled limit, but at least what is needed. It is a
+    starting point, not a recommendation."""
     met = state.exhausted
     if met is None or met.scope or met.kind not in _FLAGS:
         return ()
@@ -82,18 +84,18 @@ def _larger_budget(state: RunState) -> tuple[str, ...]:
 
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
 SHOWN_LINES = 200
-"""Lines that are shown of an output that is data; a text is shown whole."""
+"""Lines shown of an output that is data; a text is shown in full."""
 SHOWN_WARNINGS = 10
 SHOWN_ARTIFACTS = 24
-"""How many are listed one by one."""
+"""Maximum number of artifacts listed individually."""
 FEW_ARTIFACTS = 4
-"""Up to here they are listed beside the leading ones."""
+"""Up to this number, other artifacts are listed beside the leading ones."""
 LEAST_ROOM = 20
-"""With less room than this beside it, a request gets a line of its own."""
+"""Minimum width beside the header, in columns. With less, the request gets a line of its own."""
 
 
 def print_header(state: RunState) -> None:
-    """Which run this is, what was asked, who answers, what it may cost."""
+    """Print workflow, run id, request, models and budget."""
     console = out()
     name = one_line(state.workflow.rpartition("/")[2])
     head = ((name, "bold"), "  ", (state.run_id, "cyan"))
@@ -113,7 +115,7 @@ def print_header(state: RunState) -> None:
 
 
 def print_card(result: RunResult, state: RunState, shown: Presentation, commands: Commands) -> None:
-    """How it ended, what it made, what it cost, what to do next."""
+    """Print status, problems, output, questions, artifacts, costs and next commands."""
     console = out()
     say_line(console)
     print_status(console, result)
@@ -127,7 +129,7 @@ def print_card(result: RunResult, state: RunState, shown: Presentation, commands
 
 
 def print_status(console: Console, result: RunResult) -> None:
-    """What became of it, why, and what it took."""
+    """Print the status, its reason, duration, costs and quality."""
     figures = [clock(result.duration_s), *spending(result.usage), *saving(result.saved)]
     figures += [f"quality {round(result.quality, 2):g}"] if result.quality is not None else []
     say_prose(console, badge(result.status, console), _reason(result), "  ", ("  ".join(figures), "dim"))
@@ -139,7 +141,7 @@ def _reason(result: RunResult) -> str:
 
 
 def print_quietly(result: RunResult, state: RunState, shown: Presentation, commands: Commands) -> None:
-    """The output alone; what is wrong with it goes to stderr."""
+    """Print only the output to stdout. Problems, questions and the next command go to stderr."""
     if result.output is not None:
         print_output(result.output, shown, raw=True)
     if incomplete := cut_note(cut_steps(state)):
@@ -155,8 +157,8 @@ def print_quietly(result: RunResult, state: RunState, shown: Presentation, comma
 
 
 def print_problems(console: Console, result: RunResult, incomplete: str) -> None:
-    """What went wrong, and what a reader of the result should know. A met ceiling is not an error. Where not
-    all warnings fit, `incomplete` comes first: it names the texts that were cut off."""
+    """Print error, hint and warnings. An exhausted budget is not an error. If not all warnings fit,
+    `incomplete` comes first: it names the texts that were cut off."""
     label = ("Stopped: ", "bold yellow") if result.status == "partial" else ("Error: ", "bold red")
     if result.error:
         say_prose(console, label, safe(result.error))
@@ -173,20 +175,20 @@ def print_problems(console: Console, result: RunResult, incomplete: str) -> None
 
 
 def print_questions(console: Console, questions: dict[str, RunWaiting]) -> None:
-    """Every open question in full, so that it can be answered without looking elsewhere."""
+    """Print every open question in full, so that it can be answered without further commands."""
     for path, question in questions.items():
         say_line(console)
         print_question(console, question, path if len(questions) > 1 else "")
 
 
 def made_of(result: RunResult, shown: Presentation, commands: Commands) -> list[tuple[str, str]]:
-    """What was made, the most important first; the others are counted where there are many."""
+    """Return the artifacts as label and text, the most important first. Further ones are only counted."""
     leading = shown.leading(result.output)
     made = sorted(result.artifacts, key=lambda item: item.id not in leading)
     listed = made
     if len(made) > FEW_ARTIFACTS and made[0].id in leading:
         listed = [item for item in made if item.id in leading]
-    elif len(made) > FEW_ARTIFACTS:  # nobody could tell those of one name apart
+    elif len(made) > FEW_ARTIFACTS:  # artifacts of the same name could not be told apart
         names = Counter(item.name for item in made)
         listed = [item for item in made if names[item.name] == 1]
     listed = listed[:SHOWN_ARTIFACTS]
@@ -198,7 +200,7 @@ def made_of(result: RunResult, shown: Presentation, commands: Commands) -> list[
 
 
 def print_pairs(console: Console, made: list[tuple[str, str]], steps: list[tuple[str, str]]) -> None:
-    """What was made and what to do next, in two columns."""
+    """Print artifacts and next commands in two columns."""
     pairs = made + [(why, command) for command, why in steps]
     if not pairs:
         return
@@ -255,7 +257,7 @@ def print_output(output: Any, shown: Presentation, *, raw: bool = False) -> None
 
 
 def spending(usage: Charge) -> list[str]:
-    """Cost, calls and tokens, as far as there are any."""
+    """Return cost, calls and tokens as far as there are any."""
     parts = [money(usage.usd)] if usage.usd or not usage.unpriced_calls else []
     parts.append(count(usage.calls, "call"))
     parts += [count(usage.tokens, "token")] if usage.tokens else []
@@ -265,13 +267,13 @@ def spending(usage: Charge) -> list[str]:
 
 
 def saving(saved: Charge) -> list[str]:
-    """What came from the cache, and what that was worth."""
+    """Return the number of calls served from the cache and what they saved; empty if none."""
     worth = f" (saved {money(saved.usd)})" if saved.usd else ""
     return [f"{amount(saved.calls)} from the cache{worth}"] if saved.calls else []
 
 
 def ceilings(state: RunState) -> str:
-    """Every ceiling that was set."""
+    """Return the budget limits as text; empty if none is set."""
     budget = state.budget
     told = [
         "" if budget.usd is None else money(budget.usd),
@@ -284,12 +286,12 @@ def ceilings(state: RunState) -> str:
 
 
 def say_line(console: Console, *parts: str | Text | tuple[str, str]) -> None:
-    """One line, as long as it is: commands and ids can be copied whole."""
+    """Print one line without wrapping, so that commands and ids can be copied."""
     console.print(_fitted(console, parts), soft_wrap=True)
 
 
 def say_prose(console: Console, *parts: str | Text | tuple[str, str]) -> None:
-    """A line of text; on a terminal it is folded between words."""
+    """Print text; on a terminal it is wrapped at word boundaries."""
     console.print(_fitted(console, parts), soft_wrap=not console.is_terminal)
 
 
@@ -301,7 +303,7 @@ def _fitted(console: Console, parts: tuple[str | Text | tuple[str, str], ...]) -
 
 GAP = 2
 LEAST = 6
-"""Cells that a column of words keeps, however narrow it gets."""
+"""Minimum width of a text column, in cells."""
 
 
 def print_table(
@@ -313,8 +315,8 @@ def print_table(
     spare: Sequence[str] = (),
     indent: int = 0,
 ) -> None:
-    """One line per row. On a terminal that is too narrow, columns that can be spared go first (in that
-    order), then the widest words give way; elsewhere nothing is cut off."""
+    """Print one line per row. On a terminal that is too narrow, the columns in `spare` are dropped first (in
+    that order), then the widest text columns are shortened. Elsewhere nothing is cut off."""
     if console.is_terminal and spare and _width(titles, rows) > console.width - indent:
         kept = [place for place, title in enumerate(titles) if title != spare[0]]
         fewer = [[row[place] for place in kept] for row in (titles, *rows)]
@@ -344,7 +346,7 @@ def _width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def _narrow(widths: list[int], right: list[bool], room: int) -> None:
-    """Take from the widest column of words until all fit."""
+    """Shrink the widest text column repeatedly until all columns fit."""
     while sum(widths) + GAP * (len(widths) - 1) > room:
         words = [place for place, figure in enumerate(right) if not figure and widths[place] > LEAST]
         if not words:

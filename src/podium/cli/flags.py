@@ -1,4 +1,4 @@
-"""Shared flags and completion."""
+"""Flags shared by several commands, and shell completion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORKFLOWS = Path(__file__).parents[1] / "workflows"
 
 
 def python_files(context: CompletionContext) -> list[str]:
-    """Python files, and the folders on the way to them."""
+    """Return Python files, and the folders that lead to them."""
     folder, slash, begun = context.incomplete.rpartition("/")
     found = sorted(Path(folder + slash or ".").glob(f"{begun}*")) if "*" not in begun else []
     names = [f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in found]
@@ -30,20 +30,20 @@ def python_files(context: CompletionContext) -> list[str]:
 
 
 def prompt_names(context: CompletionContext) -> list[str]:
-    """Names of the shipped prompts, as WORKFLOW/TASK."""
+    """Return the names of the shipped prompts, as WORKFLOW/TASK."""
     found = sorted(_WORKFLOWS.glob("*/prompts/[!_]*.md"))
     names = [f"{file.parent.parent.name}/{file.stem}" for file in found]
     return [name for name in names if name.startswith(context.incomplete)]
 
 
 def prompt_workflows(context: CompletionContext) -> list[str]:
-    """Names of the sets of shipped prompts."""
+    """Return the names of the shipped prompt sets."""
     found = sorted(folder.parent.name for folder in _WORKFLOWS.glob("*/prompts"))
     return [name for name in found if name.startswith(context.incomplete)]
 
 
 def recent_runs(context: CompletionContext) -> list[tuple[str, str]]:
-    """Ids of the newest runs, each with its status and request."""
+    """Return the ids of the newest runs, each with its status and request."""
     from podium.cli.opening import opened  # noqa: PLC0415 - only completion pays for it here
 
     async def read() -> list[tuple[str, str]]:
@@ -54,7 +54,7 @@ def recent_runs(context: CompletionContext) -> list[tuple[str, str]]:
     try:
         return asyncio.run(read())
     except PodiumError:
-        return []  # a half-typed command line is no place for an error message
+        return []  # an incomplete command line must not print errors
 
 
 MODELS = Group("Models", sort_key=4)
@@ -70,7 +70,7 @@ def seconds_of(kind: type[Any], tokens: list[Token]) -> float:
 
 
 def whole_number(kind: type[Any], tokens: list[Token]) -> int:
-    """Strict: the parser's own conversion would round 1.5 up to 2 calls."""
+    """Return a whole number. Strict: the parser's own conversion would round 1.5 up to 2 calls."""
     try:
         return int(tokens[0].value)
     except ValueError as error:
@@ -124,7 +124,7 @@ class BudgetFlags:
     ] = None
 
     def totals(self) -> Budget:
-        """As new totals of a run that is resumed."""
+        """Return the limits as new totals for a run that is resumed."""
         from podium.engine.budget import Budget  # noqa: PLC0415 - most commands have no budget
 
         return Budget(usd=self.max_usd, tokens=self.max_tokens, calls=self.max_calls, seconds=self.time_limit)
@@ -162,7 +162,7 @@ class ModelFlags:
     ] = None
 
     def per_role(self) -> dict[str, str] | None:
-        """`ROLE=MODEL` pairs; `None` when none was given."""
+        """Return the `ROLE=MODEL` pairs, or None if none was given."""
         pairs: dict[str, str] = {}
         for pair in self.model_for:
             role, equals, model = pair.partition("=")

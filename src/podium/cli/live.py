@@ -1,7 +1,7 @@
-"""Live view and footer.
+"""Live view of a run with its footer.
 
-Lines are appended, never redrawn, so the scrollback stays whole; only the footer is transient. Above it a
-workflow may draw how its run stands.
+Lines are appended, never redrawn, so the scrollback stays complete; only the footer is transient. Above it a
+workflow may draw the state of its run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import amount, clock, count, money, one_line, unknown_calls
 
 ROOM_FOR_WORDS = 16
-"""Fewer cells are not worth words of a reply."""
+"""Minimum width in cells for showing words of a reply."""
 NOTHING_HEARD: Mapping[str, str] = MappingProxyType({})
 
 
@@ -39,8 +39,8 @@ def footer_of(
     *,
     pausing: bool = False,
 ) -> tuple[str, str]:
-    """The two lines at the bottom: status and place, with the last words of a reply that is being
-    written (`heard`, by path); spend against every ceiling."""
+    """Return the two lines of the footer. The first has status and current step, with the last words of the
+    reply being written (`heard`, by path); the second has the spending against every limit."""
     doing = "? waiting" if state.questions and not state.in_flight else "● running"
     head = f"{'■ pausing' if pausing else doing} {clock(elapsed)}"
     if state.budget.seconds is not None:
@@ -50,7 +50,7 @@ def footer_of(
 
 
 def _places(state: RunState, width: int, heard: Mapping[str, str]) -> str:
-    """The newest step under way, how many others there are, and what is being written."""
+    """Return the newest running step, the number of others, and the words being written."""
     if state.questions and not state.in_flight:
         return one_row(next(iter(state.questions.values())).question, width)
     flying = state.in_flight
@@ -65,7 +65,8 @@ def _places(state: RunState, width: int, heard: Mapping[str, str]) -> str:
 
 
 def _spend(state: RunState, width: int) -> str:
-    """Spend against every ceiling; what does not fit is left out, the least important first."""
+    """Return the spending against every limit. Parts that do not fit are dropped, the
+    least important first."""
     usage, budget = state.usage, state.budget
     spent = money(usage.usd)
     if budget.usd is not None:
@@ -92,63 +93,63 @@ def _spend(state: RunState, width: int) -> str:
 
 REFRESH_S = 0.25
 MOST_DRAWN, LEAST_DRAWN = 12, 3
-"""Lines of a workflow's drawing above the footer."""
+"""Maximum and minimum number of lines of a workflow's drawing above the footer."""
 HEARD = 200
-"""Characters that are kept of a reply while it is written."""
+"""Characters kept of a reply while it is written."""
 
 
 class View(Protocol):
-    """Somebody who watches a run."""
+    """Output of a run's progress."""
 
     def start(self) -> None:
-        """Begin to draw; a loop is running."""
+        """Start drawing. An event loop is running."""
         ...
 
     def show(self, event: Event) -> None:
-        """One more event happened."""
+        """Show one event."""
         ...
 
     async def listen(self, deltas: AsyncIterable[Delta]) -> None:
-        """Pieces of replies while they are written; they are in no log."""
+        """Receive reply deltas while replies are written. They are not in the log."""
         ...
 
     def note(self, text: str) -> None:
-        """This process was told to pause: not in the log yet, perhaps never."""
+        """Show a notice that is not in the log, such as a requested pause."""
         ...
 
     def stop(self) -> None:
-        """Leave the screen as it should stay."""
+        """Leave the screen in its final state."""
         ...
 
 
 class Silence:
-    """Shows nothing (`--quiet`, and `--json` where nobody looks)."""
+    """Shows nothing (`--quiet`, and `--json` without a terminal)."""
 
     def start(self) -> None:
-        """Nothing to draw."""
+        """Do nothing."""
 
     def show(self, event: Event) -> None:
-        """Nothing to show."""
+        """Do nothing."""
 
     async def listen(self, deltas: AsyncIterable[Delta]) -> None:
-        """Nobody listens."""
+        """Do nothing."""
 
     def note(self, text: str) -> None:
-        """Nothing to show."""
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Nothing to clear."""
+        """Do nothing."""
 
 
 class JsonLines(Silence):
-    """One event per line as JSON on stdout (`run --events`)."""
+    """Prints each event as one line of JSON on stdout (`run --events`)."""
 
     def show(self, event: Event) -> None:
         print_raw(event.to_json())
 
 
 class Lines(Silence):
-    """Plain lines: logs, pipes, dumb terminals."""
+    """Plain lines for logs, pipes and dumb terminals."""
 
     def __init__(
         self,
@@ -162,10 +163,11 @@ class Lines(Silence):
         self.console = console
         self.state = state
         self.shown = shown
-        """How the run's workflow wants it to be told; it has seen the same events as `state`."""
+        """The workflow's presentation. It has applied the same events as `state`."""
         self._everything = everything
         self._asks = asks
-        """The questions are put to a person right after this, so they are not told here as well."""
+        """True if a person is asked the questions right after this; then they are not printed
+        here as well."""
 
     def show(self, event: Event) -> None:
         self.state.apply(event)
@@ -173,7 +175,7 @@ class Lines(Silence):
         if self._asks and event.type == "run.waiting":
             return
         if not self._everything and self.shown.is_hidden(event):
-            return  # before its line is made: most events of a large run are quiet ones
+            return  # before its line is made: most events of a large run are hidden
         line = line_of(event, self.state, self.shown)
         if self._everything or line.weight != "trace":
             self.console.print(row_of(line, event.path, event.time, self.console), soft_wrap=True)
@@ -183,7 +185,7 @@ class Lines(Silence):
 
 
 class LiveLines(Lines):
-    """Lines with a footer that tells where the run is, what it has spent and how long it has taken."""
+    """Lines with a footer that shows the current step, the spending and the elapsed time."""
 
     def __init__(
         self, console: Console, state: RunState, shown: Presentation = GENERIC, *, asks: bool = False
@@ -197,13 +199,13 @@ class LiveLines(Lines):
             get_renderable=self._footer,
             console=console,
             transient=True,
-            auto_refresh=False,  # what a workflow prints is put above the footer (Rich redirects it)
+            auto_refresh=False,  # what a workflow prints appears above the footer (Rich redirects it)
         )
         self._ticking: asyncio.Task[None] | None = None
         self._show_controls: Callable[[], None] | None = None
 
     async def listen(self, deltas: AsyncIterable[Delta]) -> None:
-        """Keep the last words of every reply that is being written; a new attempt starts over."""
+        """Keep the last words of every reply being written; a new attempt starts over."""
         async for path, _, offset, text in deltas:
             before = self._heard.get(path, "") if offset else ""
             self._heard[path] = (before + text)[-HEARD:]
@@ -242,6 +244,7 @@ class LiveLines(Lines):
         return Text("\n", no_wrap=True, overflow="ellipsis").join([*self._drawing(), footer])
 
     def _drawing(self) -> list[Text]:
-        """Never more than half the screen, so that the lines above can still be read."""
+        """Return the workflow's drawing. It takes at most half the screen, so that the lines above stay
+        readable."""
         most = min(MOST_DRAWN, (self.console.height - 4) // 2)
         return drawn(self.shown.drawing(most, alive=True), self.console) if most >= LEAST_DRAWN else []

@@ -1,4 +1,4 @@
-"""Step details and step tree."""
+"""Step details and the step tree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from podium.settings import nearest
 
 
 def find_step(state: RunState, path: str) -> StepState:
-    """The step of a path."""
+    """Return the step with this path. Raises `UsageError` if there is none."""
     if path in state.steps:
         return state.steps[path]
     meant = nearest(path, list(state.steps))
@@ -33,7 +33,7 @@ def find_step(state: RunState, path: str) -> StepState:
 
 
 async def print_step(store: Store, step: StepState, events: list[Event], *, as_json: bool) -> None:
-    """Prompt, events and result of one step."""
+    """Print prompt, events and result of one step."""
     result: Any = None
     if step.blob:
         result = decode(await store.get_blob(step.blob))
@@ -71,7 +71,7 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
 
 
 def _limits(events: list[Event]) -> dict[str, Any] | None:
-    """Return the limits of the step's last call; `None` if it made none, or its version recorded none."""
+    """Return the limits of the step's last call. None if it made none, or if its version recorded none."""
     for event in reversed(events):
         if isinstance(event.data, ModelAttempted) and event.data.max_tokens:
             return {"timeout_s": event.data.timeout_s, "max_tokens": event.data.max_tokens}
@@ -99,11 +99,11 @@ def _as_data(
 
 
 MANY = 60
-"""More lines than this are shown only on demand."""
+"""Maximum number of lines shown without `--all`."""
 
 
 class Node(NamedTuple):
-    """One line of the tree: a branch, a step, or (`more`) a row of steps that went well."""
+    """One line of the tree: a branch, a step, or (`more` > 0) a group of completed steps."""
 
     depth: int
     name: str
@@ -112,8 +112,8 @@ class Node(NamedTuple):
 
 
 def tree_of(steps: dict[str, StepState]) -> list[Node]:
-    """Branches and steps in the order in which they began, children below their branch. A branch that
-    holds just one thing shares its line."""
+    """Return branches and steps in the order in which they began, children below their branch. A branch with
+    a single child shares its line."""
     children: dict[str, dict[str, None]] = {"": {}}
     for path in steps:
         parts = path.split("/")
@@ -134,7 +134,7 @@ def tree_of(steps: dict[str, StepState]) -> list[Node]:
 
 
 def folded(nodes: list[Node]) -> list[Node]:
-    """Rows of steps of one name that went well become one line each: what did not stands out."""
+    """Fold consecutive completed steps of one name into one line each, so that failures stand out."""
     shown: list[Node] = []
     for node in nodes:
         last = shown[-1] if shown else None
@@ -146,7 +146,7 @@ def folded(nodes: list[Node]) -> list[Node]:
 
 
 def _alike(one: Node, other: Node) -> bool:
-    """Two finished steps that differ in their number or key alone."""
+    """Return whether both are completed steps that differ only in their number or key."""
     steps = (one.step, other.step)
     if not all(step and step.status == "completed" and not step.edited and not step.cut for step in steps):
         return False
@@ -158,7 +158,7 @@ def _bare(name: str) -> str:
 
 
 def print_steps(console: Console, state: RunState, *, everything: bool, command: str) -> None:
-    """The tree with status, agent, time, cost and retries."""
+    """Print the tree with status, agent, time, cost and retries."""
     nodes = tree_of(state.steps)
     if not nodes:
         return
@@ -175,7 +175,7 @@ def print_steps(console: Console, state: RunState, *, everything: bool, command:
 
 
 def print_drawing(console: Console, drawing: list[Line], command: str) -> None:
-    """A workflow's own picture of its run, and the command that lists the steps behind it."""
+    """Print a workflow's drawing of its run, and the command that lists the steps."""
     say_line(console)
     for text in drawn(drawing, console):
         say_line(console, text)
@@ -197,7 +197,7 @@ def _print_node(console: Console, node: Node, width: int) -> None:
 
 
 def _told(step: StepState) -> str:
-    """Who, how long, for how much, how often; only what there is to tell."""
+    """Return agent, status, duration, cost and retries of a step, as far as they apply."""
     parts = [
         one_line(str(step.about.get("agent", ""))),
         step.status if step.status != "completed" else "",

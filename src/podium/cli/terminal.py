@@ -1,4 +1,4 @@
-"""Consoles, prompts, redacted output."""
+"""Consoles, prompts and redaction of output."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from podium.report.words import one_line, safe
 from podium.settings import Settings
 
 PLAIN_WIDTH = 160
-"""How wide tables may be when nobody looks at them on a terminal and no width is given."""
+"""Table width when the output is not a terminal and no width is given."""
 
 
 _reserved: BinaryIO | None = None
-"""Stdout as it was before it was kept for results."""
+"""The original stdout, if it is reserved for results."""
 
 
 def reserve_stdout() -> None:
-    """Keep stdout for results: what a workflow or a program that it starts prints goes to stderr."""
+    """Reserve stdout for results: output of a workflow, or of a program that it starts, goes to stderr."""
     global _reserved
     _reserved = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
 
 def abandon_stdout() -> None:
-    """Nobody reads any more: what is still buffered goes nowhere, without a complaint at the exit."""
+    """Discard what is still buffered for stdout, without an error at exit, because the reader has gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, _reserved):
         if stream is not None:
@@ -50,56 +50,57 @@ def abandon_stdout() -> None:
 
 @cache
 def out() -> Console:
-    """Results, on stdout."""
+    """Console for results, on stdout."""
     return _console(stderr=False)
 
 
 @cache
 def err() -> Console:
-    """Errors and, beside JSON, progress, on stderr."""
+    """Console for errors and, with `--json`, for progress, on stderr."""
     return _console(stderr=True)
 
 
 class PlainConsole(Console):
-    """A console that leaves a broken pipe to us: a run must be paused before the process ends."""
+    """A console that raises `BrokenPipeError` instead of exiting: the run must be paused first."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def _console(*, stderr: bool) -> Console:
-    """Rich with its guesses off: text of models is never markup, an emoji code or something to highlight."""
+    """Return a Rich console without its heuristics: text of models is never markup, an emoji code or
+    highlighted."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     return PlainConsole(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
 def say(*parts: str | Text | tuple[str, str], to_stderr: bool = False) -> None:
-    """Print one line of styled parts; it is folded by the terminal, never by us."""
+    """Print one line of styled parts. The terminal wraps it, not this code."""
     console = err() if to_stderr else out()
     console.print(Text.assemble(*parts), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """Exactly one JSON value and a line end on stdout."""
+    """Print exactly one JSON value and a newline on stdout."""
     print_raw(value if isinstance(value, bytes) else encode(value))
 
 
 def print_raw(data: bytes) -> None:
-    """Bytes on stdout, flushed: a reader at the other end of a pipe sees each line at once."""
+    """Print bytes on stdout and flush, so that the reader of a pipe sees each line at once."""
     stream = results()
     stream.write(data + b"\n")
     stream.flush()
 
 
 def results() -> BinaryIO:
-    """Where results go: stdout, also when everything else that is printed was sent elsewhere."""
+    """Return the stream for results: the original stdout, even if other output is redirected."""
     sys.stdout.flush()
     return _reserved or sys.stdout.buffer
 
 
 def hide_controls() -> Callable[[], None]:
-    """Keep the terminal from printing `^C` into the footer; returns how to undo it."""
+    """Keep the terminal from printing `^C` into the footer. Returns a function that undoes it."""
     if not sys.stdin.isatty():
         return lambda: None
     number = sys.stdin.fileno()
@@ -111,12 +112,12 @@ def hide_controls() -> Callable[[], None]:
 
 
 def interactive() -> bool:
-    """Whether a person can be asked here and now."""
+    """Return whether a person at this terminal can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 async def ask_person(question: RunWaiting, path: str = "") -> str | None:
-    """The answer, or `None` when the person leaves without one (Ctrl-C, Ctrl-D)."""
+    """Return the answer, or None if the person gives none (Ctrl-C, Ctrl-D)."""
     console = out()
     console.print()
     print_question(console, question, path)
@@ -136,7 +137,8 @@ async def ask_person(question: RunWaiting, path: str = "") -> str | None:
 
 
 async def _read_line(prompt: str) -> str | None:
-    """A line from the terminal. Not `input()`: a Ctrl-C between its prompt and its read would be lost."""
+    """Read a line from the terminal. Not with `input()`: a Ctrl-C between its prompt and its read would be
+    lost."""
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str | None] = loop.create_future()
     number = sys.stdin.fileno()
@@ -161,7 +163,8 @@ async def _read_line(prompt: str) -> str | None:
 
 
 def choice_of(given: str, choices: list[str]) -> str | None:
-    """What was meant: free text, a choice, its number, or the beginning of exactly one."""
+    """Return the choice that matches the input: free text, a choice, its number, or a unique prefix. None if
+    nothing matches."""
     if not choices or given in choices:
         return given or None
     if given.isdecimal() and 1 <= int(given) <= len(choices):
@@ -171,7 +174,7 @@ def choice_of(given: str, choices: list[str]) -> str | None:
 
 
 def print_question(console: Console, question: RunWaiting, path: str = "") -> None:
-    """The question with what belongs to it; `path` tells it from others that are open."""
+    """Print the question with its details; `path` identifies it among several open questions."""
     asked = (safe(question.question).strip(), "bold")
     where = (f"  {path}" if path else "", "dim")
     console.print(Text.assemble(("? ", "bold yellow"), asked, where), soft_wrap=not console.is_terminal)
@@ -182,7 +185,8 @@ def print_question(console: Console, question: RunWaiting, path: str = "") -> No
 
 @cache
 def _redactor() -> Redact:
-    """Return the redactor of this process. Wrong settings are reported elsewhere; variables count anyway."""
+    """Return the redactor of this process. Invalid settings are reported elsewhere; secrets in environment
+    variables are redacted anyway."""
     try:
         settings = Settings.load()
     except PodiumError:

@@ -1,4 +1,4 @@
-"""Run submission, schedule firing."""
+"""Submission of runs to workers, and firing of schedules."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LOG = logging.getLogger("podium.cluster")
 _FIELD = re.compile(r"(?:[\d*/,-]|[A-Za-z]{3})+")
 _NAMED = [[f"@{word}"] for word in ("hourly", "daily", "midnight", "weekly", "monthly", "yearly", "annually")]
 MAX_DELAY_S = 600.0
-"""A moment that nobody was there for is made up for so much later at most."""
+"""Maximum delay in seconds after which a missed moment of a schedule is still made up for."""
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run of a schedule is started with."""
+    """Arguments with which a schedule starts its runs."""
 
     workflow: str
     request: Any
@@ -45,8 +45,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def check_cron(cron: str) -> None:
-    """Refuse what names no moments, before anybody is asked to keep it, and what one engine would read
-    otherwise than another: seconds, years, the last or third day, chance."""
+    """Raise `UsageError` for a cron expression that never fires, or that engines interpret differently:
+    seconds, years, the last or third day, random values."""
     fields = cron.split()
     plain = fields in _NAMED or (len(fields) == 5 and all(map(_FIELD.fullmatch, fields)))
     if not plain or not comes(cron):
@@ -54,8 +54,8 @@ def check_cron(cron: str) -> None:
 
 
 def comes(cron: str) -> bool:
-    """Whether there is a moment at all: the 31st of February is none. Without the extra there is nobody to
-    ask, which opening the engine tells."""
+    """Return whether the expression ever fires: the 31st of February never does. True without the extra that
+    is needed to check; opening the engine reports that it is missing."""
     if find_spec("croniter") is None:
         return True
     from croniter import CroniterBadDateError, croniter  # noqa: PLC0415 - of the extra; not everybody has it
@@ -74,8 +74,8 @@ def no_moments(cron: str) -> UsageError:
 
 
 async def fire(store: Store, settings: Settings, engine: Engine, schedule: Schedule, moment: int) -> None:
-    """Start the run of one moment. Its id comes from the schedule and the moment, so that there is exactly
-    one, however often and by however many this is called."""
+    """Start the run for one moment of a schedule. Its id is derived from the schedule and the moment, so that
+    there is exactly one run, however often and by however many workers this is called."""
     if moment < schedule.created_at or time.time() - moment > MAX_DELAY_S:
         return
     run_id = run_id_of(f"{schedule.name} {schedule.created_at} {moment}")
@@ -105,12 +105,12 @@ async def _made(store: Store, settings: Settings, schedule: Schedule, moment: in
             marks={**MARKS, **limits, "schedule": schedule.name, "moment": moment}, run_id=run_id,
         )  # fmt: skip
     except StoreError:
-        return await store.get(run_id)  # somebody was quicker, or the store is away
+        return await store.get(run_id)  # another worker was faster, or the store is away
 
 
 class Fleet:
-    """Hands runs to whoever drives them. A run whose handing over fails half-way is `queued` in the store,
-    and a worker's sweep finds it there."""
+    """Submits runs to the engine. If submission fails half-way, the run stays `queued` in the store, where a
+    worker's sweep finds it."""
 
     def __init__(self, store: Store, settings: Settings, engine: Engine) -> None:
         self._store = store
@@ -118,16 +118,16 @@ class Fleet:
         self.engine = engine
 
     async def accept(self, row: RunRow) -> None:
-        """A run that is `queued` in the store."""
+        """Submit a run that is `queued` in the store."""
         await self.engine.submit([Ticket(row.run_id, row.workflow)])
 
     async def go_on(self, row: RunRow, change: Change | None = None, *, take_over: bool = False) -> None:
-        """Let a run go on as soon as there is a place for it."""
+        """Continue a run as soon as a worker has a free slot."""
         await requeue(self._store, self._settings, row.run_id, change, take_over=take_over)
         await self.accept(row)
 
     async def forget(self, run_id: str) -> None:
-        """It is not to be driven any more."""
+        """Withdraw a run that must not be driven any more."""
         await self.engine.forget(run_id)
 
     async def load(self) -> Load:

@@ -1,7 +1,7 @@
-"""Worker, run sessions, sweep.
+"""Worker process, run sessions and the sweep for lost runs.
 
-Between the row of a run and the engine's job for it a process can die, and an engine can lose a job. The log
-is the truth: a run that is `queued` there, or whose driver is gone, is somebody's business.
+A process can die between writing a run's row and submitting it to the engine, and an engine can lose a job.
+The log is the truth: the sweep submits a run that is `queued` there, or whose driver is gone.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from podium.stores.address import take_lease
 LOG = logging.getLogger("podium.cluster")
 
 STOPPED = "worker stopped"
-"""Why a run is paused that another worker goes on with."""
+"""Stop reason of a run that another worker continues."""
 NAP_S = 5.0
-"""A run that sleeps for longer gives its place away."""
+"""A run that sleeps for longer than this, in seconds, gives up its slot."""
 _ENDED = frozenset({"completed", "partial", "failed", "cancelled"})
-"""Whoever lets such a run go on puts it in line first, and then it is `queued`."""
+"""Statuses of finished runs. To continue one, it is requeued first, and then it is `queued`."""
 _LOOK_S = 0.25
 _STORE_S = 5.0
-"""After so long a run is tried again whose store took nothing more."""
+"""Seconds after which a run is tried again whose store accepted no more writes."""
 
 
 Left = Callable[[str], Awaitable[object]]
-"""Called when an owner has room for another run."""
+"""Called when an owner has a free slot for another run."""
 
 
 class RunSession:
@@ -67,35 +67,36 @@ class RunSession:
         self._stopping = False
         self._grace_s = 0.0
         self.finished: Counter[str] = Counter()
-        """How stretches ended, since the worker started."""
+        """Number of drives by the status they ended with, since the worker started."""
 
     @property
     def running(self) -> int:
         return len(self._handles)
 
     def stop(self, grace_s: float) -> None:
-        """Pause everything, so that others can go on with it. Calls in flight get time to be recorded."""
+        """Pause all runs, so that other workers can continue them. Calls in flight get `grace_s` seconds to
+        be recorded."""
         self._stopping = True
         self._grace_s = grace_s
         for handle in self._handles.values():
             handle.request_pause(STOPPED, grace_s=grace_s)
 
     def stop_at_once(self) -> None:
-        """Also cut off what is in flight."""
+        """Pause all runs and cut off calls in flight."""
         self.stop(0.0)
 
     async def drive(self, run_id: str) -> float | None:
-        """One stretch; see `podium.cluster.port.Drive`."""
+        """Drive one run; see `podium.cluster.port.Drive`."""
         if self._stopping:
             return time.time()
         status, row = "not started", None
         try:
             row = await self._store.get(run_id)
             if row.status in _ENDED:
-                return None  # nobody wants it driven: it was told twice, or somebody was quicker
+                return None  # nothing to do: it was submitted twice, or another worker was faster
             if row.owner and not await self._store.take_place(run_id, row.owner):
                 LOG.info("Run %s waits: %s has as many under way as they may.", run_id, row.owner)
-                return None  # whoever ends one of them submits the next
+                return None  # the worker that ends one of them submits the next
             result = await self._stretch(row)
             status = result.status
             return _again(result)
@@ -117,7 +118,7 @@ class RunSession:
         return None
 
     async def _leave(self, row: RunRow | None) -> None:
-        """Give the place of a run to the next of its owner."""
+        """Free the slot of a run for the next one of its owner."""
         if row is None or not row.owner:
             return
         try:
@@ -129,13 +130,13 @@ class RunSession:
     async def _stretch(self, row: RunRow) -> RunResult:
         handle = await self._taken_up(row.run_id)
         self._handles[row.run_id] = handle
-        if self._stopping:  # since it was looked at
+        if self._stopping:  # set since the first check
             handle.request_pause(STOPPED, grace_s=self._grace_s)
         LOG.info("Run %s (%s) is driven here.", row.run_id, row.workflow)
         began = time.monotonic()
         try:
             result = await handle.result()
-        except asyncio.CancelledError as error:  # the engine wants it back
+        except asyncio.CancelledError as error:  # the engine takes it back
             await handle.abandon(STOPPED if LOST in error.args else "paused")
             raise
         finally:
@@ -144,7 +145,8 @@ class RunSession:
         return result
 
     async def _taken_up(self, run_id: str) -> RunHandle:
-        """An engine may notice that a worker is gone a moment before its lease in the store is over."""
+        """Start driving a run. Retries while it is locked, up to the length of a lease: an engine may detect
+        that a worker is gone just before the worker's lease in the store expires."""
         until = time.monotonic() + self._lease_s
         while True:
             try:
@@ -156,7 +158,7 @@ class RunSession:
 
 
 def _again(result: RunResult) -> float | None:
-    """When a run wants to be driven again that was stopped by nobody's will."""
+    """Return when a run has to be driven again that was not stopped on purpose; otherwise None."""
     if result.status != "paused":
         return None
     if result.wake_at is not None:
@@ -172,14 +174,14 @@ _MOST_FOREIGN = 10_000
 
 
 class Sweep:
-    """Looks for such runs, now and then."""
+    """Periodically submits runs that no worker drives and no engine carries."""
 
     def __init__(self, store: SharedStore, engine: Engine, page: int = PAGE) -> None:
         self._store = store
         self._engine = engine
         self._page = page
         self._foreign: set[str] = set()
-        """Somebody's own runs, which are left alone."""
+        """Runs that were started in a terminal and are left alone."""
 
     async def keep_sweeping(self) -> None:
         while True:
@@ -191,7 +193,7 @@ class Sweep:
                 LOG.info("The sweep has to wait: %s", error)
 
     async def sweep(self, owner: str | None = None) -> int:
-        """Submit what nobody carries, of everybody or of one owner; returns how many runs that were."""
+        """Submit the runs that the engine does not carry, of all owners or of one. Returns their number."""
         found, after = 0, ""
         while True:
             rows = await self._store.list_unattended(STOPPED, limit=self._page, owner=owner, after=after)
@@ -225,15 +227,15 @@ _AGAIN_S = 2.0
 
 
 class Working(msgspec.Struct, frozen=True, kw_only=True):
-    """How a worker is started."""
+    """Options for starting a worker."""
 
     settings: Settings
     concurrency: int = 20
-    """Most runs at once."""
+    """Maximum number of concurrent runs."""
     workflows: Sequence[str] = ()
-    """Only these; empty: all."""
+    """Workflows that the worker accepts. Empty: all."""
     drain_s: float = DRAIN_S
-    """How long calls in flight get to be recorded when the worker stops."""
+    """Seconds that calls in flight get to be recorded when the worker stops."""
 
 
 class Worker:
@@ -250,10 +252,10 @@ class Worker:
         self.driving = RunSession(store, working.settings, lease_s, self._sweep.sweep)
         self.places = working.concurrency
         self.ready = False
-        """Whether it takes runs now."""
+        """True while the worker accepts runs."""
 
     async def work(self, started: Callable[[], None]) -> None:
-        """Work until somebody stops it."""
+        """Work until the worker is stopped."""
 
         def ready() -> None:
             if not self.ready and not self._stop.is_set():
@@ -274,7 +276,7 @@ class Worker:
             await asyncio.wait([sweeping])
 
     async def reaches_store(self, patience_s: float) -> bool:
-        """Whether the store answers within so long."""
+        """Return whether the store answers within `patience_s` seconds."""
         try:
             async with asyncio.timeout(patience_s):
                 await self._store.list_runs(limit=1)
@@ -286,8 +288,8 @@ class Worker:
         await fire(self._store, self._working.settings, self._engine, schedule, moment)
 
     def stop(self) -> None:
-        """The first time: take nothing new, give calls in flight their time, hand the runs back. The second
-        time: at once."""
+        """Stop the worker. On the first call it accepts no new runs, gives calls in flight their time, and
+        hands the runs back; on the second it stops immediately."""
         self._signals += 1
         self.ready = False
         if self._signals == 1:
@@ -316,7 +318,8 @@ class Worker:
 
 @asynccontextmanager
 async def opened(working: Working) -> AsyncGenerator[tuple[SharedStore, Engine]]:
-    """The store and the engine. What is away is waited for; what refuses the worker is not."""
+    """Open the store and the engine. Waits while either is away; raises `UsageError` if it refuses the
+    worker."""
     settings = working.settings
     async with AsyncExitStack() as stack:
         engine = await _once_there(lambda: open_engine(settings.engine, settings.store, patience_s=math.inf))
@@ -327,7 +330,8 @@ async def opened(working: Working) -> AsyncGenerator[tuple[SharedStore, Engine]]
 
 
 async def _once_there(opening: Callable[[], Awaitable[Opened]]) -> Opened:
-    """Machines come up in any order, so a worker has to wait for others; that is said once."""
+    """Retry until the store or engine is reachable, because machines start in any order. Logs
+    the wait once."""
     said = False
     while True:
         try:

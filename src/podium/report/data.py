@@ -1,4 +1,4 @@
-"""Report data, costs, JSON."""
+"""Report data, costs, and the JSON report."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from podium.report.presentation import GENERIC, Presentation, Section
 from podium.report.words import cut_note, cut_steps, model_name, money, one_line
 
 NOBODY = "steps"
-"""Who spends what no agent does: a workflow's own steps."""
+"""Name for spending outside of agents: a workflow's own steps."""
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What one agent spent on one model."""
+    """Spending of one agent on one model."""
 
     agent: str
     model: str
-    """Empty where no model was asked."""
+    """Empty if no model was asked."""
     usage: Charge
 
 
 def costs_of(events: Iterable[Event], state: RunState) -> list[Cost]:
-    """By agent and model, in the order in which they first spoke. Another run paid for inherited calls."""
+    """Return the costs by agent and model, in order of their first call. Inherited calls do not count:
+    another run paid for them."""
     spent: dict[tuple[str, str], Charge] = {}
     for event in events:
         data = event.data
@@ -37,7 +38,7 @@ def costs_of(events: Iterable[Event], state: RunState) -> list[Cost]:
             continue
         step = state.steps.get(event.path)
         about = step.about if step else {}
-        # A call that was cut off tells no model: then it is the one that the step was to ask.
+        # A call that was cut off names no model. Use the one that the step was to ask.
         named = data.model if isinstance(data, ModelAttempted) else str(about.get("model", ""))
         pair = (one_line(str(about.get("agent", ""))) or NOBODY, one_line(model_name(named)))
         spent[pair] = spent.get(pair, NOTHING) + data.charge
@@ -45,7 +46,7 @@ def costs_of(events: Iterable[Event], state: RunState) -> list[Cost]:
 
 
 def summed(pairs: Iterable[tuple[str, Charge]]) -> dict[str, Charge]:
-    """Charges of one name together."""
+    """Sum the charges by name."""
     found: dict[str, Charge] = {}
     for name, usage in pairs:
         found[name] = found.get(name, NOTHING) + usage
@@ -53,7 +54,7 @@ def summed(pairs: Iterable[tuple[str, Charge]]) -> dict[str, Charge]:
 
 
 def price_word(usage: Charge) -> str:
-    """What it cost. Free is not unknown, and neither is a call that failed and cost nothing."""
+    """Return the cost in words. A free call, or a failed one that cost nothing, is not of unknown price."""
     known = money(usage.usd)
     if usage.unpriced_calls:
         return f"{known} + price unknown" if usage.usd else "price unknown"
@@ -68,21 +69,21 @@ class StepFacts(msgspec.Struct, frozen=True):
     agent: str
     status: str
     offset_s: float
-    """When it began, from the run's beginning on."""
+    """Start of the step, in seconds after the run's creation."""
     duration_s: float | None
     usage: Charge
     saved: Charge
-    """What it did not spend, because the cache held the answer."""
+    """Charge that was saved because the cache held the answer."""
     retries: int
     error: str
     inherited: bool
     edited: bool
     cut: bool
-    """Its result ends where a model's reply was cut off."""
+    """True if the result ends where a model's reply was cut off."""
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """A question that a person was asked, and the answer."""
+    """A question to a person, and the answer."""
 
     path: str
     question: str
@@ -91,7 +92,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class ReportData(msgspec.Struct, kw_only=True):
-    """Everything that a report of any run tells. What has a default may be unknown to whoever makes one."""
+    """The data of a report of any run. Fields with a default may be unknown to the code that creates it."""
 
     run_id: str
     workflow: str
@@ -104,15 +105,15 @@ class ReportData(msgspec.Struct, kw_only=True):
     rehearsal: bool
     output: Any = None
     deliverable: str | None
-    """The part of the output to read first, as Markdown; `None`: the output is data."""
+    """The part of the output to read first, as Markdown. None: the output is data."""
     summary: str
-    """What it came to in figures, where the workflow tells."""
+    """Key figures on one line, if the workflow has some."""
     quality: float | None = None
     missing: list[str] = []
     error: str = ""
     hint: str = ""
     incomplete: str = ""
-    """A sentence that names the texts that were cut off; empty if none was."""
+    """A sentence that names the texts that were cut off; empty if there are none."""
     notices: list[str] = []
     """Warnings that a reader must see before the result."""
     warnings: list[str]
@@ -124,7 +125,7 @@ class ReportData(msgspec.Struct, kw_only=True):
     by_agent: dict[str, Charge] = {}
     by_model: dict[str, Charge] = {}
     costs: list[Cost] = []
-    """The same, for each agent with each model."""
+    """Costs by agent and model."""
     answers: list[Answered] = []
     open_questions: list[str] = []
     artifacts: list[dict[str, Any]] = []
@@ -135,8 +136,8 @@ class ReportData(msgspec.Struct, kw_only=True):
 def facts_of(
     events: Sequence[Event], *, output: Any = None, status: str = "", shown: Presentation = GENERIC
 ) -> ReportData:
-    """Fold a log. `output` is handed in when it is too large to lie in the log itself, `status` where
-    the store knows better (a run whose driver died is paused); `shown` has seen all events."""
+    """Fold a log into report data. `output` is given if it is too large for the log, `status` if the store
+    knows better (a run whose driver died is paused). All events have been applied to `shown`."""
     state = RunState.of(events)
     output = state.output if output is None else output
     costs = costs_of(events, state)
@@ -179,7 +180,7 @@ def facts_of(
 
 
 def _artifacts(state: RunState, leading: list[str]) -> list[dict[str, Any]]:
-    """What was made, the most important first, the rest in the order of its making."""
+    """Return the artifacts, leading ones first, the rest in order of creation."""
     made = [
         {"id": made.id, "name": made.name, "path": path, "media_type": made.media_type, "bytes": made.bytes}
         for path, made in state.artifacts.items()
@@ -188,7 +189,7 @@ def _artifacts(state: RunState, leading: list[str]) -> list[dict[str, Any]]:
 
 
 def _models(spent: dict[str, Charge], state: RunState) -> list[str]:
-    """Who answered; before anybody has, who would."""
+    """Return the models that were asked; if none was yet, the configured ones."""
     return list(dict.fromkeys(map(model_name, spent or state.config.get("models", ()))))
 
 
@@ -232,7 +233,7 @@ def _answers(events: Sequence[Event]) -> list[Answered]:
 
 
 def to_json(facts: ReportData, sections: Sequence[Section]) -> bytes:
-    """One object. The workflow's own sections stand under their names."""
+    """Return the report as one JSON object. The workflow's own sections are under their names."""
     told = msgspec.structs.asdict(facts)
     told |= {
         "stop_reason": facts.stop_reason or None,

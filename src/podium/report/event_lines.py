@@ -1,4 +1,4 @@
-"""How the events of the engine and of model calls are told."""
+"""Lines for the events of the engine and of model calls."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ from podium.report.words import (
 
 
 def line_of(event: Event, state: RunState, shown: Presentation = GENERIC) -> Line:
-    """The line of one event; `state` and `shown` have taken it into account already. What nobody tells gets
-    a plain line made of its type and data, so nothing in a log is ever invisible."""
+    """Return the line of one event, which has been applied to `state` and `shown` already. An event without a
+    line function gets a plain line made of its type and data, so that nothing in a log is invisible."""
     teller = LINES.get(event.type)
     line = shown.line(event, state)
     if line is None and teller is not None:
@@ -73,7 +73,8 @@ def line_of(event: Event, state: RunState, shown: Presentation = GENERIC) -> Lin
 
 
 def _untold(event: Event, state: RunState) -> Line:
-    """What nobody tells: a workflow's own events go by the last part of their name."""
+    """Return the line of an event without a line function. A workflow's own event is named by the last part
+    of its type."""
     data = event.data
     fields: dict[str, Any] = data.fields if isinstance(data, UnknownData) else decode(encode(data))
     shown = outline({key: value for key, value in fields.items() if value not in ("", [], {})})
@@ -102,7 +103,7 @@ def _resumed(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, RunResumed):
         return None
     after = f" after {event.data.after}" if event.data.after else ""
-    weight: Weight = "trace" if event.data.after == "waiting" else "result"  # the answer is told already
+    weight: Weight = "trace" if event.data.after == "waiting" else "result"  # the answer has a line already
     cut_off = cut_off_calls(event.data.forfeited.get("", NOTHING))
     return Line(f"resumed{after}{f'; {cut_off}' if cut_off else ''}", weight, mark="▸")
 
@@ -198,7 +199,7 @@ def _step_failed(event: Event, state: RunState) -> Line | None:
     if not isinstance(event.data, StepFailed) or step is None:
         return None
     kind, error = event.data.error_type, one_line(event.data.error)
-    own = event.data.kind != "error" or hasattr(errors, kind)  # says what happened without its class
+    own = event.data.kind != "error" or hasattr(errors, kind)  # its message is clear without the class name
     named = own or error == kind or error.startswith(f"{kind}:")
     what = error if named and error else ": ".join(part for part in (kind, error) if part)
     return Line(what, "failure", _figures(step), "✗")
@@ -289,7 +290,7 @@ def _attempted(event: Event, state: RunState) -> Line | None:
     model = model_name(data.model)
     if data.ok:
         return Line(f"{model} answered", "trace", notes)
-    # A function of one's own is not tried again: its step fails with the same words.
+    # A user's own function is not retried: its step fails with the same message.
     weight: Weight = "trace" if data.model.startswith("python:") else "warning"
     return Line(f"{model} failed: {one_line(data.error)}", weight, notes, "!")
 
@@ -338,7 +339,7 @@ def _fell_back(event: Event, state: RunState) -> Line | None:
 
 
 def _preview(result: bytes) -> str:
-    """The beginning of a result, on one line; nothing when there is nothing to see."""
+    """Return the beginning of a result on one line; empty for an empty result."""
     if result in (b"null", b'""', b"{}", b"[]"):
         return ""
     return outline(decode(result))

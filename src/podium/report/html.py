@@ -1,7 +1,7 @@
-"""HTML report, templates, sanitizing.
+"""HTML report, its templates, and sanitizing.
 
-`frame.html` forbids scripts and everything remote, and holds the tokens and classes of all pages; a template
-of any room extends it. Nothing is markup unless it went through `prose`.
+`frame.html` forbids scripts and remote content, and contains the design tokens and classes of all pages;
+every page template extends it. Text is escaped unless it went through `prose`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ _ATTRIBUTES = {"a": {"href", "title"}, "td": {"align"}, "th": {"align"}, "ol": {
 
 
 def prose(text: str, *extensions: Callable[[MarkdownIt], None]) -> Markup:
-    """Rendered and sanitised. An image becomes a link: opening a report must not call anybody.
+    """Return Markdown as sanitized HTML. An image becomes a link: opening a report must not cause requests.
 
-    An extension may teach the parser more; what it makes is sanitised like everything else."""
+    An extension may add syntax to the parser; its output is sanitized like everything else.
+    """
     parser = MarkdownIt("js-default", {"html": False, "linkify": False, "typographer": False})
     parser.disable("image")
     for extend in extensions:
@@ -69,9 +70,11 @@ _NAME = re.compile(r"[a-z]{1,20}-?\d{0,6}")
 
 
 def kept_html(html: str) -> Markup:
-    """HTML that a workflow of ours made and a log kept, made safe once more: anybody can edit a log.
+    """Sanitize HTML that one of our workflows made and a log contains, because a log can be edited.
 
-    Unlike text, it may have classes, and names to which its own links lead; nothing may lie over the page."""
+    Unlike rendered text, it may have classes, and ids as targets of its own links. Nothing in it may overlay
+    the page.
+    """
     clean = nh3.clean(
         safe(html),
         tags=_KEPT_TAGS,
@@ -95,7 +98,8 @@ def _kept(tag: str, name: str, value: str) -> str | None:
 
 @cache
 def templates_of(package: str) -> Environment:
-    """The templates of a package and, behind them, those of all pages; compiled once in a process."""
+    """Return the template environment of a package, with the shared templates as fallback. Cached per
+    process."""
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("podium.report")]),
         autoescape=True,
@@ -113,19 +117,19 @@ def templates_of(package: str) -> Environment:
 
 
 def foldable(path: str) -> Markup:
-    """A step's path that a narrow screen may break after each slash."""
+    """Return a step's path that a narrow screen may break after each slash."""
     return Markup("/<wbr>").join(escape(part) for part in path.split("/"))
 
 
 BARS = 80
-"""How many steps the timeline draws; the table holds all."""
+"""Maximum number of steps in the timeline; the table contains more."""
 
 MOST_STEPS = 300
 MOST_ARTIFACTS = 40
-"""How many rows the tables hold; a run may have thousands, and a page has to open."""
+"""Maximum number of table rows. A run may have thousands, and the page has to open."""
 
 LONGEST_REQUEST = 10_000
-"""Characters of the request that the footer repeats; some are whole books."""
+"""Characters of the request that the footer repeats; some requests are whole books."""
 
 SIGNS = {
     "completed": "✓", "partial": "◐", "failed": "✗", "waiting": "?", "paused": "■", "cancelled": "■",
@@ -134,7 +138,7 @@ SIGNS = {
 
 
 def to_html(facts: ReportData, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
-    """A self-contained page. `answer` shows the deliverable where plain Markdown cannot."""
+    """Return the report as a self-contained page. `answer` shows the deliverable if plain Markdown cannot."""
     page = templates_of("podium.report").get_template("report.html")
     document = without_title(facts.deliverable, facts.request) if facts.deliverable else ""
     has_data = facts.deliverable is None and facts.output is not None
@@ -163,7 +167,7 @@ def _rendered(section: Section) -> Markup:
 
 
 def _styles(sections: Sequence[Section], answer: Section | None) -> list[str]:
-    """Each file of CSS that is needed."""
+    """Return the source of each CSS file that is needed."""
     needed = [answer, *sections] if answer is not None else sections
     return [_source(section) for section in needed if section.style]
 
@@ -174,7 +178,7 @@ def _source(section: Section) -> str:
 
 
 def telling_steps(steps: list[StepFacts]) -> list[StepFacts]:
-    """As many as a table may hold, in their order: what did not go well before what did."""
+    """Return the steps for the table, in order. If there are too many, completed ones are dropped first."""
     if len(steps) <= MOST_STEPS:
         return steps
     by_interest = sorted(range(len(steps)), key=lambda nth: (steps[nth].status == "completed", nth))
@@ -182,7 +186,8 @@ def telling_steps(steps: list[StepFacts]) -> list[StepFacts]:
 
 
 def bars(steps: list[StepFacts]) -> list[dict[str, Any]]:
-    """The timeline: where each step lies between the first beginning and the last end, in percent."""
+    """Return the timeline: position and width of each step between the first start and the last end, in
+    percent."""
     timed = [step for step in steps if step.duration_s is not None and not step.inherited]
     if len(timed) < 2:
         return []

@@ -47,16 +47,16 @@ SECURITY = {
     },
 }
 ENGINE = ("run", "step", "budget", "model", "artifact")
-"""Namespaces of events that every workflow has."""
+"""Event namespaces that every workflow has."""
 OPEN: dict[str, list[dict[str, list[str]]]] = {
     "signIn": [],
     **{name: [{}, *({scheme: []} for scheme in SECURITY)] for name in ("readHealth", "readReadiness")},
 }
-"""Operations that need no key. The probes tell more to a caller who sends one."""
+"""Operations that need no key. The probes return more to an authenticated caller."""
 
 
 def describe(app: FastAPI) -> None:
-    """Let the application tell our description instead of its own."""
+    """Replace the application's OpenAPI description with ours."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -83,8 +83,8 @@ def _described(app: FastAPI) -> dict[str, Any]:
 
 
 def event_schemas() -> dict[str, Any]:
-    """A schema for the data of each type of event, and a table of all of them: `EventTypes`."""
-    for name in SHIPPED:  # with its presentation come the classes of a workflow's events
+    """Return a schema for the data of each event type, and a table of all of them: `EventTypes`."""
+    for name in SHIPPED:  # importing a presentation registers the workflow's event classes
         presentation_of(name)
     shipped = {
         name: data for name, data in sorted(EVENT_TYPES.items()) if data.__module__.startswith("podium.")
@@ -102,7 +102,7 @@ def event_schemas() -> dict[str, Any]:
 
 
 def _schemas_of(event_type: str, data: type[EventData]) -> dict[str, Any]:
-    """The schemas of one type of event, under names that no other has: `TreeNodeCreatedData`."""
+    """Return the schemas of one event type, under unique names: `TreeNodeCreatedData`."""
     (own,), parts = msgspec.json.schema_components([_plain(data)], ref_template=REF)
     room = event_type.partition(".")[0]
     prefix = "" if room in ENGINE else room.title()
@@ -116,7 +116,7 @@ def _title(event_type: str) -> str:
 
 
 def _plain(data: type[EventData]) -> type[msgspec.Struct]:
-    """The same class for a description: values that are kept as they are written can be anything."""
+    """Return the class for the schema: fields of type `Raw` (JSON kept as written) become `Any`."""
     fields = msgspec.structs.fields(data)
     if all(field.type is not msgspec.Raw for field in fields):
         return data
@@ -128,7 +128,7 @@ def _plain(data: type[EventData]) -> type[msgspec.Struct]:
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
-    """References to the names that the schemas have here: `Question` of the log is not the wire's."""
+    """Rename references to the names used here: `Question` of the log is not the API's `Question`."""
     if isinstance(value, dict):
         parts = cast("dict[str, Any]", value)
         return {key: _named(key, part, names) for key, part in parts.items()}
@@ -164,11 +164,11 @@ ROUTERS = (
     system.router,
     system.form,
 )
-"""In the order in which they are looked through: `/api/runs/stream` is no run."""
+"""In matching order: `/api/runs/stream` must not match as a run id."""
 
 
 def build_api() -> FastAPI:
-    """All routes, without anything behind them: what the OpenAPI description is made of."""
+    """Return the application with all routes but no server state, as used for the OpenAPI description."""
     app = FastAPI(
         title="Podium", version=__version__, description=TEXT, openapi_url="/api/openapi.json", docs_url=None,
         redoc_url=None, responses=TOLD, separate_input_output_schemas=True,
@@ -181,7 +181,8 @@ def build_api() -> FastAPI:
 
 
 def build_app(hall: ServerState, names: Names, *, ready: Callable[[int], Any] = lambda _: None) -> ASGIApp:
-    """The application of a server; `ready` is told how many runs go on that an earlier one has left."""
+    """Return the ASGI application of a server. `ready` is called with the number of runs that continue from
+    an earlier server."""
     app = build_api()
     app.include_router(ui.router)
     app.state.hall = hall

@@ -1,27 +1,31 @@
-"""Authenticator, sessions, key checks, sign-in page.
+"""Authentication: authenticators, session cookies, key checks and the sign-in page.
 
-A cookie is `NAME.EXPIRES.NONCE.MAC`, made with the hash of the user's key (or with the secret of a server on
-this machine): it outlives a restart, and ends when the key is changed or its browser signs out.
+A cookie is `NAME.EXPIRES.NONCE.MAC`. The MAC is keyed with the hash of the user's key (or with the session
+secret of a local server). So a cookie survives a restart, and ends when the key is changed or the browser
+signs out.
 
-The token in the printed address is made anew at each start. The cookie that a browser got for it should
-outlive that: a page that is open while the server is started again goes on by itself. So its secret is kept.
+A local server makes the token in the printed address anew at each start. The cookie that a browser got for it
+should survive that: a page that is open during a restart continues by itself. So the session secret is
+stored.
 
-Whoever knows it and reaches the server is the user, and a user may start programs: it is worth more than the
-runs. So it does not lie beside the store, which is copied, shared and backed up, and where somebody else
-could put one that they know; but in the user's own state folder, one for each store. What is found there is
-believed only if nobody else can have read or written it, and not for ever.
+Anyone who knows that secret and reaches the server acts as the user, and the user may start programs: the
+secret is worth more than the runs. So it is not stored beside the store, which is copied, shared and backed
+up, and where others could plant a secret that they know. It is in the user's own state folder, one file per
+store. A secret found there is used only if no other user can have read or written it, and only for a limited
+time.
 
-The rule: a right key always gets in. Only wrong keys are counted, by address, and past the limit a wrong key
-is answered with 429 instead of 401. So the limit does not make guessing harder; that keys hold 256 random
-bits does. It tells a misconfigured client to slow down, and bounds the work that a hostile one can cause. An
-answer tells nothing about a key but that it is wrong: which names exist, and how much of a key fits, change
-neither status nor text nor time.
+The rule for keys: a right key always gets in. Only wrong keys are counted, per client address; past the limit
+a wrong key is answered with 429 instead of 401. So the limit does not make guessing harder; the 256 random
+bits of a key do. The limit tells a misconfigured client to slow down, and bounds the work that a hostile
+client can cause. A response reveals nothing about a key except that it is wrong: which names exist, and how
+much of a key matches, changes neither status nor text nor time.
 
-One exception: a hash made with scrypt by an earlier version takes 50 ms to check. Past the limit that is not
-done, so such a key has to wait, unless it has got in since the server was started.
+One exception: a scrypt hash made by an earlier version takes 50 ms to check. Past the limit it is not
+checked, so such a key has to wait, unless it was accepted before since the server started.
 
-The page stands in for whatever page was asked for, and its form posts to that page's own address. So the
-address, fragment included, is still there when the key is accepted, and no parameter names a place to go to.
+The sign-in page is served in place of the requested page, and its form posts to that page's own address. So
+the address, including its fragment, is still there when the key is accepted, and no parameter names a
+redirect target.
 """
 
 from __future__ import annotations
@@ -53,29 +57,29 @@ from podium.server.rate_limits import Rates, client_network
 from podium.server.users import User, Users
 
 COOKIE_S = 7 * 24 * 3600
-"""How long a cookie is good for."""
+"""Lifetime of a cookie in seconds (7 days)."""
 REMEMBERED = 1000
-"""Keys that need not be hashed again."""
+"""Number of keys whose slow hash is cached as checked. When it is reached, the cache is cleared."""
 MOST_ENDED = 100_000
-"""Sessions that were signed out of and have not expired."""
+"""Number of signed-out sessions at which expired ones are dropped."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody whose request is dealt with."""
+    """The authenticated caller of a request."""
 
     name: str = ""
-    """Empty on a server that has one user only."""
+    """Empty on a server that has only one user."""
     user: User | None = None
     by_cookie: bool = False
 
     @property
     def owner(self) -> str | None:
-        """Whose runs they see; `None`: everybody's."""
+        """The owner whose runs the caller sees. None: all runs."""
         return self.name or None
 
     @property
     def title(self) -> str:
-        """How the log names them."""
+        """The caller's name in the log; `web` for the only user of a local server."""
         return self.name or "web"
 
     @property
@@ -88,18 +92,18 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Authenticator(Protocol):
-    """Tells callers apart."""
+    """Identifies callers by key or cookie."""
 
     token_in_address: bool
-    """Whether a key may stand in the address of the front page: one that lives as long as the server, not one
-    that a person keeps."""
+    """True if the key is accepted in the address of the front page: for a token that lives as long as the
+    server, not for a key that a person keeps."""
 
     def remembered(self, key: str) -> Caller | None:
-        """The caller whose key this is, if that can be told at once."""
+        """Return the caller who owns this key, if that needs no slow hash."""
         ...
 
     async def by_key(self, key: str) -> Caller | None:
-        """The caller whose key this is; it may take a while to tell."""
+        """Return the caller who owns this key, or None. May compute a slow hash."""
         ...
 
     def by_cookie(self, cookie: str) -> Caller | None: ...
@@ -107,12 +111,12 @@ class Authenticator(Protocol):
     def cookie_for(self, caller: Caller) -> str: ...
 
     def end(self, cookie: str) -> None:
-        """Refuse a cookie from here on, for as long as this server runs."""
+        """Reject a cookie from now on, until the server stops."""
         ...
 
 
 class EndedSessions:
-    """Cookies that were signed out of, by their MAC, until they would have expired anyway."""
+    """Signed-out cookies, by their MAC, kept until they would have expired anyway."""
 
     def __init__(self) -> None:
         self._expiries: dict[str, float] = {}
@@ -128,7 +132,7 @@ class EndedSessions:
 
 
 class TokenAuthenticator:
-    """One user, and a token that is made anew each time the server starts."""
+    """Authenticator of a local server: one user, and a token that is new at each start."""
 
     token_in_address = True
 
@@ -156,14 +160,15 @@ class TokenAuthenticator:
 
 
 class UserAuthenticator:
-    """The users of a file."""
+    """Authenticator for the users of a file."""
 
     token_in_address = False
 
     def __init__(self, users: Users) -> None:
         self._users = users
         self._seen: dict[bytes, User] = {}
-        """Keys that fitted a slow hash, as digests: it takes too long to be done for every request."""
+        """Users by the SHA-256 digest of a key that matched their slow hash, which takes too long to compute
+        for every request."""
         self._slow = asyncio.Semaphore(2)
         self._ended = EndedSessions()
 
@@ -223,7 +228,7 @@ def _signed(name: str, secret: str) -> str:
 
 
 def _name_signed(cookie: str, secret: _Secret) -> str | None:
-    """Return the name in a cookie that is genuine and has not expired."""
+    """Return the name in a cookie that is genuine and has not expired, or None."""
     parts = cookie.split(".")
     if len(parts) != 4 or not (parts[1].isascii() and parts[1].isdigit()) or len(parts[1]) > 15:
         return None
@@ -234,7 +239,7 @@ def _name_signed(cookie: str, secret: _Secret) -> str | None:
 
 
 LONGEST_S = 30 * 24 * 3600
-"""A secret that is older is made anew at the next start."""
+"""Maximum age of a session secret in seconds (30 days). An older one is replaced at the next start."""
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -243,24 +248,25 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def session_secret(store_url: str, folder: Path | None = None) -> str:
-    """The secret for the cookies of a store. Empty where none can be kept for the user alone: then cookies
-    live as long as the server."""
+    """Return the cookie secret of a store. Empty if it cannot be stored privately; then cookies live as long
+    as the server."""
     name = hashlib.sha256(store_url.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     try:
         with _own_folder(folder or secrets_folder()) as place:
             return _kept(place, name) or _made(place, name)
-    except OSError:  # there is no such folder to be had, or it is somebody else's
+    except OSError:  # no such folder can be created, or another user owns it
         return ""
 
 
 def secrets_folder() -> Path:
-    """Where the secrets of this user lie."""
+    """Return the folder of this user's session secrets."""
     return Path(platformdirs.user_state_dir("podium", appauthor=False)) / "sessions"
 
 
 @contextmanager
 def _own_folder(folder: Path) -> Generator[int]:
-    """The folder, open and locked, so that two servers that start at once agree; closed to everybody else."""
+    """Yield a descriptor of the folder, with an exclusive lock so that two servers that start at once agree.
+    Removes access for group and others; raises `PermissionError` if another user owns it."""
     folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
     place = os.open(folder, _READ | os.O_DIRECTORY)
     try:
@@ -276,10 +282,11 @@ def _own_folder(folder: Path) -> Generator[int]:
 
 
 def _kept(place: int, name: str) -> str:
-    """The secret of a file that only we can have read and written; empty if there is none, or it is old."""
+    """Return the secret of a file that only this user can have read and written. Empty if there is no such
+    file or it is too old."""
     try:
         file = os.open(name, _READ, dir_fd=place)
-    except OSError:  # not there, a link, or closed to us
+    except OSError:  # missing, a symbolic link, or not readable
         return ""
     with os.fdopen(file, "rb") as opened:
         found = os.fstat(file)
@@ -291,9 +298,9 @@ def _kept(place: int, name: str) -> str:
 
 
 def _made(place: int, name: str) -> str:
-    """A new one, written whole and then put in the place of whatever is there."""
+    """Create a new secret: write it to a temporary file, then replace the existing file atomically."""
     draft, secret = f"{name}.new", secrets.token_urlsafe(32)
-    with suppress(FileNotFoundError):  # of a server that was killed just then
+    with suppress(FileNotFoundError):  # left by a server that was killed while writing
         os.unlink(draft, dir_fd=place)
     with os.fdopen(os.open(draft, _NEW, stat.S_IRUSR | stat.S_IWUSR, dir_fd=place), "w") as file:
         file.write(secret)
@@ -303,25 +310,26 @@ def _made(place: int, name: str) -> str:
 
 LONGEST_KEY = 500
 TRIES = 30
-"""Wrong keys that one address may send in a minute before it is told to wait."""
+"""Wrong keys that one client network may send per minute before it has to wait."""
 
 
 class WrongKey(msgspec.Struct, frozen=True):
-    """A key that is nobody's."""
+    """The result of a key check that failed."""
 
     retry_after_s: int = 0
-    """Seconds to wait; 0 below the limit."""
+    """Seconds to wait. 0: below the limit."""
 
 
 class KeyCheck:
-    """Tells whose key it is, and counts wrong ones."""
+    """Finds the caller who owns a key, and counts wrong keys per client network."""
 
     def __init__(self, door: Authenticator) -> None:
         self._door = door
         self._rates = Rates()
 
     async def check(self, key: str, client: str) -> Caller | WrongKey:
-        """Return the caller whose key it is. `client` is the address that the request came from."""
+        """Return the caller who owns the key, or `WrongKey`. `client` is the address that the request came
+        from."""
         if len(key) <= LONGEST_KEY and (caller := self._door.remembered(key)):
             return caller
         network = client_network(client)
@@ -336,15 +344,15 @@ class KeyCheck:
 
 
 FORM_PATH = "/session"
-"""The route that handles the form, whatever address it was posted to."""
+"""Route that handles the sign-in form, whatever address it was posted to."""
 PAGE = (Path(__file__).parent / "pages" / "sign_in.html").read_text("utf-8")
 _FORM = "application/x-www-form-urlencoded"
 _PLAIN_PATH = re.compile(r"/(?:[A-Za-z0-9._~!$&'()*+,;=:@%-][A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
-"""A path that a browser cannot take for another host: it has one slash at its start, and no backslash."""
+"""A path that a browser cannot take for another host: exactly one slash at its start, and no backslash."""
 
 
 def wants_page(scope: Scope, headers: Headers) -> bool:
-    """Return whether a browser asks for a page, rather than a program for data."""
+    """Return whether a browser requests a page, as opposed to a program that requests data."""
     return not is_api(scope) and "text/html" in headers.get("accept", "")
 
 
@@ -353,13 +361,13 @@ def is_api(scope: Scope) -> bool:
 
 
 def is_sign_in_form(scope: Scope, headers: Headers) -> bool:
-    """Return whether this is the form of the sign-in page. No other route takes a form."""
+    """Return whether the request posts the sign-in form. No other route accepts a form."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     return scope["method"] == "POST" and kind == _FORM and not is_api(scope)
 
 
 def sign_in_page(wrong: WrongKey | None = None) -> HTMLResponse:
-    """Return the page with its form; after a wrong key it says so."""
+    """Return the sign-in page; after a wrong key, with an error message."""
     if wrong is None:
         return HTMLResponse(PAGE, 401)
     status, error, hint = wrong_key_text(wrong)
@@ -369,7 +377,7 @@ def sign_in_page(wrong: WrongKey | None = None) -> HTMLResponse:
 
 
 def wrong_key_text(wrong: WrongKey) -> tuple[int, str, str]:
-    """Return status, sentence and hint for a wrong key."""
+    """Return status, message and hint for a wrong key."""
     if wrong.retry_after_s:
         return (
             429,
@@ -384,8 +392,8 @@ def wrong_key_text(wrong: WrongKey) -> tuple[int, str, str]:
 
 
 def target_after_sign_in(scope: Scope) -> str:
-    """Return the path and query that were asked for, without a token; `/` if a browser could take the path
-    for the address of another server."""
+    """Return the requested path and query, without a token. Returns `/` if a browser could take the path for
+    the address of another server."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
     path = raw.decode("latin-1")
     if path == FORM_PATH or not _PLAIN_PATH.fullmatch(path):

@@ -1,9 +1,10 @@
-"""Rules for users of a shared server.
+"""Permissions of users on a shared server.
 
-A folder is taken only if all of it lies there: where its name leads to, its repository, and the objects which
-that borrows. Otherwise a link, or a file called `.git`, could lead to what belongs to others.
+A project folder is accepted only if all of it is inside the user's projects folder: its resolved path, its
+repository, and the object folders that the repository borrows. Otherwise a symbolic link, or a file named
+`.git`, could point to other users' data.
 
-The only user of a server on their own machine may do everything: it is their machine.
+The only user of a local server may do everything: it is their machine.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from podium.workflows import SHIPPED, builtin, find_workflow
 from podium.workflows.studio.team import SHIPPED as TEAMS
 
 USER = "{user}"
-"""In the operator's folder: the name of whoever asks, so that everybody has projects of their own."""
+"""Placeholder for the caller's name in the operator's folder, so that each user has projects of their own."""
 
 
 def projects_of(root: str, user: str) -> Path:
-    """The folder whose projects a user may name. A user's name holds neither dots nor slashes."""
+    """Return the folder whose projects a user may name. A user's name contains neither dots nor slashes."""
     return named(root.replace(USER, user)).resolve()
 
 
 def project_folder(root: str, user: str, name: str) -> str:
-    """The full path of a project by its name; refused if it is not there or leads elsewhere."""
+    """Return the full path of a project. Raises `RefusedError` (403) if it does not exist or leads outside
+    the folder."""
     projects = projects_of(root, user)
     refused = RefusedError(
         403, f"There is no project {name[:200]} here.", hint="Name a folder of those that you may use."
@@ -50,11 +52,11 @@ def project_folder(root: str, user: str, name: str) -> str:
 
 
 WITH_PROJECTS = frozenset({"workspace", "test_command"})
-"""Options of `build` for users whose operator has named a folder of projects for them."""
+"""Options of `build` that are allowed if the operator has named a projects folder."""
 
 
 def check_operator(caller: Caller, what: str) -> None:
-    """Some things are for whoever runs the server."""
+    """Raise `RefusedError` (403) for users of a shared server: only its operator may use this."""
     if caller.user is not None:
         raise RefusedError(
             403, f"On a shared server, {what} cannot be used here.", hint="Ask whoever runs this server."
@@ -69,7 +71,8 @@ def check_workflow(caller: Caller, name: str) -> None:
 
 
 async def check_models(hall: ServerState, caller: Caller, *names: str | None) -> None:
-    """Code and other people's replies are no models for everybody."""
+    """Refuse models that users of a shared server may not use: Python code, custom base URLs (`@`), and
+    replays of other users' runs."""
     for name in names:
         if caller.user is None or not name:
             continue
@@ -88,7 +91,8 @@ def may_use(hall: ServerState, caller: Caller, workflow: str, option: str) -> bo
 
 
 def options_for(hall: ServerState, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with projects and folders of one's own; those that reach into the machine are refused."""
+    """Return the options with project and workspace mapped to the caller's own. Raises `RefusedError` (403)
+    for an option that gives access to the machine."""
     if caller.user is None:
         return options
     known = {option.name for option in find_workflow(workflow).options}
@@ -105,12 +109,13 @@ def options_for(hall: ServerState, caller: Caller, workflow: str, options: dict[
 
 
 def project_of(caller: Caller, name: str) -> str:
-    """Users do not share projects: each has their own of a name."""
+    """Return the stored name of a project. Users do not share projects, so it is prefixed with the user's
+    name."""
     return f"{caller.name}/{name.strip()}" if caller.user is not None else name
 
 
 def shown_project(caller: Caller, stored: str) -> str | None:
-    """The name by which a caller knows a project; `None`: it is not theirs."""
+    """Return the name by which a caller knows a project. None: it belongs to another user."""
     if caller.user is None:
         return stored
     owner, slash, name = stored.partition("/")
@@ -118,7 +123,7 @@ def shown_project(caller: Caller, stored: str) -> str | None:
 
 
 async def check_room(hall: ServerState, caller: Caller) -> None:
-    """A queue that grows for ever helps nobody."""
+    """Raise `RefusedError` (429) if the caller's queue is full."""
     _, queued = await hall.conductor.count_of(caller.name)
     most = caller.user.max_queued if caller.user else 100_000
     if queued >= most:

@@ -1,9 +1,10 @@
-"""The money of users: what they have spent for ever, this month and today, what their runs may still spend,
-and the ceiling that the next run gets.
+"""User quotas: spending in total, this month and today, the amount reserved by unfinished runs, and the
+budget of the next run.
 
-A run's own ceiling holds, so a user's limits do if no run is let in whose ceiling is more than is left. To
-look and to let in is one turn: of two requests at once the second sees what the first was given. On a store
-that many machines share, the user's account in it holds instead (`podium.engine.purse`).
+Each run stays below its own budget. So a user stays below their limits if no run is accepted whose budget
+exceeds what is left. Checking and accepting happen under one lock per user: of two concurrent requests, the
+second sees what the first was given. On a store that several machines share, the user's account in the store
+enforces the limit instead (`podium.engine.owner_budget`).
 """
 
 from __future__ import annotations
@@ -24,45 +25,47 @@ Period = Literal["total", "month", "day"]
 UNFINISHED = ("queued", "running", "waiting", "paused")
 LIST = 200
 _CENT = 1e-9
-"""Less than this is nothing: sums of dollars are not exact."""
+"""Tolerance in US dollars: sums of floats are not exact."""
 
 
 class Allowance(NamedTuple):
-    """One limit of a user, and how it stands."""
+    """One limit of a user and the spending against it."""
 
     period: Period
-    """Months and days are those of UTC."""
+    """Months and days are in UTC."""
     limit: float
     spent: float
     renewed: datetime | None
-    """When it begins anew."""
+    """Start of the next period; None for the total."""
 
     def left(self, reserved: float) -> float:
         return max(0.0, self.limit - self.spent - reserved)
 
 
 class Money(NamedTuple):
-    """How a user stands."""
+    """A user's spending and limits, in US dollars."""
 
     spent: float
-    """For ever."""
+    """Spending of all runs, ever."""
     reserved: float
-    """What runs that are not over may still spend."""
+    """Amount that unfinished runs may still spend."""
     allowances: list[Allowance]
 
 
 class UserQuotas:
-    """The money of everybody who uses a server."""
+    """Spending and limits of all users of a server."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._turns: dict[str, asyncio.Lock] = {}
         self._before: dict[tuple[str, int], float] = {}
-        """What runs had spent when a period began: the past does not change."""
+        """Spending of a run before a period began, by run id and start of the period in microseconds. It
+        never changes, so it is cached."""
 
     @asynccontextmanager
     async def turn(self, user: User | None) -> AsyncGenerator[None]:
-        """Nobody else is given money of this user meanwhile."""
+        """Hold the user's lock: no other request is granted money of this user meanwhile. No lock without
+        limits."""
         if user is None or not has_limits(user):
             yield
             return
@@ -89,8 +92,11 @@ class UserQuotas:
         return Money(spent, reserved, allowances)
 
     async def ceiling(self, user: User | None, asked: Budget, row: RunRow | None = None) -> Budget:
-        """The budget that a run gets: never more than is left. `row` is a run that goes on; what it has spent
-        is part of its new total. To be called in the user's `turn`."""
+        """Return the budget that a run gets, never more than is left.
+
+        `row` is a run that is resumed; what it has spent is part of its new total. Call it within the user's
+        `turn`. Raises `RefusedError` (422) if too little is left.
+        """
         if user is None or not has_limits(user):
             await self._tell(user, None)
             return asked
@@ -109,8 +115,12 @@ class UserQuotas:
         return asked.merged(Budget(usd=wanted))
 
     async def _tell(self, user: User | None, money: Money | None) -> bool:
-        """Where many machines share a store, all runs of a user draw on one account in it. It holds whatever
-        their ceilings come to, so that nothing has to be held back for them."""
+        """Write the user's limit to their account in a store that several machines share. Returns whether the
+        store has accounts.
+
+        All runs of the user draw on this account. It enforces the limit whatever the runs' budgets add up to,
+        so nothing has to be reserved for them.
+        """
         limits = self._store.limits
         if limits is None or user is None:
             return False
@@ -128,8 +138,8 @@ class UserQuotas:
                 return found
 
     async def _since(self, owner: str, moment: datetime) -> float:
-        """What a user's runs have spent since a moment. A run that was under way then counts with what it
-        has spent after it, which its log tells."""
+        """Return the spending of a user's runs since a moment. For a run that started earlier, only its
+        spending after the moment counts, computed from its log."""
         since_us = int(moment.timestamp()) * 1_000_000
         rows = await self._store.list_changed(since_us, owner=owner)
         earlier = [row for row in rows if row.created_us < since_us]
@@ -150,7 +160,7 @@ def has_limits(user: User) -> bool:
 
 
 def rest(row: RunRow) -> float:
-    """What a run may still spend."""
+    """Return the amount that a run may still spend, in US dollars."""
     return max(0.0, (row.budget.usd or 0.0) - row.usage.usd)
 
 

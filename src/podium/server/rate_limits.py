@@ -1,7 +1,8 @@
-"""Client addresses and rate limits.
+"""Client addresses, Host and Origin checks, and rate limits.
 
-A foreign page can make a browser send requests to this machine, even under a name of its own that resolves to
-it (DNS rebinding). So the Host must be one of the server's names, and the Origin must be the Host.
+A foreign page can make a browser send requests to this machine, even under a host name of its own that
+resolves to it (DNS rebinding). So the Host must be one of the server's names, and the Origin must match the
+Host.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def is_loopback(host: str) -> bool:
 
 
 def parse_authority(text: str) -> Authority | None:
-    """Return host and port of a Host header, or None unless it is exactly `NAME`, an IP literal, or one of
-    these with a port. User info, paths, empty labels, zone ids and non-ASCII names are not."""
+    """Return host and port of a Host header, or None unless it is exactly a name or an IP literal, each with
+    an optional port. User info, paths, empty labels, zone ids and non-ASCII names are rejected."""
     match = _AUTHORITY.fullmatch(text)
     if match is None:
         return None
@@ -54,10 +55,10 @@ def parse_authority(text: str) -> Authority | None:
         return Authority(str(address), port) if address is not None and ":" in match["v6"] else None
     name = match["name"].lower()
     if _address(name) is None:
-        name = name.removesuffix(".")  # `example.org.` is the same name, written in full
+        name = name.removesuffix(".")  # `example.org.` is the same name, fully qualified
         if not all(_LABEL.fullmatch(label) for label in name.split(".")):
             return None
-        if name.rpartition(".")[2].isdigit():  # `127.1`, `1.2.3.4.`: an address, not in its usual form
+        if name.rpartition(".")[2].isdigit():  # `127.1`, `1.2.3.4.`: an address in an unusual form
             return None
     return Authority(name, port)
 
@@ -71,10 +72,10 @@ def _address(text: str) -> IPAddress | None:
 
 
 def allowed_name(given: str) -> str:
-    """Return a name of `--allow-host` as browsers send it: lower case, punycode.
+    """Return a `--allow-host` name as browsers send it: lower case, punycode.
 
     Raises:
-        UsageError: It is not the name of a host.
+        UsageError: It is not a host name.
     """
     hint = "Give the name alone, without scheme and port: --allow-host podium.example.org"
     if _AMBIGUOUS & set(given):
@@ -90,8 +91,8 @@ def allowed_name(given: str) -> str:
 
 
 def client_network(client: str) -> str:
-    """Return the network that wrong keys of a client count for: its IPv4 address, or its IPv6 /64, which one
-    subscriber has to itself."""
+    """Return the network that a client's wrong keys count for: its IPv4 address, or its IPv6 /64, which
+    usually belongs to one subscriber."""
     address = _address(client.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((address, 64), strict=False))
@@ -99,15 +100,16 @@ def client_network(client: str) -> str:
 
 
 class Names:
-    """The names that a server answers to."""
+    """Host names that a server answers to."""
 
     def __init__(self, host: str, allowed: Collection[str] = ()) -> None:
         self._local = is_loopback(host)
         self._names = {host.lower(), "localhost", *(allowed_name(name) for name in allowed)}
 
     def know(self, header: str) -> bool:
-        """Return whether a Host header means this server. IP literals pass (on a local server, loopback ones
-        alone); names must be listed, because a foreign page can give its own name this machine's address."""
+        """Return whether a Host header means this server. IP literals pass (on a local server only loopback
+        ones); names must be listed, because a foreign page can point its own name at this machine (DNS
+        rebinding)."""
         parsed = parse_authority(header)
         if parsed is None:
             return False
@@ -118,8 +120,8 @@ class Names:
 
 
 def is_own_page(origin: str, host: str, *, https: bool = False) -> bool:
-    """Return whether an Origin header names the server that was asked. If the request is known to have come
-    over TLS, a page of the same name without TLS is foreign."""
+    """Return whether an Origin header names the requested server. If the request came over TLS, a page of the
+    same name without TLS is foreign."""
     match = _ORIGIN.fullmatch(origin)
     if match is None or (https and match[1] != "https"):
         return False
@@ -131,18 +133,18 @@ def is_own_page(origin: str, host: str, *, https: bool = False) -> bool:
 
 
 MOST = 10_000
-"""Buckets that are remembered; the fullest are forgotten first."""
+"""Maximum number of buckets. Beyond that, the fuller half is dropped."""
 
 
 class Rates:
-    """One bucket for each name."""
+    """Token buckets by name."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float]] = {}
-        """Tokens that were left, and when."""
+        """Remaining tokens and the time of the last update, by name."""
 
     def take(self, name: str, per_minute: float, burst: float, now: float | None = None) -> float:
-        """Take a token. 0: it may go on; otherwise so many seconds have to pass."""
+        """Take a token. Returns 0 on success, otherwise the seconds to wait."""
         moment = time.monotonic() if now is None else now
         left, then = self._buckets.get(name, (burst, moment))
         left = min(burst, left + (moment - then) * per_minute / 60)
@@ -155,7 +157,7 @@ class Rates:
         return 0.0
 
     def give_back(self, name: str, burst: float) -> None:
-        """It was no attempt that counts."""
+        """Put a token back after an attempt that does not count."""
         if name in self._buckets:
             left, then = self._buckets[name]
             self._buckets[name] = (min(burst, left + 1), then)

@@ -1,8 +1,9 @@
-"""RunLoopThread, BackgroundTasks.
+"""Event loop thread that drives the runs, and background tasks.
 
-A hundred runs whose models answer at once keep a loop busy for most of a second a round, and a request needs
-several rounds. On a loop of their own they cannot get in front of one: the interpreter takes turns between
-the two threads, whatever waits in either. What the runs write reaches readers through the store.
+A hundred runs whose models answer at once keep an event loop busy for most of a second per iteration, and a
+request needs several iterations. On a loop of their own the runs cannot delay requests: the interpreter
+switches between the two threads, however much work is pending in either. Readers see what the runs write
+through the store.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from podium.stores import open_store
 T = TypeVar("T")
 
 TURN_S = 0.001
-"""How long one thread may keep another from the interpreter. A request needs several turns, and Python's own
-5 ms would add up."""
+"""Upper bound of the interpreter's thread switch interval, in seconds. A request needs several switches, and
+Python's default of 5 ms would add up."""
 
 
 class RunLoopThread:
-    """Opened with the server, closed when everything in it has ended."""
+    """A thread with its own event loop and store. Opened with the server, closed when all work in it has
+    ended."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -34,7 +36,7 @@ class RunLoopThread:
 
     @property
     def store(self) -> Store:
-        """For what is done in here."""
+        """The store for work on this loop. Raises `RuntimeError` before `open` and after `close`."""
         if self._store is None:
             raise RuntimeError("The room is not open.")
         return self._store
@@ -47,7 +49,7 @@ class RunLoopThread:
             self._loop.close()
 
     async def open(self) -> None:
-        """Raises `StoreError` like any opening of a store."""
+        """Start the thread and open the store. Raises `StoreError` if the store cannot be opened."""
         sys.setswitchinterval(min(TURN_S, sys.getswitchinterval()))
         self._thread.start()
         try:
@@ -57,15 +59,15 @@ class RunLoopThread:
             raise
 
     async def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Have something done in here, and wait for it."""
+        """Run a coroutine on this loop and return its result."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def soon(self, call: Callable[..., object], *arguments: Any) -> None:
-        """Call something in here without waiting for it."""
+        """Schedule a call on this loop without waiting for it."""
         self._loop.call_soon_threadsafe(call, *arguments)
 
     async def close(self) -> None:
-        """When nothing is done in here any more."""
+        """Close the store and end the thread. Call it when no work is left on this loop."""
         if self._store is not None:
             await self.do(self._store.close())
             self._store = None
@@ -82,12 +84,12 @@ async def _opened(url: str) -> Store:
 
 
 class BackgroundTasks:
-    """Tasks that nobody waits for. Each failure goes to `failed`."""
+    """Fire-and-forget tasks. Each exception goes to `failed`."""
 
     def __init__(self, failed: Callable[[BaseException], None]) -> None:
         self._failed = failed
         self._tasks: set[asyncio.Task[None]] = set()
-        """The loop holds its tasks only weakly."""
+        """Strong references: the event loop holds its tasks only weakly."""
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -95,7 +97,7 @@ class BackgroundTasks:
         task.add_done_callback(self._ended)
 
     async def finish(self) -> None:
-        """Wait until all is done, also what was begun meanwhile."""
+        """Wait until all tasks are done, including those started meanwhile."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -1,11 +1,12 @@
-"""LocalScheduler, FleetScheduler.
+"""Schedulers of a server: `LocalScheduler` drives runs in this process, `FleetScheduler` hands them to
+workers.
 
-The queue is durable because it is nothing but the runs that are `queued`. What a request changes of a run
-that has to wait (a new budget, another model) lies in the run's inbox until its turn comes. A run that
-another process holds is left alone.
+The local queue is durable because it consists only of the runs with status `queued`. Changes that a request
+makes to a run that has to wait (a new budget, another model) stay in the run's inbox until the run starts.
+A run whose lease another process holds is left alone.
 
-It stands in the place of a conductor. What it hands over is in the store first: should it die before a worker
-hears of a run, a worker's sweep finds it.
+`FleetScheduler` has the same interface. It writes a run to the store before it notifies a worker: if the
+server dies in between, a worker's sweep finds the run.
 """
 
 from __future__ import annotations
@@ -30,39 +31,39 @@ from podium.settings import Settings
 LOG = logging.getLogger("podium.server")
 
 STOPPED = "server stopped"
-"""Why a run is paused that goes on when the server is back."""
+"""Stop reason of a run that was paused because the server stopped, and continues when the server is back."""
 PAGE = 200
 
 DeltaViewer = Callable[[Delta], None]
 
 
 class LocalScheduler:
-    """All runs that this process drives, and those that wait for a place."""
+    """All runs that this process drives, and the queue of those that wait for a slot."""
 
     def __init__(
         self, store: Store, settings: Settings, *, max_runs: int, room: RunLoopThread | None = None
     ) -> None:
         self._store = store
         self._room = room
-        """Where runs are driven; `None`: on the loop of whoever asks."""
+        """Event loop thread that drives the runs. None: the caller's event loop."""
         self._settings = settings
         self.max_runs = max_runs
         self.limit_of: Callable[[str], int] = lambda owner: max_runs
-        """How many runs of one owner may go at once."""
+        """Maximum number of concurrent runs of one owner."""
         self._queue: dict[str, str] = {}
-        """Runs that wait, in their order, and whose they are."""
+        """Queued run ids in order, with their owners."""
         self._driven: dict[str, str] = {}
         self._going: Counter[str] = Counter()
         self._waiting: Counter[str] = Counter()
-        """The same in figures, by owner."""
+        """`_going` and `_waiting`: number of running and queued runs by owner."""
         self._handles: dict[str, RunHandle] = {}
         self._viewers: dict[str, set[DeltaViewer]] = {}
         self._listening: dict[str, Callable[[], None]] = {}
-        """Runs that wait for a person: how to stop listening to their inboxes."""
+        """Functions that end the inbox subscription, by id of a run that waits for a person."""
         self._chores = BackgroundTasks(_tell)
         self._stopping = False
         self.finished: Counter[str] = Counter()
-        """How stretches of driving ended, since the server started."""
+        """Number of drives by the status they ended with, since the server started."""
 
     # ── what is under way ──
 
@@ -75,7 +76,7 @@ class LocalScheduler:
         return len(self._queue)
 
     async def count_of(self, owner: str | None) -> tuple[int, int]:
-        """How many runs of an owner (`None`: of all) go, and how many wait."""
+        """Return how many runs of an owner (None: of all) are running and how many are queued."""
         if owner is None:
             return self.running, self.queued
         return self._going[owner], self._waiting[owner]
@@ -84,7 +85,8 @@ class LocalScheduler:
         return self._handles.get(run_id)
 
     def watch_deltas(self, run_id: str, viewer: DeltaViewer) -> Callable[[], None]:
-        """Show pieces of replies of a run, in this stretch of driving and in later ones."""
+        """Show reply deltas of a run, now and whenever it is driven again. Returns a function
+        that stops it."""
         self._viewers.setdefault(run_id, set()).add(viewer)
 
         def stop() -> None:
@@ -98,8 +100,9 @@ class LocalScheduler:
     # ── taking up ──
 
     async def take_up(self) -> int:
-        """Go on with everything that a server left: what was queued, what it paused when it stopped, what it
-        drove when it died, and what has been answered since. Returns how many runs go on."""
+        """Continue everything that an earlier server left: runs that were queued, that it paused when it
+        stopped, that it drove when it died, and that have been answered since. Returns the number of runs
+        that continue."""
         found = [row async for row in self._left()]
         for row in reversed(found):  # the oldest first
             self._line_up(row)
@@ -123,13 +126,14 @@ class LocalScheduler:
             before = rows[-1].run_id
 
     async def _is_ours(self, row: RunRow) -> bool:
-        """Whether it is a server's business: somebody's own run on a terminal is not."""
+        """Return whether a server should continue this run: it is served (not a run of a terminal), and was
+        not paused for another reason than the server's stop."""
         if row.status == "paused" and row.stop_reason not in ("", STOPPED):
             return False
         return await is_served(self._store, row.run_id)
 
     def enqueue(self, row: RunRow) -> None:
-        """A run that was accepted and is `queued` in the store."""
+        """Queue a run that was accepted and is `queued` in the store."""
         self._line_up(row)
         self._advance()
 
@@ -139,21 +143,21 @@ class LocalScheduler:
             self._waiting[row.owner] += 1
 
     def _step_out(self, run_id: str) -> str:
-        """Out of the line; returns whose it was."""
+        """Remove a run from the queue and return its owner."""
         owner = self._queue.pop(run_id)
         self._waiting[owner] -= 1
         return owner
 
     async def go_on(self, row: RunRow, change: Change | None = None, *, take_over: bool = False) -> None:
-        """Let a run go on as soon as there is a place for it. Durable when this returns; a run that somebody
-        drives hears of it through its inbox."""
+        """Continue a run as soon as there is a slot. Durable when this returns. A run that is being driven is
+        notified through its inbox."""
         if row.run_id in self._driven or row.run_id in self._queue:
             return
         await requeue(self._store, self._settings, row.run_id, change, take_over=take_over)
         self.enqueue(row)
 
     def _listen(self, row: RunRow) -> None:
-        """Wait for an answer, wherever it is given."""
+        """Subscribe to the inbox of a waiting run, so that an answer from any process continues it."""
 
         def heard(message: InboxMessage) -> None:
             if message.kind == "answer" and row.run_id not in self._driven:
@@ -169,13 +173,13 @@ class LocalScheduler:
             stop()
 
     async def _answered(self, row: RunRow) -> None:
-        with suppress(RunLockedError):  # somebody at a terminal drives it on
+        with suppress(RunLockedError):  # a process in a terminal already drives it
             await self.go_on(row)
 
     # ── driving ──
 
     def _advance(self) -> None:
-        """Start what there is a place for."""
+        """Start queued runs while there are free slots."""
         if self._stopping:
             return
         for run_id, owner in list(self._queue.items()):
@@ -187,7 +191,7 @@ class LocalScheduler:
                 self._chores.begin(self._drive(run_id))
 
     async def _drive(self, run_id: str) -> None:
-        """One stretch of one run."""
+        """Drive one run until it ends, pauses or waits."""
         status = ""
         self._forget(run_id)
         try:
@@ -218,14 +222,15 @@ class LocalScheduler:
         return await room.do(self._stretch(room.store, run_id, show))
 
     async def _stretch(self, store: Store, run_id: str, show: DeltaViewer) -> str:
-        """In the room, if there is one: what it touches of this object is read or replaced whole."""
+        """Drive a run, on the run loop thread if there is one. Attributes of this object that it uses are
+        only read or replaced as a whole, so no lock is needed."""
         row = await store.get(run_id)
         if row.status in ("completed", "cancelled"):
-            return row.status  # somebody was quicker
+            return row.status  # another process was faster
         if self._stopping:
             return "queued"
         handle = self._handles[run_id] = await go_on(store, self._settings, run_id)
-        if self._stopping:  # since it was looked at
+        if self._stopping:  # set since the first check
             handle.request_pause(STOPPED)
         stop = handle.watch_deltas(show)
         try:
@@ -245,13 +250,13 @@ class LocalScheduler:
     # ── stopping ──
 
     def leave_queue(self, run_id: str) -> None:
-        """It is not to be driven any more."""
+        """Remove a run that must not be driven any more from the queue."""
         if run_id in self._queue:
             self._step_out(run_id)
         self._forget(run_id)
 
     async def stop(self) -> None:
-        """Pause everything so that it goes on when the server is back."""
+        """Pause all runs so that they continue when the server is back."""
         self._stopping = True
         for run_id in list(self._listening):
             self._forget(run_id)
@@ -268,38 +273,39 @@ def _tell(error: BaseException) -> None:
 
 
 class FleetScheduler:
-    """Hands runs to a fleet."""
+    """Hands runs to a fleet of workers."""
 
     def __init__(self, store: SharedStore, fleet: Fleet, *, max_runs: int) -> None:
         self._store = store
         self._fleet = fleet
         self.max_runs = max_runs
         self.limit_of: Callable[[str], int] = lambda owner: max_runs
-        """How many runs of one owner may go at once, on all machines together."""
+        """Maximum number of concurrent runs of one owner, on all machines together."""
         self.finished: Counter[str] = Counter()
-        """Nothing is driven here, so nothing ends here."""
+        """Always empty: no run is driven in this process."""
         self._told: dict[str, int] = {}
-        """Limits of users that the workers know of."""
+        """User limits already written to the store for the workers."""
         self._chores = BackgroundTasks(_log_failure)
 
     async def take_up(self) -> int:
-        """What an earlier server has left is the workers' business."""
+        """Return 0: the workers continue what an earlier server left."""
         return 0
 
     async def count_of(self, owner: str | None) -> tuple[int, int]:
-        """How many runs of an owner (`None`: of all) go, and how many wait, on all machines."""
+        """Return how many runs of an owner (None: of all) are running and how many are queued, on all
+        machines."""
         return await self._store.count_open(owner)
 
     def drives(self, run_id: str) -> RunHandle | None:
-        """Nobody is driven here."""
+        """Return None: no run is driven in this process."""
         return None
 
     def watch_deltas(self, run_id: str, viewer: Callable[[Delta], None]) -> Callable[[], None]:
-        """Pieces of replies are not in the log, and do not come over from the machine that has them."""
+        """Do nothing: reply deltas are not in the log, and the worker's machine does not send them."""
         return lambda: None
 
     def enqueue(self, row: RunRow) -> None:
-        """A run that was accepted and is `queued` in the store."""
+        """Notify the fleet of a run that was accepted and is `queued` in the store."""
         self._chores.begin(self._accept(row))
 
     async def _accept(self, row: RunRow) -> None:

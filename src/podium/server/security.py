@@ -1,10 +1,10 @@
-"""What every request passes before anything else looks at it: Host, Origin, key or cookie, rate, size.
+"""Security middleware: checks Host, Origin, key or cookie, rate and size of every request.
 
-It stands around the whole application, so that no route can be forgotten.
+It wraps the whole application, so that no route can be forgotten.
 
 Cross-site requests: the cookie is `SameSite=Lax`, so a browser sends it when a link of another site is
-followed, and not with forms, frames, images or scripts of one. Unsafe methods need more than the cookie: an
-Origin that is this server, and JSON or a header that no foreign form can set.
+followed, but not with forms, frames, images or scripts of another site. Unsafe methods need more than the
+cookie: an Origin that is this server, and JSON or a header that a foreign form cannot set.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ from podium.server.problems import problem
 from podium.server.rate_limits import Names, Rates, is_own_page
 
 MOST_BODY = 4_000_000
-"""Bytes of a request."""
+"""Maximum size of a request body in bytes."""
 MOST_LOGIN_BODY = 10_000
-"""Bytes of a request that is not authenticated yet."""
+"""Maximum size in bytes of a request body that is not authenticated yet."""
 BODY_S = 60.0
-"""How long a request's body may take to come."""
+"""Seconds that a request body may take to arrive."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 LOGINS = ("/api/session", FORM_PATH)
-"""Where a key is exchanged for a cookie: they check the key themselves."""
+"""Routes that exchange a key for a cookie; they check the key themselves."""
 PROBES = ("/api/health", "/api/ready")
-"""Answer without a key, for balancers; they say only whether all is well."""
+"""Routes that answer without a key, for load balancers. Without one they report only whether the server is
+healthy."""
 OWN_HEADER = "x-podium"
-"""Only a page of ours can send it with a cookie: a foreign form cannot set headers."""
+"""Header that only our own pages can send with a cookie: a foreign form cannot set headers."""
 OWN_SITES = ("same-origin", "none")
 
 HEADERS = {
@@ -63,11 +64,11 @@ HEADERS = {
     ),
     "Cache-Control": "no-store",
 }
-"""On every answer, unless a route says otherwise."""
+"""Headers of every response, unless a route sets its own."""
 
 
 class SecurityMiddleware:
-    """An ASGI application around another one."""
+    """ASGI middleware around the whole application."""
 
     body_s = BODY_S
 
@@ -118,7 +119,8 @@ class SecurityMiddleware:
         return None
 
     async def _refused_caller(self, scope: Scope, headers: Headers) -> Response | None:
-        """Authenticate, and leave the caller in the scope; or return why the request goes no further."""
+        """Authenticate the request and store the caller in the scope, or return the response
+        that rejects it."""
         if _is_login(scope):
             return None
         caller = await self._caller(scope, headers)
@@ -139,7 +141,8 @@ class SecurityMiddleware:
         return problem(429, "Too many requests.", f"Wait {math.ceil(wait)} s.", headers=after)
 
     async def _caller(self, scope: Scope, headers: Headers) -> Caller | WrongKey | None:
-        """Return the caller by key, token in the address, or cookie; None if there is none of these."""
+        """Return the caller by key, by token in the address or by cookie; None if the request has none of
+        these."""
         client = (scope.get("client") or ("",))[0]
         given = headers.get("authorization")
         if given is not None:
@@ -177,8 +180,8 @@ def _wrong_key(scope: Scope, headers: Headers, wrong: WrongKey) -> Response:
 
 
 def _refused_page(scope: Scope, headers: Headers) -> Response | None:
-    """A browser sends its cookie along whoever makes it ask: the request must be one of our own pages', or a
-    link that somebody followed."""
+    """Return a 403 for a cross-site request. A browser sends its cookie no matter which site causes the
+    request, so it must come from our own pages or be a followed link."""
     followed = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     foreign = headers.get("sec-fetch-site", "none") not in OWN_SITES
     if is_api(scope) and foreign and not (followed and scope["method"] in SAFE):
@@ -193,7 +196,7 @@ def _refused_page(scope: Scope, headers: Headers) -> Response | None:
 
 
 def _token_in(scope: Scope) -> str:
-    """The token in the address of the front page, which the command line has printed."""
+    """Return the token in the address of the front page, as printed by `podium serve`."""
     if scope["path"] != "/" or scope["method"] != "GET":
         return ""
     return parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
@@ -208,7 +211,8 @@ def _cookie_of(headers: Mapping[str, str], name: str) -> str:
 
 
 async def _whole_body(receive: Receive, headers: Headers, most: int) -> bytes | None:
-    """The body, if it is not too large; read here, so that a route never sees more than it may."""
+    """Return the body, or None if it is too large. It is read here, so that a route never receives more than
+    allowed."""
     told = headers.get("content-length", "0")
     if not (told.isascii() and told.isdigit()) or len(told) > 12 or int(told) > most:
         return None
@@ -227,7 +231,7 @@ async def _whole_body(receive: Receive, headers: Headers, most: int) -> bytes | 
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body again, for the application; after it, whatever else the client does."""
+    """Return a `receive` that delivers the body again, then the client's further messages."""
     handed = False
 
     async def again() -> Message:

@@ -1,4 +1,4 @@
-"""Runs as the wire knows them, made from the store's rows and from folds of the log."""
+"""Serializers from store rows and log folds to the run schemas of the API."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _summary(row: RunRow) -> dict[str, Any]:
 
 
 async def detail_of(store: Store, row: RunRow) -> RunDetail:
-    """One run with its result."""
+    """Return one run with its result."""
     result, state = await result_of(store, row)
     charged = [found.to_event(row.run_id) for found in await store.read(row.run_id, types=CHARGED)]
     usage = result.usage
@@ -118,7 +118,7 @@ def step_of(step: StepState) -> Step:
 
 
 async def step_detail_of(store: Store, row: RunRow, step: StepState) -> StepDetail:
-    """Who was asked what, and what came back."""
+    """Return one step with its system prompt, prompt, result and event numbers."""
     own = [found for found in await store.read(row.run_id) if found.path == step.path]
     asked: ModelAsked | None = None
     for found in own:

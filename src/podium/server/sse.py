@@ -1,13 +1,12 @@
-"""SSE frames, run tails, run-list stream.
+"""Server-sent events: frames, live logs of runs, and the live list of runs.
 
-A reader has a place in the log and nothing else. One who is near the end takes what is in the shared buffer;
-one who has fallen behind, or has just come, reads the store in small pieces. So a slow reader costs a piece,
-however slow it is; and nothing is skipped or sent twice, because the place only ever moves on by what was
-sent.
+A reader's only state is its position in the log. A reader near the end takes events from a shared buffer; a
+reader that is behind, or new, reads the store in small batches. So a slow reader costs one batch, however
+slow it is. No event is skipped or sent twice, because the position advances only by what was sent.
 
-The id of a change is its moment, so a client that comes again gets every run that has changed meanwhile.
-Times of several processes may arrive in another order than they were made, so each look goes a little way
-back and leaves out what was told already.
+The id of a change in the list of runs is its timestamp, so a client that reconnects gets every run that has
+changed meanwhile. Timestamps of several processes may arrive out of order, so each poll reads a little
+further back and skips what was already sent.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from podium.server.schemas.runs import RunSummary
 
 
 def iso(micros: int) -> str:
-    """A moment as every interface shows it."""
+    """Return a timestamp in microseconds as ISO 8601 in UTC, the format of all interfaces."""
     when = datetime.fromtimestamp(micros / 1_000_000, UTC)
     return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def event_json(run_id: str, row: Row) -> bytes:
-    """One event as JSON, without reading its data: what the log holds is what is sent."""
+    """Serialize one event as JSON. Its data is copied from the log without decoding."""
     return msgspec.json.encode(
         {
             "seq": row.seq,
@@ -52,17 +51,18 @@ def event_json(run_id: str, row: Row) -> bytes:
 
 
 def framed_event(run_id: str, row: Row) -> bytes:
-    """The same as a server-sent event, whose id a client sends back when it comes again."""
+    """Return the event as a server-sent event. A client that reconnects sends its id back."""
     return ServerSentEvent(_one_line(event_json(run_id, row)), id=str(row.seq), sep="\n").encode()
 
 
 def framed(kind: str, data: Any, *, id: str | None = None) -> bytes:
-    """Something that is not in the log."""
+    """Return a server-sent event that is not in the log."""
     return ServerSentEvent(_one_line(encode(data)), event=kind, id=id, sep="\n").encode()
 
 
 def _one_line(json: bytes) -> str:
-    """JSON for clients who take more for the end of a line than the standard does (Python's `splitlines`)."""
+    """Escape further line separators for clients that split lines at more than the standard's (Python's
+    `splitlines`)."""
     text = json.decode()
     if text.isascii():
         return text
@@ -72,15 +72,15 @@ def _one_line(json: bytes) -> str:
 BUFFER_ROWS = 2000
 BUFFER_BYTES = 2_000_000
 PIECE = 100
-"""Rows that are read at once for somebody who is behind."""
+"""Rows read at once for a reader that is behind."""
 DELTAS = 300
-"""Pieces of text that a reader may lag behind before the oldest are dropped."""
+"""Reply deltas that a reader may lag behind before the oldest are dropped."""
 LOOK_S = 0.3
 AT_REST = frozenset({"waiting", "paused", "completed", "partial", "failed", "cancelled"})
 
 
 class StreamReader:
-    """Somebody who watches a run."""
+    """One client's position in a run's event stream."""
 
     def __init__(self, after: int) -> None:
         self.after = after
@@ -89,7 +89,7 @@ class StreamReader:
 
 
 class Broadcast:
-    """One run and all who watch it."""
+    """One run and all readers of its stream."""
 
     def __init__(self, store: Store, run_id: str) -> None:
         self.run_id = run_id
@@ -112,7 +112,7 @@ class Broadcast:
         return self._bytes
 
     def show(self, delta: Delta) -> None:
-        """A piece of a reply, which is not in the log."""
+        """Send a reply delta, which is not in the log, to all readers."""
         path, attempt, offset, text = delta
         piece = framed("delta", {"path": path, "attempt": attempt, "offset": offset, "text": text})
         for reader in self._readers:
@@ -120,7 +120,7 @@ class Broadcast:
             reader.awake.set()
 
     def close(self) -> None:
-        """Every reader's stream ends."""
+        """End the streams of all readers."""
         self.closed = True
         for task in (self._task, self._looking):
             if task is not None:
@@ -128,7 +128,8 @@ class Broadcast:
         self._wake()
 
     async def follow(self, after: int) -> AsyncGenerator[bytes]:
-        """Everything behind `after`, framed, for ever; deltas and notes in between."""
+        """Yield every event after `after`, framed, until the broadcast is closed; in between, deltas and
+        status frames."""
         reader, told = StreamReader(after), ""
         self._readers.add(reader)
         try:
@@ -137,8 +138,9 @@ class Broadcast:
                 piece = await self._piece(reader)
                 if piece:
                     yield piece
-                    # Neither reading nor sending need wait: without a turn for others, a whole log would be
-                    # made for a reader who has hung up long ago, and everybody else would wait for it.
+                    # Neither reading nor sending necessarily suspends. Without yielding to the event loop, a
+                    # whole log would be serialized for a reader that disconnected long ago, and all other
+                    # requests would wait for it.
                     await asyncio.sleep(0)
                     continue
                 await self._keep_watch(reader.after)
@@ -151,8 +153,8 @@ class Broadcast:
             self._readers.discard(reader)
 
     async def _keep_watch(self, after: int) -> None:
-        """The first reader who has everything so far lets the shared tail begin there: what lies before is
-        not framed for nobody."""
+        """Start the shared tail at the position of the first reader that is up to date, so that earlier
+        events are not framed without a reader."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._tail(after))
             self._task.add_done_callback(self._tail_ended)
@@ -160,13 +162,13 @@ class Broadcast:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def _tail_ended(self, task: asyncio.Task[None]) -> None:
-        """The store was closed, or cannot be read: streams end, and clients come again."""
+        """End all streams: the store was closed or cannot be read. Clients reconnect."""
         if not task.cancelled():
-            task.exception()  # the readers' own requests tell it
+            task.exception()  # retrieved to avoid a warning; the readers' own requests report it
         self.close()
 
     async def _piece(self, reader: StreamReader) -> bytes:
-        """What comes next for a reader; empty: nothing so far."""
+        """Return the next frames for a reader; empty if there are none yet."""
         deltas = b"".join(reader.deltas)
         reader.deltas.clear()
         if self._rows and self._rows[-1][0] <= reader.after:
@@ -181,7 +183,8 @@ class Broadcast:
         return b"".join([deltas, *(piece for _, piece in found)])
 
     def _buffered(self, after: int) -> list[tuple[int, bytes]]:
-        """Sequence numbers have no gaps, so the place in the buffer is known."""
+        """Return up to `PIECE` buffered frames after a sequence number. Sequence numbers have no gaps, so the
+        index in the buffer is computed."""
         start = after + 1 - self._rows[0][0]
         return [self._rows[index] for index in range(start, min(start + PIECE, len(self._rows)))]
 
@@ -194,8 +197,8 @@ class Broadcast:
                 self._wake()
 
     async def _look(self) -> None:
-        """Not every change of the status is an event: a driver may die, and a run begins to wait when the
-        last of its branches does."""
+        """Poll the status, because not every change of it is an event: a driver may die, and a run becomes
+        `waiting` when the last of its branches does."""
         while not self.closed:
             await asyncio.sleep(LOOK_S)
             before = self._status
@@ -207,7 +210,7 @@ class Broadcast:
         try:
             self._status = (await self._store.get(self.run_id)).status
         except StoreError:
-            return  # the next look may find it
+            return  # the next poll tries again
 
     def _keep(self, row: Row) -> None:
         piece = framed_event(self.run_id, row)
@@ -222,7 +225,7 @@ class Broadcast:
 
 
 class Broadcasts:
-    """All runs that are watched."""
+    """All runs that have readers."""
 
     def __init__(self, store: Store, conductor: LocalScheduler | FleetScheduler) -> None:
         self._store = store
@@ -256,7 +259,8 @@ class Broadcasts:
                 broadcast.close()
 
     def close(self) -> None:
-        """The server stops: clients come again later, with the id of the last event that they have."""
+        """End all streams because the server stops. Clients reconnect later with the id of
+        their last event."""
         self._closed = True
         for broadcast, _ in self._open.values():
             broadcast.close()
@@ -265,13 +269,14 @@ class Broadcasts:
 INTERVAL_S = 0.3
 OVERLAP_US = 3_000_000
 MOST_WAITING = 2000
-"""Runs that a slow watcher may have in front of it; then its stream ends, and it comes again."""
+"""Changed runs that may be pending for a slow watcher. Beyond that its stream ends, and the client
+reconnects."""
 
 Mark = tuple[int, str]
 
 
 class Watcher:
-    """Somebody who watches the list. A run that changes twice before it is sent is sent once."""
+    """One client of the live list of runs. A run that changes twice before it is sent is sent once."""
 
     def __init__(self, owner: str | None) -> None:
         self.owner = owner
@@ -287,7 +292,7 @@ class Watcher:
 
 
 class Changes:
-    """Everybody who watches the list of runs."""
+    """The live list of runs and all its watchers."""
 
     def __init__(self, store: Store, summary: Callable[[RunRow], RunSummary]) -> None:
         self._store = store
@@ -297,7 +302,7 @@ class Changes:
         self._closed = False
 
     async def follow(self, owner: str | None, since_us: int) -> AsyncGenerator[bytes]:
-        """Runs as they change; those that changed since a moment first."""
+        """Yield runs as they change, beginning with those changed since `since_us` if it is not 0."""
         watcher = Watcher(owner)
         self._watchers.add(watcher)
         try:
@@ -323,7 +328,7 @@ class Changes:
         return framed("run", self._summary(row).model_dump(), id=str(row.updated_us))
 
     async def _look(self) -> None:
-        """Look again and again, for as long as somebody watches."""
+        """Poll the store for changed runs until the last watcher has left."""
         seen: dict[str, Mark] = {}
         newest = max((row.updated_us for row in await self._store.list_runs(limit=1)), default=0)
         for row in await self._store.list_changed(newest - OVERLAP_US):
@@ -333,7 +338,7 @@ class Changes:
             try:
                 rows = await self._store.list_changed(newest - OVERLAP_US)
             except StoreError:
-                continue  # whoever asks for a run is told; the list goes on when it can
+                continue  # requests for single runs report it; the list continues when the store does
             seen = {run_id: mark for run_id, mark in seen.items() if mark[0] >= newest - OVERLAP_US}
             for row in rows:
                 if seen.get(row.run_id) != _mark(row):
@@ -343,7 +348,7 @@ class Changes:
                         watcher.put(row)
 
     def close(self) -> None:
-        """The server stops."""
+        """End all streams because the server stops."""
         self._closed = True
         for watcher in self._watchers:
             watcher.awake.set()

@@ -1,4 +1,4 @@
-"""ServerState, run access, metrics."""
+"""Server state, access to runs, and metrics."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from podium.server.users import Users
 from podium.settings import Settings
 
 UI = Path(__file__).parent / "ui"
-"""Where a build of the web UI is put, and a wheel has it."""
+"""Folder of the built web UI, included in the wheel."""
 STORE_PATIENCE_S = 2.0
-"""How long the store may take to answer a readiness probe."""
+"""Seconds that the store may take to answer a readiness probe."""
 STORE_CHECK_S = 1.0
-"""How long the outcome of a readiness probe is used again: anybody may ask."""
+"""Seconds for which the result of a readiness probe is reused, because probes need no key."""
 
 
 class StoreCheck:
-    """Tells whether the store answers, asking it at most once a second."""
+    """Checks whether the store answers, at most once a second."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -41,7 +41,7 @@ class StoreCheck:
         self._checked: float | None = None
 
     async def problem(self) -> str:
-        """Return what is wrong with the store; empty if nothing is."""
+        """Return the problem with the store; empty if it answers."""
         async with self._lock:
             if self._checked is None or time.monotonic() - self._checked >= STORE_CHECK_S:
                 self._problem = await self._ask()
@@ -60,7 +60,7 @@ class StoreCheck:
 
 
 class ServerState:
-    """A server's store, its runs, its users and its streams."""
+    """A server's store, runs, users and streams."""
 
     def __init__(
         self,
@@ -83,20 +83,21 @@ class ServerState:
         self.keys = KeyCheck(door)
         self.store_check = StoreCheck(store)
         self.cookie = cookie
-        """The name of the cookie: servers on one machine share a browser's cookies, whatever their port."""
+        """Name of the session cookie. It includes the port, because a browser shares cookies between all
+        ports of a machine."""
         self.users = users
         self.workspaces = workspaces
-        """The folder whose projects users may have changed; empty: none."""
+        """Folder whose projects users may name as workspace. Empty: none."""
         self.ui = ui
-        """Where the built web UI lies, if there is one."""
+        """Folder of the built web UI, which may be missing."""
         self.conductor = dispatcher or LocalScheduler(store, settings, max_runs=max_runs, room=room)
-        """Drives the runs, or has them driven by a fleet."""
+        """Drives the runs in this process, or hands them to a fleet of workers."""
         self.conductor.limit_of = self._limit_of
         self.broadcasts = Broadcasts(store, self.conductor)
         self.purses = UserQuotas(store)
         self.changes = Changes(store, summary_of)
         self.streams: Counter[str] = Counter()
-        """Live streams that are open, by user."""
+        """Open live streams by user."""
         self.started = time.monotonic()
 
     def _limit_of(self, owner: str) -> int:
@@ -104,7 +105,8 @@ class ServerState:
         return user.max_runs if user else self.conductor.max_runs
 
     async def run_for(self, caller: Caller, run_id: str) -> RunRow:
-        """The run of an id, if it is the caller's. That somebody else has one of that id is not told."""
+        """Return a run if the caller may see it. Otherwise raises the same error as for an unknown id, so
+        that ids of other users' runs are not revealed."""
         try:
             row = await self.store.get(run_id)
         except UnknownRunError as error:
@@ -114,7 +116,7 @@ class ServerState:
         return row
 
     def end_streams(self) -> None:
-        """The server stops: those who watch come again later."""
+        """End all live streams because the server stops. Clients reconnect later."""
         self.broadcasts.close()
         self.changes.close()
 
@@ -133,7 +135,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def anyone_of(request: Request) -> Caller | None:
-    """The authenticated caller of a route that needs no key, if there is one."""
+    """The authenticated caller of a route that needs no key, or None."""
     return getattr(request.state, "caller", None)
 
 
@@ -143,7 +145,7 @@ ByAnyone = Annotated[Caller | None, Depends(anyone_of)]
 
 
 async def exposition(hall: ServerState, by: Caller) -> str:
-    """Everything, or what is the caller's own."""
+    """Return the metrics in Prometheus text format: of all runs, or of the caller's own."""
     totals = await hall.store.run_totals(by.owner)
     runs = [({"workflow": one.workflow, "status": one.status}, one.runs) for one in totals]
     calls = [({"workflow": one.workflow, "status": one.status}, one.usage.calls) for one in totals]

@@ -43,7 +43,7 @@ class Wanted(msgspec.Struct, frozen=True):
     replace: list[str]
     discard: list[str]
     edit: list[tuple[str, str, str]]
-    """Fact, field, text."""
+    """Fact, field, new text."""
 
     @classmethod
     def of(
@@ -83,8 +83,8 @@ def _edit(text: str) -> tuple[str, str, str]:
 
 
 async def decide(review: Review, wanted: Wanted, waiting: list[Fact], known: list[Fact]) -> None:
-    """Everything is looked up before anything is done, so a mistyped id changes nothing. Facts may be named
-    that were decided before: a decision can be taken back."""
+    """Apply the decisions given as flags. All ids are looked up first, so a mistyped id changes nothing.
+    Facts that were decided before may be named: a decision can be reversed."""
     edits = [(fact_meant(reference, known), field, value) for reference, field, value in wanted.edit]
     named = {
         kind: [fact_meant(reference, known) for reference in references if reference != ALL]
@@ -114,7 +114,7 @@ async def decide(review: Review, wanted: Wanted, waiting: list[Fact], known: lis
 
 
 async def ask_about(review: Review, waiting: Sequence[Fact]) -> None:
-    """One after the other. Leaving in between keeps what was decided."""
+    """Ask about each fact in turn. Leaving early keeps the decisions made so far."""
     for number, fact in enumerate(waiting, 1):
         clashes = await review.clashes(fact)
         out().print()
@@ -204,7 +204,7 @@ async def review(
 
 
 async def _run_id(store: Store, reference: str) -> str:
-    """A run of this store; or of another, from which facts were imported."""
+    """Return the id of a run in this store, or of a run in another store from which facts were imported."""
     try:
         return (await find_run(store, reference)).run_id
     except UnknownRunError:
@@ -214,7 +214,7 @@ async def _run_id(store: Store, reference: str) -> str:
 
 
 async def _project(store: Store, given: str | None, waiting: list[Fact], run_id: str) -> str:
-    """The project whose facts are reviewed; empty when nothing waits."""
+    """Return the project whose facts are reviewed. Empty if there are no facts to review."""
     if given is not None:
         return await project_meant(store, given)
     facts = waiting or await store.list_facts(source_run=run_id)

@@ -1,4 +1,4 @@
-"""`podium cache`: what the cache of model calls holds and has saved, and how to empty it."""
+"""`podium cache`: contents and savings of the cache of model calls, and clearing it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _iso(micros: int) -> str | None:
 
 
 def _meant(model: str, shares: list[CacheShare]) -> str:
-    """A model by its full name, or as the list shows it."""
+    """Return the full name of a model, given by its full name or as the list shows it."""
     for share in shares:
         if model in (share.model, model_name(share.model)):
             return share.model

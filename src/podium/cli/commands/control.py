@@ -58,14 +58,14 @@ async def answer(
         after = (await opened_store.read(found.run_id))[-1].seq
         if not detach and is_postgres(settings.store) and await is_served(opened_store, found.run_id):
             detach = True
-            with suppress(RunLockedError, UsageError):  # a worker hears of it through the inbox
+            with suppress(RunLockedError, UsageError):  # a worker is notified through the inbox
                 async with fleet_of(settings, opened_store) as fleet:
                     await fleet.go_on(found)
         if not detach:
             try:
                 handle = await resume_run(found.run_id, store=opened_store, settings=settings)
             except RunLockedError:
-                detach = True  # somebody drives it already and takes the answer from the inbox
+                detach = True  # another process drives it and takes the answer from the inbox
             else:
                 return await Foreground(settings, opened_store, output).drive(handle, after=after)
     if output.json:
@@ -162,7 +162,8 @@ def _tell_raised(found: RunRow, more: Budget, output: OutputFlags) -> int:
 
 
 def _check_goes_on(found: RunRow, state: RunState, shown: Presentation, commands: Commands) -> None:
-    """A run that its workflow has ended as `partial` would only end so again."""
+    """Raise `NotResumableError` for a run that its workflow ended as `partial`: it would only
+    end so again."""
     if found.status != "partial" or state.can_go_on:
         return
     reason = f" ({one_line(state.stop_reason)})" if state.stop_reason else ""

@@ -1,4 +1,4 @@
-"""`podium corpus`: folders of documents, indexed by their words, for research and for looking oneself."""
+"""`podium corpus`: folders of documents, indexed by their words, for research and for searching by hand."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from podium.tools.tool import ToolError
 NONE_YET = "There is no corpus yet."
 HOW = "Make one with `podium corpus add FOLDER`."
 SLOW = 500
-"""Files from which on reading them takes long enough to show how far it has come."""
+"""Number of files above which progress is shown."""
 MOST_TOLD = 20
-"""Files that could not be read, before the rest is only counted."""
+"""Number of unreadable files that are listed; the rest is only counted."""
 
 Reference = Annotated[str, Parameter(metavar="CORPUS", help="Its name, or its folder.")]
 
@@ -141,7 +141,7 @@ async def remove(reference: Reference, /, *, store: StoreUrl = None, json: AsJso
 
 
 def _progress(read: int, all_: int) -> None:
-    """How far it has come, in one line that goes away; only where somebody watches."""
+    """Show progress in one transient line, only on a terminal."""
     if err().is_terminal and all_ > SLOW:
         told = f"Reading: {read:,} of {all_:,} files"
         err().print(told if read < all_ else " " * len(told), end="\r", style="dim")

@@ -1,4 +1,4 @@
-"""`podium doctor`: everything that Podium needs, tried out here and now."""
+"""`podium doctor`: checks of everything that Podium needs."""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ async def fork(
 
 
 def _reply(file: Path | None, rows: list[Row], at: str) -> Any:
-    """The file's text where the step gave text, and its JSON where the step gave data."""
+    """Return the file's text if the step's result is text, otherwise its parsed JSON. Unset
+    without a file."""
     if file is None:
         return msgspec.UNSET
     text = _read(file)

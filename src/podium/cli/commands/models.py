@@ -1,4 +1,4 @@
-"""`podium models`: what can be asked, at which price, and a test call."""
+"""`podium models`: usable models, their prices, and a test call."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 FIGURES = ("in $/M", "out $/M", "window")
 SPARE = ("from", "window", "provider", "out $/M", "in $/M")
-"""What a narrow terminal does without: a model's name has to be whole."""
+"""Columns that a narrow terminal leaves out, in this order, so that the model's name stays complete."""
 NO_TABLES = "Prices are not known: pip install 'podium[openai]' (any provider's extra) brings the tables."
 
 
 def print_offers(settings: Settings, choice: Choice, found: list[Offer], ratings: dict[str, Rated]) -> None:
-    """The whole page."""
+    """Print the whole page."""
     _print_now(settings, choice, ratings)
     usable = [offer for offer in found if offer.usable]
     above = "" if settings.model or settings.profiles else choice.provider
@@ -58,7 +58,7 @@ def print_offers(settings: Settings, choice: Choice, found: list[Offer], ratings
 
 
 def _print_now(settings: Settings, choice: Choice, ratings: dict[str, Rated]) -> None:
-    """Who answers when a run is started like this, and why."""
+    """Print which model answers with the current settings, and why."""
     console = out()
     profiles = behind(settings, choice)
     if settings.model:
@@ -95,13 +95,13 @@ def _print_usable(found: list[Offer], ratings: dict[str, Rated]) -> None:
         out(), ("provider", "profile", "model", *FIGURES), rows, figures=FIGURES, spare=SPARE, indent=2
     )
     for offer in found:
-        if offer.provider.keyless and not offer.key:  # nobody has looked whether it can be used
+        if offer.provider.keyless and not offer.key:  # whether it is reachable is not checked
             say_prose(out(), (f"  {offer.provider.name}: {offer.note}; not looked for here.", "dim"))
     say_line(out())
 
 
 def _print_limits(settings: Settings) -> None:
-    """Print how long one reply may take and be, the strongest rule first."""
+    """Print the limits on duration and length of one reply, the strongest rule first."""
     say_line(out(), ("Limits of one reply", "bold"), ("  the first that applies holds", "dim"))
     names = {"settings": "every agent", "code": "an agent whose code sets none"}
     rows = [
@@ -128,7 +128,7 @@ def _print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
 
 
 def print_everything(found: dict[str, list[Rated]]) -> None:
-    """Every model of these providers, one line each."""
+    """Print every model of these providers, one line each."""
     rows = [(one.name, *_figures(one)) for one in _flat(found.values())]
     if rows:
         print_table(out(), ("model", *FIGURES), rows, figures=FIGURES, spare=SPARE)
@@ -233,7 +233,7 @@ def _check(what: str, model: str) -> None:
 
 
 def _ratings(settings: Settings, choice: Choice, found: list[Offer]) -> dict[str, Rated]:
-    """Price and window of every model that the page names."""
+    """Return price and context window of every model on the page."""
     names = {settings.model or DEFAULT: None}
     for profile in behind(settings, choice):
         names |= dict.fromkeys(models_of(profile, behind(settings, choice)))
@@ -303,7 +303,7 @@ def _rated_data(one: Rated) -> dict[str, Any]:
 
 
 async def try_model(name: str, *, as_json: bool) -> int:
-    """Ask, and show what came back. The exit code."""
+    """Ask the model, print its reply and return the exit code."""
     from podium.api import model_test  # noqa: PLC0415 - a run of its own, with everything that it needs
 
     def asking(model: str) -> None:

@@ -195,6 +195,6 @@ def _write(prompts: PromptSet, files: list[Path]) -> None:
 
 
 def _shown(file: Path) -> str:
-    """Return a path as a person here would write it."""
+    """Return a path relative to the current folder if it is inside it."""
     here = current_folder()
     return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)

@@ -27,7 +27,7 @@ from podium.tracing.span import to_json as trace_to_json
 
 
 def write_file(file: Path, data: bytes) -> None:
-    """Write a file that only its owner may read, and the folders it needs."""
+    """Write a file that only its owner may read; create missing folders."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_private(file, data)

@@ -1,4 +1,4 @@
-"""`podium schedule`: runs that a fleet starts again and again."""
+"""`podium schedule`: runs that a fleet starts periodically."""
 
 from __future__ import annotations
 

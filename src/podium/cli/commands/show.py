@@ -36,13 +36,14 @@ from podium.report.presentation import Presentation
 from podium.report.words import amount, brief, count, cut_note, cut_off_calls, cut_steps, safe
 
 SHOWN = 12
-"""Rows that are shown of a large team; the dearest first."""
+"""Rows shown of a large team, the most expensive first."""
 TITLES = ("agent", "model", "calls", "tokens in", "tokens out", "cost")
 FIGURES = ("calls", "tokens in", "tokens out", "cost")
 
 
 def print_costs(console: Console, costs: list[Cost], whole: str) -> None:
-    """The table, if anything was spent at all; `whole` is the command that shows all of a long one."""
+    """Print the table of costs, if there are any. `whole` is the command that shows all rows of
+    a long one."""
     if not costs:
         return
     dearest = sorted(costs, key=lambda cost: (-cost.usage.usd, -cost.usage.tokens))
@@ -68,17 +69,17 @@ def _row(cost: Cost) -> tuple[str, ...]:
 
 
 def cost_data(cost: Cost) -> dict[str, Any]:
-    """One entry of `show --json`."""
+    """Return one entry of `show --json`."""
     return {"agent": cost.agent, "model": cost.model or None, **cost.usage.to_dict()}
 
 
 MEDIA_TYPE = "text/x-diff"
 STYLES = {"+": "green", "-": "red", "@": "cyan", "d": "bold"}
-"""By how a line begins; `diff --git` begins a file."""
+"""Style by first character of a line; `d` is for `diff --git`, which starts a file."""
 
 
 async def print_diff(store: Store, result: RunResult) -> None:
-    """The newest patch of a run: in colours on a terminal, elsewhere byte for byte."""
+    """Print the newest patch of a run: coloured on a terminal, elsewhere byte for byte."""
     patches = [one for one in result.artifacts if one.media_type == MEDIA_TYPE]
     if not patches:
         raise UsageError(
@@ -94,7 +95,7 @@ async def print_diff(store: Store, result: RunResult) -> None:
 
 
 CHARGED = tuple(name for name, data in EVENT_TYPES.items() if issubclass(data, ChargedData))
-"""Events that tell what was spent."""
+"""Event types that record spending."""
 
 
 async def show(
@@ -180,7 +181,7 @@ def _print(
 
 
 def _as_data(row: RunRow, result: RunResult, state: RunState, costs: list[Cost]) -> dict[str, Any]:
-    """The result, and everything else that `show` tells."""
+    """Return the result and everything else that `show` prints."""
     return {
         **result.to_dict(),
         **{

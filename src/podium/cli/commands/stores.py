@@ -79,7 +79,7 @@ async def migrate(*, store: StoreUrl = None, engine: EngineName = None, json: As
 
 
 async def _make_queue(settings: Settings) -> None:
-    """Where workers are installed and would find their queue in this store."""
+    """Create the queue, if workers are installed and use a queue in this store."""
     if is_postgres(settings.store) and settings.engine in QUEUED and find_spec("procrastinate") is not None:
         await (await open_engine(settings.engine, settings.store)).close()
 

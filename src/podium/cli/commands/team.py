@@ -1,4 +1,4 @@
-"""`podium team`: who works in a studio, whether a team file is right, and how well everybody did so far."""
+"""`podium team`: departments of a studio, checks of a team file, and statistics of its specialists."""
 
 from __future__ import annotations
 

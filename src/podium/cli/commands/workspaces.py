@@ -1,4 +1,4 @@
-"""`podium workspaces`: where builds work, what that takes of the disk, and how it is given back."""
+"""`podium workspaces`: workspaces of builds, their disk usage, and their removal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podium.tools.workspace.retention import StoredWorkspace, kept_workspaces, r
 
 ALIVE = ("running", "queued", "waiting")
 UNKNOWN = "unknown"
-"""The status of a run that this store does not have: another one may."""
+"""Status of a run that is not in this store; it may be in another one."""
 
 
 async def list_(*, store: StoreUrl = None, json: AsJson = False) -> int:
@@ -121,7 +121,8 @@ async def _agreed(chosen: list[tuple[StoredWorkspace, str]], *, as_json: bool) -
 
 
 def _project(kept: StoredWorkspace) -> str:
-    """The user's folder; a run without one began with a new folder, which is gone."""
+    """Return the user's project folder, or `–`. A run without a project started in a new folder, which is
+    gone."""
     return one_line(kept.origin, 80) if Path(kept.origin or "/nowhere").is_dir() else "–"
 
 

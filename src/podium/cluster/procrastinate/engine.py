@@ -1,4 +1,4 @@
-"""Engine, connector, batching, schema."""
+"""Procrastinate engine: connector, batched submission and schema."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ Answer = TypeVar("Answer")
 _AGAIN_S = 0.1
 _LONGEST_S = 1.0
 _SAY_AFTER_S = 2.0
-"""A restart is no news; a database that stays away is."""
+"""Seconds after which an unreachable database is logged. A restart is not."""
 
 
 class PatientConnector(PsycopgConnector):
-    """Asks again until the database answers. What it asks is safe to ask twice: see `jobs.py` for how."""
+    """A connector that retries until the database answers. All statements can safely be repeated; see
+    `jobs.py`."""
 
     def __init__(self, *, where: str, patience_s: float, **options: Any) -> None:
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - a bare Callable in it
         self._where = where
-        """The database as people see it."""
+        """Name of the database for messages, without secrets."""
         self._patience_s = patience_s
-        """How long the database may be away; a worker waits for ever."""
+        """Seconds to wait for a database that is away; infinite for a worker."""
         self.away_since: float | None = None
-        """When it was found that the database does not answer."""
+        """Monotonic time since which the database does not answer. None: it does."""
 
     async def execute_query_async(self, query: LiteralString, **arguments: Any) -> None:
         asked = super().execute_query_async
@@ -101,7 +102,7 @@ def _first_line(error: BaseException) -> str:
 
 
 class Gate:
-    """Lets jobs into the queue, batch by batch."""
+    """Submits jobs in batches, one batch at a time."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -109,7 +110,7 @@ class Gate:
         self._passing: asyncio.Task[None] | None = None
 
     async def pass_through(self, jobs: list[Job]) -> None:
-        """Durable when this returns."""
+        """Submit jobs. Durable when this returns."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((jobs, done))
         if self._passing is None or self._passing.done():
@@ -134,7 +135,7 @@ class Gate:
 
 
 MIGRATING = 0x506F6463
-"""The lock that one process holds while it makes or changes the tables."""
+"""Advisory lock that one process holds while it creates or migrates the tables."""
 
 _OURS = """
 CREATE TABLE podium_engine (migration TEXT NOT NULL);
@@ -151,7 +152,7 @@ CREATE INDEX podium_jobs_by_lock ON procrastinate_jobs (lock) WHERE status IN ('
 
 
 async def ensure_schema(url: str) -> None:
-    """Make the tables, or bring them to the installed version of Procrastinate."""
+    """Create the tables, or migrate them to the installed version of Procrastinate."""
     check_address(url)
     scripts = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))  # noqa: ASYNC240 - once
     newest = scripts[-1].name
@@ -184,8 +185,8 @@ async def _bring(db: Db, version: str, scripts: list[Path], where: str) -> None:
 
 
 async def _version(db: Db) -> str:
-    """The last script that was applied; empty where there are no tables. The catalogue is read, because for
-    a name alone PostgreSQL would repeat what it knew before it waited for the lock."""
+    """Return the name of the last migration that was applied; empty if there are no tables. Reads the
+    catalogue, because for a table name PostgreSQL would use what it cached before it waited for the lock."""
     sql = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'podium_engine'"
     if not await (await db.execute(sql)).fetchall():
         return ""
@@ -195,12 +196,13 @@ async def _version(db: Db) -> str:
 
 CONNECTIONS = 4
 PATIENCE_S = 30.0
-"""How long somebody who submits a run waits for a database that is away."""
+"""Seconds that a submission waits for a database that is away."""
 _TURN_S = 2.0
 
 
 class ProcrastinateEngine:
-    """A queue a workflow; a job for each run that is to be driven, with the run's id as its lock."""
+    """An engine with one queue per workflow, and one job per run to be driven, with the run's id
+    as its lock."""
 
     def __init__(self, lease_s: float, pool: AsyncConnectionPool[Db], app: App) -> None:
         self._lease_s = lease_s
@@ -213,7 +215,7 @@ class ProcrastinateEngine:
 
     @classmethod
     async def open(cls, url: str, *, patience_s: float = PATIENCE_S) -> ProcrastinateEngine:
-        """The engine of the store at `url`; its tables are made if there are none."""
+        """Open the engine of the store at `url`. Creates its tables if there are none."""
         address, lease_s = take_lease(url)
         await ensure_schema(address)
         kept = {name: value for name, value in options().items() if name != "autocommit"}
@@ -271,7 +273,7 @@ def _job(ticket: Ticket, at: float | None) -> Job:
 
 
 async def _configure(db: Db) -> None:
-    """Each statement is a transaction of its own: no further round trips. None waits for the disk: should the
-    database crash, what it forgets of the queue is found again, because the log forgets nothing."""
+    """Configure a connection. Autocommit saves round trips: each statement is its own transaction. Commits do
+    not wait for the disk: what the database loses of the queue in a crash is restored from the log."""
     await db.set_autocommit(True)
     await db.execute("SET synchronous_commit = off")

@@ -1,8 +1,8 @@
-"""A Procrastinate worker whose jobs are stretches of runs, and what keeps it honest.
+"""Procrastinate worker whose jobs drive runs, and its periodic maintenance.
 
-Procrastinate dispatches, beats and knows which workers are gone. Beside it runs a round, once a second: jobs
-of workers that are gone are given back to the queue, and so are jobs that the database has given to this
-worker without its hearing of it, because the connection was lost with the answer. Schedules are looked at.
+Procrastinate dispatches jobs, sends heartbeats and knows which workers are gone. Once a second this module
+also gives back to the queue the jobs of workers that are gone, and the jobs that the database has assigned to
+this worker without its knowledge, because the connection was lost with the reply. It also fires schedules.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from podium.errors import StoreError
 LOG = logging.getLogger("podium.cluster")
 
 POLL_S = 0.5
-"""How often an idle worker looks for a job that it was not told of."""
+"""Seconds between polls of an idle worker for a job that it was not notified of."""
 ROUND_S = 1.0
 _STORE_S = 5.0
 BEATS = 5
-"""How often in the length of a lease a worker says that it is there."""
+"""Heartbeats per lease."""
 
 
 class _AgainError(Exception):
-    """The run wants to be driven again."""
+    """Raised by a job whose run has to be driven again."""
 
     def __init__(self, at: float) -> None:
         self.at = datetime.fromtimestamp(at, UTC)
 
 
 class _GiveBack(BaseRetryStrategy):
-    """A run that wants to be driven again is a job that is tried again, not one that failed."""
+    """Retries the job of a run that has to be driven again, instead of marking it as failed."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         return RetryDecision(retry_at=exception.at) if isinstance(exception, _AgainError) else None
@@ -63,14 +63,15 @@ class WorkerSession:
         self._lease_s = lease_s
         self._doing: set[int] = set()
         self._unheard: set[int] = set()
-        """Jobs that are ours for the database, and that we did not know of a round ago."""
+        """Jobs that the database assigned to this worker, but that it did not know of in
+        the previous round."""
         self._worker = Worker(
             app,
             queues=queues,
             name="podium",
             concurrency=crew.concurrency,
             fetch_job_polling_interval=POLL_S,
-            abort_job_polling_interval=3600.0,  # what stops a run comes through its inbox
+            abort_job_polling_interval=3600.0,  # a run is stopped through its inbox
             delete_jobs="always",
             install_signal_handlers=False,
             update_heartbeat_interval=lease_s / BEATS,
@@ -124,7 +125,7 @@ class WorkerSession:
         while True:
             await asyncio.sleep(ROUND_S)
             try:
-                await self._jobs.update_heartbeat(worker_id)  # while it drains, Procrastinate itself does not
+                await self._jobs.update_heartbeat(worker_id)  # Procrastinate sends none while it drains
                 await self._take_back_unheard(worker_id)
                 await self._take_from_the_dead()
                 if not self._crew.stop.is_set():
@@ -133,8 +134,8 @@ class WorkerSession:
                 LOG.exception("A round of this worker failed; the next one follows.")
 
     async def _take_from_the_dead(self) -> None:
-        """Jobs of workers that were not heard of for a lease. A database that has only just started has heard
-        nobody: everybody gets the time to report."""
+        """Give back jobs of workers without a heartbeat for a lease. Skipped when the database has just
+        started, so that all workers get time to send one."""
         stalled = list(await self._jobs.get_stalled_jobs(seconds_since_heartbeat=self._lease_s))
         if stalled and not await self._jobs.is_young(self._lease_s):
             for job in stalled:

@@ -1,4 +1,4 @@
-"""Engine and schedules."""
+"""Temporal engine and schedules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ from podium.stores.address import shown, take_lease
 
 @contextmanager
 def explained() -> Generator[None]:
-    """Around questions to the server: what it refuses, or that it is away, is an error as of a store."""
+    """Translate errors of the Temporal server into `StoreError`, or `StoreAwayError` if it
+    cannot be reached."""
     try:
         yield
     except RPCError as error:
@@ -54,7 +55,8 @@ _LISTED_S = 5.0
 
 
 def _expressions(cron: str) -> list[str]:
-    """Where cron is given a day and a weekday it means either; Temporal would mean both."""
+    """Return the cron expressions for Temporal. In cron, a day and a weekday together mean either; Temporal
+    requires both, so there are two expressions."""
     fields = cron.split()
     if len(fields) != 5 or "*" in (fields[2], fields[4]):
         return [cron]
@@ -63,7 +65,7 @@ def _expressions(cron: str) -> list[str]:
 
 
 class Schedules:
-    """All schedules of a namespace that are ours."""
+    """All Podium schedules of a namespace."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -111,7 +113,8 @@ class Schedules:
         return True
 
     async def _until_listed(self, name: str, *, there: bool) -> None:
-        """Temporal's list is told of a change a moment later; whoever made it should see it."""
+        """Wait until Temporal's list of schedules reflects a change, which it does with a delay, so that the
+        caller sees it."""
         until = time.monotonic() + _LISTED_S
         while time.monotonic() < until and await self._lists(name) != there:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.05)
@@ -123,13 +126,14 @@ class Schedules:
 T = TypeVar("T")
 
 TASK_S = timedelta(seconds=3)
-"""After so long another worker is asked what is next for a run: usually a matter of milliseconds."""
+"""Timeout after which another worker gets a workflow task. It normally takes milliseconds."""
 AT_ONCE = 32
-"""Questions to the server at the same time."""
+"""Maximum number of concurrent requests to the server."""
 
 
 class TemporalEngine:
-    """One workflow for each run that is to be driven, named after the run: there is never a second."""
+    """An engine with one workflow per run to be driven, named after the run, so that there is
+    never a second."""
 
     def __init__(self, client: Client, lease_s: float) -> None:
         self._client = client
@@ -138,7 +142,7 @@ class TemporalEngine:
 
     @classmethod
     async def open(cls, name: str, store: str) -> TemporalEngine:
-        """The engine at `temporal://HOST:PORT/NAMESPACE`; `?tls=true` for one that is reached over TLS."""
+        """Open the engine at `temporal://HOST:PORT/NAMESPACE`; `?tls=true` connects over TLS."""
         host, namespace, tls = _address(name)
         _, lease_s = take_lease(store)
         try:
@@ -153,7 +157,7 @@ class TemporalEngine:
         return cls(client, lease_s)
 
     async def close(self) -> None:
-        """The client closes its connection by itself."""
+        """Do nothing: the client closes its connection itself."""
 
     # ── runs ──
 
@@ -161,7 +165,7 @@ class TemporalEngine:
         await self._each([self._submit(ticket, at or 0.0) for ticket in tickets])
 
     async def _submit(self, ticket: Ticket, at: float) -> None:
-        """Start its workflow, or tell the one that there is: one request, so nothing comes between."""
+        """Start the run's workflow, or signal the existing one, in one atomic request."""
         carried = Carried(ticket.run_id, ticket.workflow, self._lease_s, at)
         await self._client.start_workflow(
             DRIVE, carried, id=_id(ticket.run_id), task_queue=QUEUE, start_signal="submit",
@@ -169,7 +173,8 @@ class TemporalEngine:
         )  # fmt: skip
 
     async def forget(self, run_id: str) -> None:
-        """A worker that is given the run at this moment finds its workflow gone, and leaves it alone."""
+        """Terminate the run's workflow unless a worker drives it. A worker that is just receiving the run
+        finds its workflow gone, and leaves it alone."""
         handle = self._client.get_workflow_handle(_id(run_id))
         with explained():
             try:
@@ -195,8 +200,8 @@ class TemporalEngine:
         return told.status == WorkflowExecutionStatus.RUNNING
 
     async def load(self, workflows: Sequence[str] = ()) -> Load:
-        """Temporal counts by queue, not by what is in it: `workflows` makes no difference. It is right a
-        moment later."""
+        """Return the load of all workflows: Temporal counts per queue, so `workflows` is ignored. The numbers
+        lag slightly behind."""
         query = f"WorkflowType = '{DRIVE}' AND ExecutionStatus = 'Running'"
         with explained():
             there = (await self._client.count_workflows(query)).count
@@ -241,7 +246,8 @@ class TemporalEngine:
 
 
 async def _check_namespace(client: Client, host: str) -> None:
-    """A worker would only be told so later, and in Temporal's words."""
+    """Raise `UsageError` if the namespace does not exist. A worker would notice only later, with Temporal's
+    message."""
     try:
         await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
     except RPCError as error:
@@ -254,7 +260,7 @@ async def _check_namespace(client: Client, host: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What lies at the bottom of an error that was told in the words of another language."""
+    """Return the innermost message of an error of Temporal's Rust core."""
     found = re.findall(r'(?:message|error): "([^"]+)"', str(error))
     return found[-1] if found else str(error).splitlines()[0]
 

@@ -1,4 +1,4 @@
-"""A Temporal worker whose activities are stretches of runs."""
+"""Temporal worker whose activities drive runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from podium.cluster.temporal.flows import DRIVE, FIRE, FIRST, QUEUE, Carried, Dr
 LOG = logging.getLogger("podium.cluster")
 
 BEATS = 5
-"""How often in the length of a lease a worker says that it drives a run."""
+"""Heartbeats per lease."""
 _DRAINED = timedelta(days=365)
-"""Who stops a worker says how long what is driven may take, not Temporal."""
+"""Shutdown timeout beyond any real one: the worker's own drain time applies, not Temporal's."""
 _ELSEWHERE_S = timedelta(seconds=1)
 
 
@@ -43,7 +43,7 @@ class WorkerSession:
             activities=[self._drive, self._fire],
             workflow_runner=UnsandboxedWorkflowRunner(),  # they use nothing that a sandbox would have to hide
             max_concurrent_activities=self._crew.concurrency,
-            max_cached_workflows=0,  # no task of a workflow waits for a worker that is gone
+            max_cached_workflows=0,  # no workflow task waits for a worker that is gone
             max_heartbeat_throttle_interval=beat,
             default_heartbeat_throttle_interval=beat,
             graceful_shutdown_timeout=_DRAINED,
@@ -67,7 +67,7 @@ class WorkerSession:
             beating.cancel()
 
     async def _stretch(self, run_id: str) -> float | None:
-        """Drive, as long as Temporal wants it. If it was only not heard of, the run is handed back."""
+        """Drive until Temporal cancels it. If Temporal was only unreachable, the run is handed back."""
         driving = asyncio.ensure_future(self._crew.drive(run_id))
         try:
             return await asyncio.shield(driving)
@@ -83,8 +83,8 @@ class WorkerSession:
             return time.time()
 
     async def _tell_it_began(self) -> bool:
-        """Before the log is read, so that whatever is asked for later is not lost. `False`: it was forgotten
-        while it came here."""
+        """Signal the start before the log is read, so that later submissions are not lost. Returns False if
+        the run was withdrawn meanwhile."""
         info = activity.info()
         handle = self._client.get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
         try:

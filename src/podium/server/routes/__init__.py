@@ -1,9 +1,9 @@
-"""Router with encoded names.
+"""Path converters and middleware for names that contain encoded slashes.
 
-A server hands on addresses in which that slash is like any other, so that no route would be found. Here a
-slash that belongs to a name becomes a character which no text may hold, before anybody looks at the address;
-what a route takes out of it is turned back. Routes say `{project:name}`, or `{name:names}` where slashes may
-also be written as they are.
+Servers decode `%2F` before routing, so an encoded slash would separate path segments and no route would
+match. The middleware replaces a slash that belongs to a name with a noncharacter before routing; the
+converters turn it back. Routes use `{project:name}`, or `{name:names}` where unencoded slashes are allowed
+too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 _SLASH = "\ufdd0"
-"""Unicode keeps it for uses like this one, within a program."""
+"""A Unicode noncharacter, reserved for internal use."""
 
 
 class Addresses:
-    """An ASGI application around another one: slashes in names do not part an address."""
+    """ASGI middleware: encoded slashes in names do not separate path segments."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -32,7 +32,7 @@ class Addresses:
 
 
 class _Name(Convertor[str]):
-    """One part of an address."""
+    """One path segment."""
 
     regex = "[^/]+"
 
@@ -44,7 +44,7 @@ class _Name(Convertor[str]):
 
 
 class _Names(_Name):
-    """The rest of an address, up to what a route names behind it."""
+    """One or more path segments, up to the next literal of the route."""
 
     regex = ".+"
 

@@ -1,5 +1,5 @@
-"""Folders of documents that research can read. They lie on the server's machine, so only whoever runs it may
-look into them."""
+"""Routes for corpora, the folders of documents that research can read. They are on the server's machine, so
+only its operator may use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a run, in pages and live; and the list of runs, live."""
+"""Routes for the log of a run, paged and live, and for the live list of runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOG = logging.getLogger("podium.server")
 MOST_EVENTS = 5000
 HEARTBEAT_S = 15
 STUCK_S = 30
-"""A reader who takes nothing for so long is let go of; it comes again where it was."""
+"""Seconds after which a client that reads nothing is disconnected. It can reconnect where it left off."""
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events.",
@@ -47,7 +47,7 @@ LastEventId = Annotated[
 
 
 class Live(EventSourceResponse):
-    """A stream that is simply over for a reader who takes nothing any more."""
+    """An event stream that ends quietly when the client stops reading."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Facts, review, import and export."""
+"""Routes for facts: list, search, review, import and export."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ async def _known(brain: Brain, ids: list[str]) -> list[Known]:
 
 
 async def _embed(brain: Brain) -> None:
-    """Search by meaning is a comfort: a model that fails takes nothing back."""
+    """Embed new facts. Search by meaning is optional, so an error of the embedding model is ignored."""
     try:
         await brain.embed()
     except EmbeddingError:
@@ -179,7 +179,7 @@ async def _embed(brain: Brain) -> None:
 
 
 async def _stored(hall: ServerState, by: Caller, project: str) -> str:
-    """The name under which a project's facts are kept; one that knows nothing is not there."""
+    """Return the stored name of a project. Raises `RefusedError` (404) if it has no facts."""
     name = project_of(by, project)
     if name not in {share.project for share in await hall.store.list_projects()}:
         raise RefusedError(404, f"There is no project {project!r}.")
@@ -188,7 +188,7 @@ async def _stored(hall: ServerState, by: Caller, project: str) -> str:
 
 @asynccontextmanager
 async def opened(hall: ServerState, by: Caller, project: str) -> AsyncGenerator[Brain]:
-    """A project's facts, for as long as a block lasts."""
+    """Open a project's facts for the duration of a block."""
     brain = await Brain.open(hall.store, await _stored(hall, by, project), settings=hall.settings)
     try:
         yield brain
@@ -197,7 +197,7 @@ async def opened(hall: ServerState, by: Caller, project: str) -> AsyncGenerator[
 
 
 def shown_fact(by: Caller, fact: Known) -> Known:
-    """As a caller knows it: their projects go by their own names for them."""
+    """Return the fact with its project's name as the caller knows it."""
     return msgspec.structs.replace(fact, project=shown_project(by, fact.project) or fact.project)
 
 

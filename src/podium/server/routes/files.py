@@ -1,4 +1,4 @@
-"""Artifacts, reports, traces."""
+"""Routes for artifacts, reports and traces."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ Format = Literal["html", "md", "json"]
 
 
 def rendered(row: RunRow, rows: Sequence[Row], blob: bytes | None, chosen: Format) -> bytes:
-    """A report in one of its formats; `blob` is an output that is too large for the log."""
-    shown = presentation_of(row.workflow)  # before the log is read: it brings the classes of the events
+    """Render a report in the chosen format. `blob` is an output that is too large for the log."""
+    shown = presentation_of(row.workflow)  # before the log is decoded: this registers the event classes
     events = [one.to_event(row.run_id) for one in rows]
     for event in events:
         shown.apply(event)
@@ -55,9 +55,9 @@ def rendered(row: RunRow, rows: Sequence[Row], blob: bytes | None, chosen: Forma
 router = APIRouter(prefix="/api/runs", tags=["files"])
 
 SANDBOX = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
-"""No script, nothing remote, an origin of its own: whatever a page holds."""
+"""Content-Security-Policy of artifacts and reports: no scripts, nothing remote, a separate origin."""
 SHOWN = re.compile(r"text/(plain|markdown|html|csv)|image/(png|jpeg|gif|webp)|application/(json|pdf)")
-"""Kinds that a browser may show; all others are only saved."""
+"""Media types that a browser may display; all others are only downloaded."""
 MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
 REPORT: dict[int | str, dict[str, Any]] = {
@@ -125,7 +125,7 @@ async def _output_blob(hall: InHall, run_id: str) -> bytes | None:
 
 
 def _headers(made: ArtifactCreated, *, inline: bool) -> dict[str, str]:
-    """A name that stays a name, a kind that a browser cannot be talked out of, and a sandbox."""
+    """Return headers with a safe file name, a media type from the allow-list, and a sandbox."""
     media = made.media_type.split(";")[0].strip().lower()
     shown = inline and SHOWN.fullmatch(media) is not None
     if not SHOWN.fullmatch(media):

@@ -1,4 +1,4 @@
-"""Models and cache."""
+"""Routes for models and the response cache."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Start (idempotent), list, read.
+"""Routes to start, list and read runs. Starting is idempotent.
 
-The name (`Idempotency-Key`) stands in the run's summary, where an owner can have it only once, and a hash of
-the wish in its log; so this holds after a restart, and with several servers on one store.
+The `Idempotency-Key` is stored in the run's row, where it is unique per owner, and a hash of the request body
+in the run's log. So idempotency holds after a restart, and with several servers on one store.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from podium.server.serializers import detail_of, step_detail_of, step_of, summar
 from podium.server.state import By, InHall, ServerState
 
 MARK = "asked_as"
-"""Where the log's config keeps the hash."""
+"""Key of the hash in the config of `run.created`."""
 REPEATED = "Idempotent-Replayed"
-"""The header of an answer that starts nothing."""
+"""Header of a response that returns an existing run."""
 
 StartKey = Annotated[
     str,
@@ -45,12 +45,13 @@ StartKey = Annotated[
 
 
 def digest_of(asked: StartRun) -> str:
-    """Bodies that mean the same have the same."""
+    """Return a hash of the body. Bodies with the same meaning have the same hash."""
     return hashlib.sha256(asked.model_dump_json(exclude_unset=True).encode()).hexdigest()
 
 
 async def started_before(store: Store, owner: str, key: str, asked: StartRun) -> RunRow | None:
-    """The run that this wish has started already, if it has."""
+    """Return the run that this key has already started, or None. Raises `RefusedError` (422) if the body
+    differs."""
     row = await store.find_start(owner, key) if key else None
     if row is None:
         return None
@@ -91,7 +92,7 @@ async def start_run(
 
 
 async def _started(hall: ServerState, by: Caller, asked: StartRun, key: str, response: Response) -> RunRow:
-    """A new run; or, of two equal wishes at once, the one that was quicker."""
+    """Start a new run. Of two concurrent equal requests, the slower one returns the run of the faster one."""
     options = options_for(hall, by, asked.workflow, asked.options)
     marks = {**MARKS, **({"owner": by.name} if by.name else {}), **({MARK: digest_of(asked)} if key else {})}
     try:

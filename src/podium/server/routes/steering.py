@@ -1,4 +1,4 @@
-"""What is done to runs: answer, pause, cancel, resume, fork, replay."""
+"""Routes that control runs: answer, pause, cancel, resume, fork, replay."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def answer_run(run_id: RunRef, asked: AnswerRun, hall: InHall, by: By) -> 
         settings=hall.settings,
     )
     if not row.holder:
-        with suppress(RunLockedError):  # it is taken up already, and hears the answer itself
+        with suppress(RunLockedError):  # already being driven; it gets the answer from its inbox
             await hall.conductor.go_on(row)
     return Answered(run_id=row.run_id, question=path, answer=asked.answer)
 
@@ -84,7 +84,7 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
     await check_room(hall, by)
     budget = budget_of(asked.budget)
     async with hall.purses.turn(by.user):
-        row = await hall.store.get(row.run_id)  # as it is now that it is our turn
+        row = await hall.store.get(row.run_id)  # its state now that we hold the lock
         driven = row.holder and (not asked.take_over or hall.conductor.drives(row.run_id))
         if driven and (budget == Budget() or asked.model or asked.model_for):
             raise RunLockedError(row.run_id, row.holder)
@@ -99,7 +99,8 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
 
 
 async def _check_goes_on(hall: ServerState, row: RunRow) -> None:
-    """A run that its workflow has ended as `partial` would only end so again."""
+    """Raise `NotResumableError` for a run that its workflow ended as `partial`: it would only
+    end so again."""
     if row.status == "partial" and not (await state_of(hall.store, row.run_id)).can_go_on:
         raise NotResumableError(
             f"Run {row.run_id} has ended as partial; to resume it would change nothing.",

@@ -1,4 +1,4 @@
-"""Sign-in, health, metrics, checks."""
+"""Routes for sign-in, health, metrics and checks."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ async def sign_in_by_form(request: Request, hall: InHall) -> Response:
 
 
 def give_cookie(request: Request, response: Response, hall: ServerState, caller: Caller) -> None:
-    """Set the session cookie. Scripts cannot read it; a browser sends it along when a link of another site is
-    followed, but with nothing else that another site's page makes it request."""
+    """Set the session cookie. Scripts cannot read it. A browser sends it when a link of another site is
+    followed, but with no other request that another site's page causes."""
     response.set_cookie(
         hall.cookie, hall.door.cookie_for(caller), max_age=COOKIE_S, path="/", httponly=True, samesite="lax",
         secure=_over_tls(request),
@@ -145,8 +145,8 @@ def give_cookie(request: Request, response: Response, hall: ServerState, caller:
 
 
 def _over_tls(request: Request) -> bool:
-    """Return whether the browser talks TLS, to a proxy if not to us. The guard has checked that the Origin is
-    ours."""
+    """Return whether the browser uses TLS, to a proxy or to us. The security middleware has checked that the
+    Origin is ours."""
     return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
 
 

@@ -1,7 +1,8 @@
-"""The web UI: files that were built into `ui/` beside this one, or a page that says that they were not.
+"""Routes of the web UI: the files built into `ui/`, or a placeholder page if there are none.
 
-Built files have a hash in their names, so a browser may keep them for ever; the page that names them is asked
-for each time. Everything else that looks like a page of the UI is that page: it reads the address itself.
+Built files have a hash in their names, so a browser may cache them forever; the page that references them is
+revalidated each time. Every other path that looks like a page of the UI serves that page, which reads the
+address itself.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 async def index(request: Request, hall: InHall, by: By) -> Response:
-    """The page. The token in the address that was printed is exchanged for a cookie first (see `Guard`)."""
+    """The page. The token of the printed address is first exchanged for a cookie (see the middleware)."""
     if "token" in request.query_params:
         response = RedirectResponse(target_after_sign_in(request.scope), 303)
         if not by.by_cookie:
@@ -57,10 +58,10 @@ def _page(folder: Path) -> Response:
 
 
 def _built(folder: Path, path: str) -> Path | None:
-    """The file of that name inside the folder, and nowhere else."""
+    """Return the file of that name inside the folder, or None. Paths that leave the folder are rejected."""
     try:
         found = (folder / path).resolve()
         inside = found.is_relative_to(folder.resolve()) and found.is_file()
-    except (ValueError, OSError):  # a name that no file can have
+    except (ValueError, OSError):  # not a valid file name
         return None
     return found if inside else None

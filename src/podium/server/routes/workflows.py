@@ -1,4 +1,4 @@
-"""Workflows, estimates, teams."""
+"""Routes for workflows, estimates and teams."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _option(option: engine.Option) -> Option:
 
 
 def _schema(kind: Any) -> dict[str, Any]:
-    """What a form needs to know of a type; a type that has no schema takes anything."""
+    """Return the JSON schema of an option's type. Empty if the type has none: anything is accepted."""
     try:
         return msgspec.json.schema(kind)
     except (TypeError, NotImplementedError):
@@ -127,7 +127,7 @@ async def read_team_file(name: TeamName) -> Response:
 @teams_router.post("/check", operation_id="checkTeam", summary="Check a team file")
 async def check_team(asked: TeamFile, by: By) -> TeamChecked:
     """Everything that is wrong with it, with its line."""
-    if by.user is not None:  # a file may extend another one of the machine
+    if by.user is not None:  # a team file may extend another file on this machine
         raise RefusedError(403, "Team files cannot be used on a shared server.")
     return await asyncio.to_thread(_checked, asked.text)
 
