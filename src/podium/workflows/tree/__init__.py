@@ -1,3 +1,4 @@
-"""Every node decides: do it, or split it into bands of steps; parents read what children return."""
+"""Recursive planning workflow: each node executes its task or splits it into bands of steps; parents
+aggregate."""
 
 from __future__ import annotations
