@@ -110,7 +110,7 @@ class BuildClock:
 
     @property
     def working_time(self) -> float:
-        """What an iteration may take in all, so that there is still time to report."""
+        """Seconds that an iteration may take in all, leaving enough time to report."""
         return max(self.limit - self.began - allocate(self.limit).shutdown, 0.001)
 
     async def expect_planning_time(self) -> None:

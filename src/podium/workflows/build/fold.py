@@ -156,7 +156,7 @@ class BuildState(Fold):
             state.metrics.fix_cycles += 1
 
     def _planned(self, data: events.PlanCreated) -> None:
-        plan = msgspec.convert(msgspec.to_builtins(data.plan), ExecutionPlan)  # a copy: the fold changes it
+        plan = msgspec.convert(msgspec.to_builtins(data.plan), ExecutionPlan)  # the fold changes its copy
         if data.step_id:
             parent = self.step(data.step_id)
             if parent is not None:
