@@ -216,7 +216,7 @@ class Build:
     warnings: list[str] = field(default_factory=list[str])
     _messages: int = 0
 
-    # ── telling ──
+    # ── events ───
 
     def tell(self, data: events.BuildEvent) -> None:
         self.run.emit(data)
@@ -276,7 +276,7 @@ class Build:
             )
         )  # fmt: skip
 
-    # ── asking ──
+    # ── model calls ──
 
     async def ask(
         self, role: str, task: str, returns: type[T], shares: tuple[Share, ...] = (), **variables: Any

@@ -224,7 +224,7 @@ async def _wind_up(build: Build, expired: bool) -> dict[str, Any]:
     return await hand_over(build, status, "out of time" if expired else "out of budget", at=sha)
 
 
-# ── before anything starts ───────────────────────────────────────────────────────────────────────
+# ── option checks ────────────────────────────────────────────────────────────────────────────────
 
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class BuildState(Fold):
             case _:
                 pass
 
-    # ── looking things up ──
+    # ── queries ────────────
 
     def step(self, step_id: str) -> PlanStep | None:
         return next((step for step in self.all_steps() if step.id == step_id), None)
@@ -105,7 +105,7 @@ class BuildState(Fold):
         under_way = [step for step in self.all_steps() if step.status == "in_progress"]
         return under_way[-1] if under_way else None
 
-    # ── one kind of event each ──
+    # ── event handlers ──────────
 
     def _phase(self, data: events.Phase) -> None:
         state = self.state

@@ -260,7 +260,7 @@ class SandboxWorkspace:
             await workspace.restore(snapshot)
         return workspace
 
-    # ── the workspace ──
+    # ── workspace ──────
 
     async def start(self) -> Started:
         workspace, sandbox = await self._opened()
@@ -309,7 +309,7 @@ class SandboxWorkspace:
             warnings=list(workspace.warnings) if self._folder else [],
         )
 
-    # ── what the roles see of it ──
+    # ── views for prompts ─────────
 
     async def map(self, snapshot: str) -> str:
         repository = Repository(await self._at(snapshot))

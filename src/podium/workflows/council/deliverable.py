@@ -90,7 +90,7 @@ def _caveat(held: Discussion) -> str:
     return ""
 
 
-# ── what belongs to the winner ──
+# ── points and steps of the winner ──
 
 
 def lineage(held: Discussion, name: str | None) -> list[str]:

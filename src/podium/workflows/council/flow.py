@@ -245,7 +245,7 @@ async def _last_scores(table: Table) -> list[str]:
     return []
 
 
-# ── before the first word ──
+# ── preparation ────────────
 
 
 async def _prepare_models(table: Table, given: int | None) -> None:

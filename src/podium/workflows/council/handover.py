@@ -112,7 +112,7 @@ def shown_draft(table: Table, role: str) -> str:
     return f"{part['text']}\n{part['note']}".strip()
 
 
-# ── after it ──
+# ── after the discussion ──
 
 
 async def hand_over(table: Table, desk: Desk) -> None:
@@ -161,7 +161,7 @@ def _own_document(held: Discussion, draft: Draft | None) -> str:
     return (document_of(held) or "").strip() + "\n"
 
 
-# ── what the editor sees ──
+# ── material for the editor ──
 
 
 def material_of(held: Discussion) -> list[tuple[str, str]]:

@@ -60,7 +60,7 @@ PRESETS: Mapping[str, Terms] = {
     "full": Terms(team=ROLES, rounds=3, min_ideas=5, deep_dive=True, min_score=7.5),
 }
 
-# ── the team ─────────────────────────────────────────────────────────────────────────────────────
+# ── team ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def terms_of(
@@ -323,7 +323,7 @@ def texts(value: Any) -> list[str]:
     return [text for item in items if isinstance(item, str) and (text := item.strip())]
 
 
-# ── the winner ───────────────────────────────────────────────────────────────────────────────────
+# ── winner ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def ranked(ideas: Sequence[Idea]) -> list[Idea]:

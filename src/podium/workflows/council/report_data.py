@@ -62,7 +62,7 @@ def _by(name: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def comparison(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the best ideas side by side by criterion, with the best values marked; None for fewer than two
+    """Return the best ideas compared by criterion, with the best values marked; None for fewer than two
     scored ideas."""
     scored = [row for row in rows if row["criteria"] is not None]
     shown = scored[:COMPARED]

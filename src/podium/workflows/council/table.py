@@ -49,7 +49,7 @@ class Table:
         self._condensed: set[str] = set()
         self._about = about_council(terms)
 
-    # ── asking ──
+    # ── model calls ──
 
     @overload
     async def ask(
@@ -99,7 +99,7 @@ class Table:
         told = f"{text} Condensed for the {NAMES[role]}: {', '.join(condensed)}."
         self.run.emit(events.Warned(message=told, role=role, round=self.round))
 
-    # ── telling ──
+    # ── events ───
 
     async def say(
         self, role: str, kind: str, content: str, details: Details = NOTHING_MORE, to: str = "team"
@@ -174,7 +174,7 @@ class Table:
         async with self.run.branch("result", key=fingerprint(plain(result))[:12]):
             self.run.emit(events.Delivered(result=result, round=self.round))
 
-    # ── the result ──
+    # ── result ──────
 
     def output(self, status: str) -> dict[str, Any]:
         held, verdict, delivered = self.discussion, self.discussion.verdict, self.discussion.delivered

@@ -169,7 +169,7 @@ def _check_yaml(text: str) -> None:
             raise ValueError(f"it is nested more than {MOST_DEPTH} deep")
 
 
-# ── single values ────────────────────────────────────────────────────────────────────────────────
+# ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _checked(name: str, value: Any, problems: Problems) -> Any:
@@ -253,7 +253,7 @@ _READERS: dict[str, Reader] = {
 }
 """Reader of each field. `sources` is derived from their locations."""
 
-# ── what belongs together ────────────────────────────────────────────────────────────────────────
+# ── combinations ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _places(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:

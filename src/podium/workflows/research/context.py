@@ -229,7 +229,7 @@ class Study:
         """Store a warning that was already emitted."""
         self.warnings.insert(0 if first else len(self.warnings), message)
 
-    # ── what prompts are given ──
+    # ── prompt data ─────────────
 
     @property
     def aspects(self) -> list[str]:

@@ -206,7 +206,7 @@ def measured_again(study: Study, version: Version, article: str, missing: list[s
     return replace(version, article=article, checked=checked, quality=quality)
 
 
-# ── what the editor sees and may change ──────────────────────────────────────────────────────────
+# ── material and objections for the editor ───────────────────────────────────────────────────────
 
 
 def material_of(study: Study, version: Version) -> list[tuple[str, str]]:
@@ -297,7 +297,7 @@ def _falls(study: Study, version: Version, after: str) -> str:
     return f"The quality would fall to {', below the target of '.join(against(quality, target))}."
 
 
-# ── when the editor sends it back ────────────────────────────────────────────────────────────────
+# ── revision ─────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _revised(study: Study, version: Version, remarks: list[str]) -> Version:

@@ -106,7 +106,7 @@ def _advice(study: Study) -> str:
     return "The corpus does not hold the topic's words; --online asks the web as well. "
 
 
-# ── the steps of an end ──────────────────────────────────────────────────────────────────────────
+# ── shared steps ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _shown(study: Study, output: FinalOutput) -> tuple[dict[str, Any], float | None]:

@@ -114,7 +114,7 @@ class WorkerFailed(WorkerEvent, frozen=True, kw_only=True):
     error_type: str
 
 
-# ── the end of an iteration, and of the run ──────────────────────────────────────────────────────
+# ── evaluation and result ────────────────────────────────────────────────────────────────────────
 
 
 class Evaluated(ResearchEvent, frozen=True, kw_only=True):

@@ -160,7 +160,7 @@ async def _metrics(study: Study) -> Metrics:
 
     try:
         figures = await study.run.step("figures", read, key=study.moment("merged"))
-    except BudgetExhaustedError:  # out of time: use the live figures
+    except BudgetExhaustedError:  # out of time: all of it counts as used
         figures = Figures(study.run.spent.usd, study.run.spent.tokens, study.run.budget.seconds or 0.0)
     counts = Counter(task.status for task in study.tasks)
     version = best_version(study)

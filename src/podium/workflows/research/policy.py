@@ -87,7 +87,7 @@ SEARCH_OF = {
 }  # fmt: skip
 """Search worker of each kind of source. All of them search a corpus."""
 
-# ── who works ────────────────────────────────────────────────────────────────────────────────────
+# ── choice of workers ────────────────────────────────────────────────────────────────────────────
 
 FEWEST = 3
 RANGES: dict[Level, tuple[int, int]] = {"simple": (3, 5), "medium": (6, 10), "complex": (11, 17)}
@@ -145,7 +145,7 @@ def needs(worker: str, other: str) -> bool:
     return WORKERS[other].output in WORKERS[worker].inputs
 
 
-# ── what it is expected to take ──────────────────────────────────────────────────────────────────
+# ── estimates ────────────────────────────────────────────────────────────────────────────────────
 
 CHEAPER_COST, CHEAPER_TIME = 0.4, 0.6
 """Factors for a worker's cost and seconds with a fast model."""
@@ -161,7 +161,7 @@ def seconds_of(worker: str, *, cheaper: bool = False) -> float:
     return row.seconds * (CHEAPER_TIME if cheaper and row.asks else 1)
 
 
-# ── what failing means ───────────────────────────────────────────────────────────────────────────
+# ── failures ─────────────────────────────────────────────────────────────────────────────────────
 
 ATTEMPTS = 3
 WAITS = (2.0, 4.0)
@@ -170,7 +170,7 @@ WAITS = (2.0, 4.0)
 FALLBACKS = {"academic_search": "web_search", "web_scraper": "snippets", "fact_checker": "warning"}
 """Fallback of a worker that has finally failed."""
 
-# ── how good it is ───────────────────────────────────────────────────────────────────────────────
+# ── quality ──────────────────────────────────────────────────────────────────────────────────────
 
 MAX_ITERATIONS = 3
 ABOUT_IT = 0.5
@@ -263,7 +263,7 @@ def improvement(qualities: Sequence[float]) -> str:
     return f"{points:+d} points ({first:.2f} → {last:.2f})"
 
 
-# ── what is done about it ────────────────────────────────────────────────────────────────────────
+# ── remedies ─────────────────────────────────────────────────────────────────────────────────────
 
 
 class Remedy(msgspec.Struct, frozen=True):

@@ -188,7 +188,7 @@ def _kept(trying: SpecialistRun, outcome: Ok[SpecialistResult] | Failed) -> Spec
     return trying.reviewed()
 
 
-# ── the report ───────────────────────────────────────────────────────────────────────────────────
+# ── report ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _report(

@@ -124,7 +124,7 @@ class SpecialistReviewed(SpecialistEvent, frozen=True, kw_only=True):
     error: str
 
 
-# ── the master ───────────────────────────────────────────────────────────────────────────────────
+# ── master ───────────────────────────────────────────────────────────────────────────────────────
 
 
 class Validated(StudioEvent, frozen=True, kw_only=True):

@@ -163,7 +163,7 @@ def _settled(studio: Studio) -> list[tuple[str, str]]:
     return [(SETTLED, "\n".join(f"- {line}" for line in studio.settled))] if studio.settled else []
 
 
-# ── the master routes ────────────────────────────────────────────────────────────────────────────
+# ── routing ──────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _open(
@@ -209,7 +209,7 @@ def _tell_route(studio: Studio) -> None:
     )  # fmt: skip
 
 
-# ── the master brings it together ────────────────────────────────────────────────────────────────
+# ── aggregation ──────────────────────────────────────────────────────────────────────────────────
 
 
 async def _aggregate(result: Result) -> None:
@@ -264,7 +264,7 @@ def _give_up(result: Result, why: str, reason: str, cause: Exception | None = No
     raise GaveUpError(f"{UNABLE}: {why}: {reason}", output=result.shown()) from cause
 
 
-# ── before anything starts ───────────────────────────────────────────────────────────────────────
+# ── option checks ────────────────────────────────────────────────────────────────────────────────
 
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def mode_of(chosen: Sequence[str], needs: Mapping[str, Sequence[str]]) -> Mode:
     return "sequential" if waits else "parallel"
 
 
-# ── how much work it is ──────────────────────────────────────────────────────────────────────────
+# ── complexity ───────────────────────────────────────────────────────────────────────────────────
 
 COMPLEX_TERMS = frozenset({"complex", "detailed", "comprehensive", "elaborate"})
 CONNECTIVES = frozenset({"and", "also", "additionally", "furthermore"})
@@ -203,7 +203,7 @@ def fate_of_conflict(*, checked: bool, replaced: bool) -> str:
     return "The editor, who knew of it, finished the text." if checked else ""
 
 
-# ── what the specialists disagree on ─────────────────────────────────────────────────────────────
+# ── contradictions ───────────────────────────────────────────────────────────────────────────────
 
 _LABELLED = re.compile(
     r"^[ \t>*+-]*([^\W\d_][^:*\n]{1,30}?)[ \t]*\**:\**[ \t]*(\S[^\n]{0,60})$", re.MULTILINE

@@ -280,7 +280,7 @@ def relevance(weights: Sequence[float]) -> float:
     return round(1 - doubt, 4)
 
 
-# ── what a request says ──────────────────────────────────────────────────────────────────────────
+# ── keywords and names in a request ──────────────────────────────────────────────────────────────
 
 
 def keywords_said(team: TeamSpec, request: str) -> list[str]:

@@ -112,7 +112,7 @@ def agent_id(department: str, specialist: str = "") -> str:
     return f"{department}-{specialist}-specialist" if specialist else f"{department}-head"
 
 
-# ── what no type can tell ────────────────────────────────────────────────────────────────────────
+# ── semantic checks ──────────────────────────────────────────────────────────────────────────────
 
 Problem = tuple[tuple[str, ...], str]
 """Position in the file, and the problem."""
@@ -341,7 +341,7 @@ def _reason(said: str, given: Any) -> str:
     return f"{text} (got {shown})" if shown and len(shown) < 60 and "not" not in text.split() else text
 
 
-# ── YAML with lines ──────────────────────────────────────────────────────────────────────────────
+# ── YAML with line numbers ───────────────────────────────────────────────────────────────────────
 
 
 def _read(path: Path) -> _Document:

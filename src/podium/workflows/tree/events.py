@@ -124,7 +124,7 @@ class StepStatus(TreeEvent, frozen=True, kw_only=True, rename="camel"):
     """`executing, completed, failed, blocked`; `reused` if an earlier plan's result still holds."""
 
 
-# ── what a node writes ───────────────────────────────────────────────────────────────────────────
+# ── output of a node ─────────────────────────────────────────────────────────────────────────────
 
 
 class ScratchpadLinked(TreeEvent, frozen=True, kw_only=True, rename="camel"):

@@ -27,7 +27,7 @@ ENDED = frozenset({"completed", "failed", "blocked"})
 
 
 class BandState(msgspec.Struct):
-    """Steps that run side by side."""
+    """One band of a plan, with the ids of its steps."""
 
     index: int
     goal: str

@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     rank: int
 
 
-# ── the whole ──
+# ── common context ──
 
 
 def whole_context(node: Node) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def read_document(pieces: Iterable[Piece], args: Mapping[str, Any]) -> tuple[boo
     return True, f"[characters {offset:,} to {end:,} of {len(known[label]):,}]\n\n{part}{rest}"
 
 
-# ── the roles ──
+# ── roles ──────
 
 
 def planner_context(

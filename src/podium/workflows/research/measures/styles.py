@@ -217,7 +217,7 @@ def _sorting(one: _Cited) -> str:
     return f"{key} {one.date.year if one.date else ''}".casefold()
 
 
-# ── the parts of a citation ──────────────────────────────────────────────────────────────────────
+# ── parts of a citation ──────────────────────────────────────────────────────────────────────────
 
 
 def _title(source: Source) -> str:
@@ -271,7 +271,7 @@ def _joined(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-# ── the styles ───────────────────────────────────────────────────────────────────────────────────
+# ── styles ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _apa(one: _Cited) -> tuple[str, str]:

@@ -88,8 +88,7 @@ WORDS_A_MINUTE = 220
 
 
 def length_score(words: int, target: int) -> float:
-    """Return 1 within a tenth of the target, then falling linearly to 0 for no words and for twice as many,
-    at most."""
+    """Return 1 within a tenth of the target, then fall linearly to 0 at no words and at twice the target."""
     if target <= 0:
         return 1.0
     away = abs(words - target) / target

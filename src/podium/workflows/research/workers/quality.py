@@ -335,7 +335,7 @@ def article_of(study: Study) -> str:
     return edited.article if edited and edited.article else clean_draft(study)[0]
 
 
-# ── by program ───────────────────────────────────────────────────────────────────────────────────
+# ── checks by program ────────────────────────────────────────────────────────────────────────────
 
 
 async def format_citations(study: Study, worker: str) -> WorkerOutput:
