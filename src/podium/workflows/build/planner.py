@@ -1,5 +1,4 @@
-"""Plans and sub-plans: requested, checked by rules, reviewed by the supervisor, and revised until they
-pass."""
+"""Plans and sub-plans: requested, checked by rules, reviewed, and revised until they pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,3 @@
-"""Discussion workflow: a team discusses a topic in rounds, every idea is scored, and the best one is
-recommended."""
+"""Discussion workflow: a team discusses a topic in rounds, scores every idea and recommends the best one."""
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Baseline comparison: the best of several direct drafts that take about as many tokens as the
-orchestration."""
+"""Baseline comparison: the best of several direct drafts with about the same tokens as the run."""
 
 from __future__ import annotations
 

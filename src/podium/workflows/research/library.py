@@ -1,5 +1,7 @@
-"""Sources of a research run: a corpus, the web, or both. Opened on first use, because a replay needs
-neither."""
+"""Sources of a research run: a corpus, the web, or both.
+
+Opened on first use, because a replay needs neither.
+"""
 
 from __future__ import annotations
 

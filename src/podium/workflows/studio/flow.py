@@ -1,5 +1,4 @@
-"""Orchestration of `studio`: routing, departments in dependency order, cross-validation, aggregation and
-delivery."""
+"""Orchestration of `studio`: routing, departments, cross-validation, aggregation and delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recursive planning workflow: each node executes its task or splits it into bands of steps; parents
+"""Recursive planning workflow: a node executes its task or splits it into bands of steps; parents
 aggregate."""
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Agents of `tree`: planner, executor and aggregator. A role is not a node type: one node may use all
-three."""
+"""Agents of `tree`: planner, executor and aggregator.
+
+A role is not a node type: one node may use all three.
+"""
 
 from __future__ import annotations
 
