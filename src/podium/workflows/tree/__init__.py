@@ -1,4 +1,3 @@
-"""Recursive planning workflow: a node executes its task or splits it into bands of steps; parents
-aggregate."""
+"""Recursive planning workflow: nodes execute a task or split it into bands of steps; parents aggregate."""
 
 from __future__ import annotations
