@@ -1,4 +1,4 @@
-"""The sets of prompts that come with Podium: one for each workflow, and one that workflows share."""
+"""Built-in prompt sets: one for each workflow, and one that workflows share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.settings import Settings, nearest
 from podium.workflows import SHIPPED, builtin
 
 SHARED = "delivery"
-"""The draft, the editor's pass and the comparison at the end, which several workflows use."""
+"""The set for direct draft, editor and comparison, which several workflows use."""
 SETS = (*SHIPPED, SHARED)
 
 SHARED_BUDGET = 4_000
@@ -32,7 +32,7 @@ def prompt_set(name: str, settings: Settings) -> PromptSet:
 
 
 def overrides_for(workflow: str, settings: Settings) -> Overrides:
-    """Return the prompts that replace those of a workflow, found by its reference."""
+    """Return the overrides of a workflow's prompts; none for a custom workflow."""
     if workflow not in SHIPPED:
         return Overrides()
     check_folders(settings)
@@ -41,7 +41,7 @@ def overrides_for(workflow: str, settings: Settings) -> Overrides:
 
 
 def check_folders(settings: Settings) -> None:
-    """Raise `UsageError` for a folder that was named and is not there, and for a misspelt set in one."""
+    """Raise `UsageError` for a configured folder that does not exist, or that contains a misspelt set."""
     if settings.prompts and not Path(settings.prompts).is_dir():
         source = settings.sources.get("prompts", "settings")
         raise UsageError(

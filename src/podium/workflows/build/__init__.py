@@ -1,4 +1,4 @@
-"""`build`: a supervisor, a planner, a coder and a tester change a real workspace until its tests pass."""
+"""Coding workflow: supervisor, planner, coder and tester change a real workspace until its tests pass."""
 
 from __future__ import annotations
 

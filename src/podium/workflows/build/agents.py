@@ -1,4 +1,4 @@
-"""The four roles: who they are, and what kind of model they need."""
+"""The four agents of `build`, with their instructions and model profiles."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Functions that only know the answers of their own tests. Python only; a guess is worse than silence here,
-so a function is named only if it does nothing else."""
+"""Detection of functions that only return the answers their tests expect.
+
+Python only. A false alarm is worse than a miss, so a function is reported only if it does nothing else.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ from typing import NamedTuple
 from podium.tools.testing.cases import parse_python
 
 MOST_CASES = 2
-"""A table of more answers than this may be what was asked for."""
+"""Maximum comparisons in a reported function. A larger table of answers may be what was requested."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Case(NamedTuple):
-    """`assert name(args) == expected`, as source."""
+    """`assert name(args) == expected`, as source code."""
 
     name: str
     args: tuple[str, ...]
@@ -26,7 +28,8 @@ class Case(NamedTuple):
 def hard_coded_answers(
     sources: Mapping[str, str], tests: Mapping[str, str], before: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Functions of these sources that are new, or not as they were `before`."""
+    """Return a message for each new or changed function that is hard-coded to its tests. `before` holds the
+    old sources."""
     cases = {case for text in tests.values() for case in _cases(text)}
     known = before or {}
     return [
@@ -39,8 +42,8 @@ def hard_coded_answers(
 
 
 def _only_answers(function: Function, cases: set[Case]) -> bool:
-    """Nothing but literals comes back, the parameters are at most compared with literals, and what comes
-    back is what a test wants."""
+    """True if the function returns only literals, at most compares its parameters with literals, and returns
+    a value that a test expects."""
     body = function.body[1:] if ast.get_docstring(function) else function.body
     parameters = {
         one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -62,12 +65,12 @@ def _only_answers(function: Function, cases: set[Case]) -> bool:
 
 
 def _either(value: ast.expr | None) -> list[ast.expr | None]:
-    """What `a if condition else b` may give."""
+    """Return both branches of `a if condition else b`, or the value itself."""
     return [*_either(value.body), *_either(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
 def _with_literal(node: ast.Compare) -> bool:
-    """`x == 3`, or `(a, b) == (2, 3)`."""
+    """True for `x == 3` or `(a, b) == (2, 3)`."""
     sides = [node.left, *node.comparators]
     return all(isinstance(one, ast.Eq | ast.Is) for one in node.ops) and any(
         _is_literal(one) for one in sides
@@ -75,7 +78,7 @@ def _with_literal(node: ast.Compare) -> bool:
 
 
 def _cases(text: str) -> Iterator[Case]:
-    """What tests expect of calls with literal arguments; `assert` and `assertEqual`."""
+    """Return the expectations of calls with literal arguments in `assert` and `assertEqual`."""
     for node in ast.walk(_parsed(text)):
         match node:
             case ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right])):
@@ -118,5 +121,5 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _parsed(text: str) -> ast.AST:
-    """What is no Python holds nothing that could be found; the tests themselves will say so."""
+    """Parse Python. Invalid source becomes an empty module; the tests themselves will report it."""
     return parse_python(text) or ast.Module([], [])

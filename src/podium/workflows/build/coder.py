@@ -1,4 +1,4 @@
-"""The coder at work: it may look things up, and what it writes is applied as a whole or not at all."""
+"""The coder's work on a step: look-ups, changes, and their application as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from podium.workflows.build.state import CODER, CodeOutput, PlanStep
 from podium.workflows.build.workspace import Applied, Inspected
 
 MAX_REFUSALS = 2
-"""How often changes that cannot be applied are sent back, before the attempt is over."""
+"""Maximum number of times that inapplicable changes are sent back within an attempt."""
 
 
 class BlockedError(Exception):
-    """The coder says that the step cannot be done as it stands."""
+    """Raised when the coder reports that the step cannot be done as it stands."""
 
 
 class AttemptFailedError(Exception):
-    """The attempt is over; another one may follow."""
+    """Raised when an attempt has failed. Another one may follow."""
 
 
 @dataclass
 class Work:
-    """One step while it is worked on."""
+    """State of a step in progress."""
 
     step: PlanStep
     plan: list[dict[str, Any]]
-    """The plan as prompts show it."""
+    """The plan as data for prompts."""
     before: str
-    """The workspace as it was when the step began."""
+    """Snapshot of the workspace at the start of the step."""
     share: Share
     problem: str = ""
-    """Why the step above could not be done, in a sub-plan."""
+    """In a sub-plan: the reason why the parent step was blocked."""
     looked_up: list[str] = field(default_factory=list[str])
     failed: list[str] = field(default_factory=list[str])
-    """A line for each attempt that did not pass."""
+    """One line for each failed attempt."""
     refusals: int = 0
-    """How often changes of this attempt could not be applied."""
+    """Number of times that changes of this attempt could not be applied."""
 
     def refuse(self) -> int:
         self.refusals += 1
@@ -56,21 +56,21 @@ class Work:
 
 @dataclass(frozen=True)
 class Written:
-    """A change that is in the workspace, and what a program sees in it."""
+    """A change that is applied to the workspace, and its inspection."""
 
     output: CodeOutput
     snapshot: str
     seen: Inspected
     problems: list[str]
-    """What closes the code gate by rule."""
+    """Rule violations that close the code gate."""
 
 
 async def write(
     build: Build, work: Work, task: str, snapshot: str, cycle: int, shares: tuple[Share, ...],
     *, evidence: str = "", **variables: Any,
 ) -> Written:  # fmt: skip
-    """Ask for a change, or for a fix of one, and put it into the workspace. A fix that brings no evidence of
-    its own keeps that of the change."""
+    """Ask for a change or a fix and apply it to the workspace. A fix without evidence of its own keeps the
+    evidence of the change."""
     kind = "CODE_REQUEST" if task == "code" else "CODE_FIX_REQUEST"
     correlation = build.request(
         kind, work.step.description, work.step, attempt=work.step.attempts, cycle=cycle
@@ -104,7 +104,8 @@ async def write(
 async def _accepted(
     build: Build, work: Work, task: str, snapshot: str, shares: tuple[Share, ...], variables: dict[str, Any]
 ) -> tuple[Code, Applied]:
-    """A reply whose changes could be applied. Wishes are granted, refused changes are sent back."""
+    """Return a reply whose changes were applied. Look-ups are answered; inapplicable changes are sent
+    back."""
     shown = await _material(build, work, snapshot)
     refused: list[str] = []
     for _ in range(MAX_LOOK_UPS + MAX_REFUSALS + 1):
@@ -144,7 +145,7 @@ async def _applied(build: Build, work: Work, snapshot: str, code: Code) -> Appli
 
 
 async def _material(build: Build, work: Work, snapshot: str) -> dict[str, Any]:
-    """What the coder sees of the workspace: the map, and the files that the step names."""
+    """Return the coder's view of the workspace: the map, and the files that the step names."""
     shown = await workspace_shown(build, snapshot)
     files = await build.run.step("files", build.ground.files, snapshot, work.step.files, returns=list[str])
     return {"workspace": shown, "files": files}

@@ -1,7 +1,7 @@
-"""Shared run state, recorded time of `build`.
+"""Shared run state and recorded clock of `build`.
 
-Every reading is a step, so a resume sees the readings of its earlier lives. Only "the time is up" is never
-recorded: a larger limit makes it untrue.
+Every reading is a step, so a resume sees the readings of its earlier processes. Only an expired time is never
+recorded, because a larger limit makes it untrue.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class TimeSpentError(Exception):
-    """A step, or one of its fix cycles, has used the time that it had."""
+    """Raised when a step, or one of its fix cycles, has used its time."""
 
     def __init__(self, scope: str) -> None:
         super().__init__(f"the time of the {scope} is spent")
@@ -54,7 +54,7 @@ class TimeSpentError(Exception):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """A part of execution: from when on it counts, and how long it may take."""
+    """A share of the execution time: its start and its length."""
 
     scope: str
     began: float
@@ -65,15 +65,15 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class BuildClock:
-    """Reads the time and says when it is up."""
+    """Reads the recorded time and checks the limits of each phase."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self.began = 0.0
-        """When this iteration began."""
+        """Driven time in seconds at the start of this iteration."""
         self.execution_began = 0.0
         self.last_ms = 0.0
-        """The last time that was read."""
+        """The last time read, in milliseconds."""
 
     @property
     def limit(self) -> float:
@@ -82,7 +82,7 @@ class BuildClock:
 
     @property
     def allocation(self) -> Allocation:
-        """What was left when this iteration began, divided."""
+        """The time left at the start of this iteration, divided into phases."""
         return allocate(max(self.limit - self.began, 0.0))
 
     async def read(self) -> Reading:
@@ -94,7 +94,7 @@ class BuildClock:
         return reading
 
     async def read_at_end(self) -> Reading:
-        """The same when time may be up so thoroughly that not even the clock can be read."""
+        """Read the time. If the budget does not even allow reading the clock, return the limit."""
         try:
             return await self.read()
         except BudgetExhaustedError:
@@ -110,15 +110,15 @@ class BuildClock:
 
     @property
     def working_time(self) -> float:
-        """What an iteration may take in all, so that there is still time to report."""
+        """Seconds that an iteration may take in all, leaving enough time to report."""
         return max(self.limit - self.began - allocate(self.limit).shutdown, 0.001)
 
     async def expect_planning_time(self) -> None:
-        """Before a plan is revised: planning has used its share, so the run is out of time."""
+        """Called before a plan is revised. If planning has used its share, the run is out of time."""
         await self._expect("planning", lambda: self.began + self.allocation.planning)
 
     async def expect_execution_time(self) -> None:
-        """Before a step begins."""
+        """Called before a step starts. Raise if the execution time is used up."""
         await self._expect("execution", self._execution_end)
 
     async def expect_verification_time(self) -> None:
@@ -129,7 +129,8 @@ class BuildClock:
         return self.execution_began + window
 
     async def _expect(self, phase: str, end: Callable[[], float]) -> None:
-        """Passes while there is time. Not recorded when there is none, see above."""
+        """Pass while there is time, else raise. An expired time is not recorded (see the module
+        docstring)."""
 
         async def look(effect: Effect) -> float:
             now = self._run.driven_s
@@ -154,8 +155,8 @@ class BuildClock:
         return Share("fix cycle", (await self.read()).driven_s, fix_cycle_budget(step.seconds))
 
     async def time_out(self, *shares: Share) -> tuple[float, str]:
-        """Seconds that the next operation may take, and which share that is: the one with the least left.
-        Raises when there is none."""
+        """Return the timeout in seconds of the next operation and the scope of the share with the least time
+        left. Raise `TimeSpentError` if none is left."""
 
         async def look(effect: Effect) -> tuple[float, str]:
             now = self._run.driven_s
@@ -174,7 +175,7 @@ LONGEST_SUMMARY = 500
 
 
 class AgentFailedError(Exception):
-    """An agent gave no usable answer after all its tries; the caller falls back."""
+    """Raised when an agent gave no usable answer in all its tries. The caller falls back."""
 
     def __init__(self, role: str, task: str, error: StepFailedError) -> None:
         super().__init__(f"the {role} could not {task.replace('_', ' ')}: {error.reason}")
@@ -183,12 +184,12 @@ class AgentFailedError(Exception):
 
 
 class AbortedError(Exception):
-    """The supervisor ends the run: too many issues in a row."""
+    """Raised when the supervisor ends the run: too many consecutive issues."""
 
 
 @dataclass
 class Choices:
-    """What the run was started with."""
+    """Options of the run."""
 
     max_iterations: int
     first_wait_s: float
@@ -196,7 +197,7 @@ class Choices:
 
 @dataclass
 class Build:
-    """Everything that the parts of the flow share. Only one task of the run works with it."""
+    """State shared by all parts of the flow. Only one task of the run uses it at a time."""
 
     run: Run
     goal: str
@@ -207,27 +208,27 @@ class Build:
     standing: Standing = field(default_factory=Standing)
     guidance: dict[str, Any] | None = None
     snapshot: str = ""
-    """The workspace as the last completed step left it."""
+    """Snapshot after the last completed step."""
     latest: str = ""
-    """The workspace as it is now, with what is being tried."""
+    """Current snapshot, including unfinished work."""
     ground_tests: str = ""
-    """How tests are run here, for prompts."""
+    """Description of how tests are run, for prompts."""
     warnings: list[str] = field(default_factory=list[str])
     _messages: int = 0
 
-    # ── telling ──
+    # ── events ───
 
     def tell(self, data: events.BuildEvent) -> None:
         self.run.emit(data)
         self.state.tell(data)
 
     def warn(self, text: str) -> None:
-        """Something that a reader of the result should know."""
+        """Add a warning for the reader of the result."""
         self.warnings.append(text)
         self.run.warn(text)
 
     async def phase(self, status: Status, reason: str = "") -> None:
-        """Another state, unless it is that already."""
+        """Change the phase, unless it is set already."""
         if self.state.state.status == status and not reason and self.state.state.start_time is not None:
             return
         reading = await self.clock.read_at_end() if status == "time_expired" else await self.clock.read()
@@ -246,7 +247,7 @@ class Build:
         self, kind: str, correlation: str, summary: str = "", step: PlanStep | None = None, to: str = "",
         **payload: Any,
     ) -> None:  # fmt: skip
-        """A message that belongs to an exchange."""
+        """Send a further message of an exchange."""
         self._send(kind, correlation, summary, step, to or None, payload)
 
     def _send(
@@ -275,13 +276,13 @@ class Build:
             )
         )  # fmt: skip
 
-    # ── asking ──
+    # ── model calls ──
 
     async def ask(
         self, role: str, task: str, returns: type[T], shares: tuple[Share, ...] = (), **variables: Any
     ) -> T:
-        """Ask a role, three times if need be. What it may take comes out of the shares."""
-        ask: Any = self.run.ask  # the variables are as many as prompts want
+        """Ask a role, with up to three tries. The timeout comes out of the shares."""
+        ask: Any = self.run.ask  # the variables depend on the prompt, so the call is untyped
         for nth in range(1, TRIES + 1):
             seconds, scope = await self.clock.time_out(*shares) if shares else (None, "")
             try:
@@ -304,7 +305,8 @@ class Build:
         self, after: Standing, about: str, correlation: str, *, issues: list[str], score: float | None = None,
         step: PlanStep | None = None,
     ) -> None:  # fmt: skip
-        """Take a new standing over: guidance for the next prompt, and the end if it must be."""
+        """Apply a new escalation standing: set the guidance for the next prompt, and abort the run if
+        necessary."""
         before, self.standing = self.standing, after
         text = GUIDANCE.get(after.level)
         self.guidance = {"level": after.level, "text": text, "issues": issues[:20]} if text else None
@@ -327,7 +329,7 @@ class Build:
             raise AbortedError(why)
 
     def step_failed(self, step: PlanStep, reason: str) -> None:
-        """A step is lost for good."""
+        """Mark a step as failed for good and escalate."""
         self.step_changed(step, "failed", reason)
         correlation = self.request("STEP_BLOCKED", reason, step, final=True)
         issues = [f"step {step.label} failed: {reason}"]
@@ -335,6 +337,6 @@ class Build:
 
 
 async def workspace_shown(build: Build, snapshot: str) -> dict[str, Any]:
-    """What every role sees of the workspace."""
+    """Return the view of the workspace that every role gets."""
     found = await build.run.step("map", build.ground.map, snapshot, returns=str)
     return {"tests": build.ground_tests, "map": found}

@@ -1,4 +1,4 @@
-"""Steps, sub-plans, goal check, commits of `build`."""
+"""Execution of plans: steps, fix cycles, sub-plans, commits, and the goal check."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SUBJECT = 72
 async def commit_step(
     build: Build, work: Work, written: Written, outcome: TestOutcome, *, verified: bool
 ) -> None:
-    """Commit what a step has changed; from here on it is what later steps build on."""
+    """Commit the changes of a step. Later steps build on this commit."""
     message = message_of(work, written, outcome, verified=verified)
     sha = await committed(build, written.snapshot, message)
     build.snapshot = build.latest = sha
@@ -48,7 +48,7 @@ async def commit_step(
 
 
 async def commit_unfinished(build: Build, message: str) -> str:
-    """What is being tried when time is up. A run that goes on replaces it by the finished step."""
+    """Commit unfinished work when time is up. A resumed run replaces it with the finished step."""
     sha = await committed(build, build.latest, message)
     step = build.state.current_step
     subject = message.partition("\n")[0]
@@ -61,7 +61,7 @@ async def commit_unfinished(build: Build, message: str) -> str:
 
 
 async def committed(build: Build, snapshot: str, message: str) -> str:
-    """A commit is one of the operations that are finished even when time is up."""
+    """Commit a snapshot. A commit is finished even if time is up."""
     async with build.run.closing(grace=FINISHING_S):
         return await build.run.step("commit", build.ground.commit, snapshot, message, returns=str)
 
@@ -80,7 +80,8 @@ def message_of(work: Work, written: Written, outcome: TestOutcome, *, verified: 
 
 
 async def attempt_step(build: Build, work: Work) -> str:
-    """Do a step, in up to three attempts. Returns why it is blocked; nothing if it is done."""
+    """Do a step in up to three attempts. Return the reason if it is blocked, or an empty string if it is
+    done."""
     step = work.step
     build.step_changed(step, "in_progress")
     while may_attempt(step.attempts):
@@ -101,7 +102,7 @@ async def attempt_step(build: Build, work: Work) -> str:
 
 
 async def _attempt(build: Build, work: Work) -> None:
-    """Code, look at it, test it, fix it as long as tests fail, and ask whether the step is done."""
+    """Make one attempt: code, verify, test, fix while tests fail, and verify the step."""
     work.refusals = 0
     await build.phase("executing")
     written = await write(build, work, "code", work.before, 0, (work.share,), failed=work.failed)
@@ -120,7 +121,7 @@ async def _attempt(build: Build, work: Work) -> None:
 
 
 async def _verify_code(build: Build, work: Work, written: Written, shares: tuple[Share, ...]) -> None:
-    """The code gate. Unverified work goes on: its tests will be run all the same."""
+    """Apply the code gate. Unverified work continues, because its tests still run."""
     output = written.output
     judgement = await verify(
         build, "code", written.problems, work.step, shares, plan=work.plan, step=work.shown(),
@@ -134,7 +135,7 @@ async def _verify_code(build: Build, work: Work, written: Written, shares: tuple
 async def _fix(
     build: Build, work: Work, written: Written, outcome: TestOutcome, cycle: int, tried: list[str]
 ) -> tuple[Written, TestOutcome]:
-    """One fix cycle. One that uses up its time is spent; the next may still help."""
+    """Run one fix cycle. A cycle that uses up its time is lost, but the next one may still help."""
     shares = (work.share, await build.clock.share_of_cycle(work.share))
     try:
         fixing = await _plan_fix(build, work, written, outcome, shares, tried)
@@ -162,7 +163,7 @@ async def _plan_fix(
     shares: tuple[Share, ...],
     tried: list[str],
 ) -> dict[str, Any]:
-    """The tester's fix plan; without one, the bare failures have to do."""
+    """Return the tester's fix plan, or a default without instructions if the tester fails."""
     try:
         plan = await build.ask(
             TESTER, "fix_plan", FixPlan, shares, goal=build.goal, plan=work.plan, step=work.shown(),
@@ -188,7 +189,8 @@ async def _plan_fix(
 
 
 async def _verify_step(build: Build, work: Work, written: Written, outcome: TestOutcome) -> None:
-    """The step gate, and the commit. Unverified, a step completes on its passing tests, and says so."""
+    """Apply the step gate and commit. An unverified step completes on its passing tests and is marked as
+    such."""
     evidence = written.output.evidence
     critical = outcome.result.critical
     problems = step_problems(tests_pass=outcome.result.ok, evidence=evidence, critical=critical)
@@ -207,12 +209,12 @@ async def _verify_step(build: Build, work: Work, written: Written, outcome: Test
 
 
 def why_not_split(step: PlanStep) -> str:
-    """Why a blocked step gets no sub-plan; nothing if it may."""
+    """Return the reason why a blocked step gets no sub-plan, or an empty string if it may get one."""
     return "" if may_split(step.depth) else f"there are no sub-plans below depth {MAX_DEPTH}"
 
 
 async def execute(build: Build, plan: ExecutionPlan) -> None:
-    """Carry a plan out. A step that fails takes those with it that need it; the rest goes on."""
+    """Carry out a plan. A failed step also fails its dependents; the rest continues."""
     await build.clock.begin_execution()
     while (step := next_step(plan.steps)) is not None:
         await build.clock.expect_execution_time()
@@ -224,7 +226,7 @@ async def execute(build: Build, plan: ExecutionPlan) -> None:
 
 
 async def _done(build: Build, plan: ExecutionPlan, work: Work) -> bool:
-    """One step, by itself or by a sub-plan; whether it is done."""
+    """Do one step, directly or by a sub-plan. Return whether it is done."""
     problem = await attempt_step(build, work)
     if not problem:
         return True
@@ -243,7 +245,8 @@ async def _done(build: Build, plan: ExecutionPlan, work: Work) -> bool:
 
 
 async def _by_sub_plan(build: Build, plan: ExecutionPlan, work: Work, problem: str) -> str:
-    """Plan the blocked step anew in smaller ones and do them. Returns why that failed, if it did."""
+    """Split the blocked step into a sub-plan and carry it out. Return the reason if that failed, else an
+    empty string."""
     step = work.step
     async with build.run.branch("subplan"):
         share = await build.clock.share_of_subplan(work.share)
@@ -270,7 +273,8 @@ async def _by_sub_plan(build: Build, plan: ExecutionPlan, work: Work, problem: s
 
 
 async def _carried_out(build: Build, subplan: ExecutionPlan, share: Share, problem: str) -> str:
-    """The steps of a sub-plan. The first that fails ends it: the step above cannot be whole any more."""
+    """Carry out a sub-plan. The first failed step ends it, because the parent step cannot be complete any
+    more."""
     part = step_budget(share.seconds, len(subplan.steps))
     while (step := next_step(subplan.steps)) is not None:
         await build.clock.expect_execution_time()
@@ -290,7 +294,7 @@ def _skip_dependents(build: Build, plan: ExecutionPlan, failed: PlanStep) -> Non
 
 
 def plan_shown(plan: ExecutionPlan) -> list[dict[str, Any]]:
-    """A plan as prompts list it."""
+    """Return a plan as data for prompts."""
     return [
         {"label": step.label, "status": step.status, "description": step.description,
          "reason": step.fail_reason or ""}
@@ -302,11 +306,11 @@ def plan_shown(plan: ExecutionPlan) -> list[dict[str, Any]]:
 class Verdict:
     met: bool
     missing: list[str]
-    """Why it is not met; the next plan begins here."""
+    """Reasons why the goal is not met. The next plan starts from them."""
 
 
 async def verify_goal(build: Build, plan: ExecutionPlan, base: str) -> Verdict:
-    """The goal gate. A goal that nobody could verify is not achieved."""
+    """Apply the goal gate. A goal that could not be verified counts as not achieved."""
     await build.phase("verifying")
     await build.clock.expect_verification_time()
     tested = await tested_at(build, build.snapshot, max(build.clock.allocation.verification_left, 1.0))

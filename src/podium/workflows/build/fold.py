@@ -1,4 +1,4 @@
-"""A build as its log tells it: a pure fold over events, for the flow, the live view and reports."""
+"""State of a build, folded from its events, for the flow, the live view and reports."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ PHASES = {
     "initializing": "planning", "planning": "planning", "executing": "execution", "testing": "execution",
     "verifying": "verification",
 }  # fmt: skip
-"""Where the time of a status is counted."""
+"""The phase to which the time of each status counts."""
 ENDED = frozenset({"completed", "failed", "aborted", "time_expired"})
 LONGEST_LOG = 2000
-"""Messages that the state lists; the run's own log has all."""
+"""Maximum messages in the state. The run's own log has all of them."""
 
 
 class BuildState(Fold):
-    """Everything about a build, up to the last event that was applied."""
+    """State of a build up to the last event applied."""
 
     def __init__(self) -> None:
         self.state = OrchestrationState()
         self.opened: events.Opened | None = None
         self.plans: list[ExecutionPlan] = []
-        """The plan of each iteration, approved or not: the last version of each."""
+        """The latest version of each iteration's plan, approved or not."""
         self.gates: list[events.Verified] = []
         self.escalations: list[events.Escalated] = []
         self.commits: list[events.Committed] = []
-        """Work in progress is one of them only until something takes its place."""
+        """Unfinished work is listed only until another commit replaces it."""
         self.looked_up: list[events.LookedUp] = []
         self.caught: list[dict[str, Any]] = []
-        """What a program held against a change: `{step_id, attempt, cycle, what, refused}`."""
+        """Findings of the inspection: `{step_id, attempt, cycle, what, refused}`."""
         self.tests: TestResult | None = None
-        """The last run of tests."""
+        """The last test run."""
         self.suite: TestResult | None = None
-        """The last run of the whole suite, at the end of an iteration."""
+        """The last run of the whole suite at the end of an iteration."""
         self.finished: events.Finished | None = None
         self.level = "NONE"
         self.issues = 0
@@ -49,7 +49,7 @@ class BuildState(Fold):
         self._since = 0.0
 
     def apply(self, event: Event) -> None:
-        """Take one more event of the log into account."""
+        """Apply one event of the log."""
         data = event.data
         if isinstance(data, RunCreated):
             self.state.id, self.state.primary_goal = event.run_id, str(data.request)
@@ -59,7 +59,7 @@ class BuildState(Fold):
             self.tell(data)
 
     def tell(self, data: events.BuildEvent) -> None:
-        """Take what one event tells into account."""
+        """Apply the data of one event."""
         match data:
             case events.Phase():
                 self._phase(data)
@@ -89,23 +89,23 @@ class BuildState(Fold):
             case _:
                 pass
 
-    # ── looking things up ──
+    # ── queries ────────────
 
     def step(self, step_id: str) -> PlanStep | None:
         return next((step for step in self.all_steps() if step.id == step_id), None)
 
     def all_steps(self) -> Iterator[PlanStep]:
-        """Every step of every plan, sub-steps after the step that they are for."""
+        """Return every step of every plan, sub-steps after their parent."""
         for plan in self.plans:
             yield from _with_sub_steps(plan.steps)
 
     @property
     def current_step(self) -> PlanStep | None:
-        """The innermost step under way."""
+        """The innermost step in progress, or None."""
         under_way = [step for step in self.all_steps() if step.status == "in_progress"]
         return under_way[-1] if under_way else None
 
-    # ── one kind of event each ──
+    # ── event handlers ──────────
 
     def _phase(self, data: events.Phase) -> None:
         state = self.state
@@ -122,7 +122,7 @@ class BuildState(Fold):
             self._working = data.status
 
     def _reopen(self) -> None:
-        """A run that is taken up again is where it was before it was stopped."""
+        """Restore the status before the stop when a run is resumed."""
         if self.state.status == "time_expired":
             self.state.status, self.state.end_time = self._working, None  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -156,7 +156,7 @@ class BuildState(Fold):
             state.metrics.fix_cycles += 1
 
     def _planned(self, data: events.PlanCreated) -> None:
-        plan = msgspec.convert(msgspec.to_builtins(data.plan), ExecutionPlan)  # a copy: the fold changes it
+        plan = msgspec.convert(msgspec.to_builtins(data.plan), ExecutionPlan)  # the fold changes its copy
         if data.step_id:
             parent = self.step(data.step_id)
             if parent is not None:
@@ -227,7 +227,7 @@ def _with_sub_steps(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
 
 
 def _advance(plan: ExecutionPlan) -> None:
-    """Where a plan is, from the states of its steps."""
+    """Derive a plan's position and status from its steps."""
     open_steps = [nth for nth, step in enumerate(plan.steps) if step.status in ("pending", "in_progress")]
     plan.current_step_index = open_steps[0] if open_steps else len(plan.steps)
     if not open_steps:
@@ -236,7 +236,7 @@ def _advance(plan: ExecutionPlan) -> None:
 
 
 def as_data(build: BuildState) -> dict[str, Any]:
-    """The whole fold as plain data, for the reports."""
+    """Return the state as plain data, for the reports."""
     opened, finished = build.opened, build.finished
     return {
         "state": build.state.shown(),

@@ -58,11 +58,11 @@ def _result(result: TestResult) -> Iterator[str]:
 
 PATCH, TESTS, REPORT = "changes.patch", "test-report.md", "report.html"
 SHOWN_DIFF = 60_000
-"""Characters of the patch that the log itself holds."""
+"""Maximum characters of the patch in the log."""
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What the run has taken when its report is made: recorded, so that a replay makes the same."""
+    """Usage of the run at the time of its report. Recorded, so that a replay produces the same report."""
 
     usage: Charge
     seconds: float
@@ -72,8 +72,8 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 async def hand_over(build: Build, status: Status, reason: str = "", *, at: str = "") -> dict[str, Any]:
-    """End the orchestration in this state, and leave everything that a person needs: what was committed, or
-    the workspace `at` another state. What is kept back for the end may be used for it."""
+    """End the orchestration with this status, save all artifacts and return the output. `at` is the snapshot
+    to deliver, by default the last committed one. The closing reserve may be used."""
     async with build.run.closing(grace=FINISHING_S):
         return await _handed_over(build, status, reason, at or build.snapshot)
 
@@ -99,7 +99,7 @@ async def _handed_over(build: Build, status: Status, reason: str, at: str) -> di
 
 
 def output_of(build: Build, delivered: Delivered | None) -> dict[str, Any]:
-    """The run's output. Without a delivery (no time was left for it) the log still knows the commits."""
+    """Return the run's output. Without a delivery, for lack of time, the commits come from the log."""
     state, opened = build.state, build.state.opened
     tests = state.suite or state.tests
     messages = {one.sha: one.message for one in state.commits}
@@ -118,7 +118,7 @@ def output_of(build: Build, delivered: Delivered | None) -> dict[str, Any]:
 
 
 def text_of(delivered: Delivered) -> str:
-    """The patch for people; the artifact holds it byte for byte."""
+    """Return the patch as readable text. The artifact holds the exact bytes."""
     return delivered.patch.decode("utf-8", "replace")
 
 

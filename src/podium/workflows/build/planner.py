@@ -1,4 +1,4 @@
-"""Plans and sub-plans: asked for, checked, shown to the supervisor, and revised until they pass."""
+"""Plans and sub-plans: requested, checked by rules, reviewed, and revised until they pass."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from podium.workflows.build.supervisor import verify
 
 
 class PlanNotApprovedError(Exception):
-    """No plan passed its gate, after all revisions."""
+    """Raised when no plan passed its gate after all revisions."""
 
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a plan is for."""
+    """Purpose of a plan: its goal, depth and parent."""
 
     id: str
     goal: str
@@ -49,7 +49,7 @@ class Purpose:
 
 
 async def approved_plan(build: Build, purpose: Purpose, task: str, **variables: Any) -> ExecutionPlan:
-    """Ask for a plan, and for a better one up to three times."""
+    """Return an approved plan, after up to three revisions."""
     plan, fallback = await _asked(build, purpose, task, 0, **variables)
     revision = 0
     while reasons := await _reviewed(build, purpose, plan, revision, fallback=fallback):
@@ -67,7 +67,7 @@ async def approved_plan(build: Build, purpose: Purpose, task: str, **variables: 
 async def _asked(
     build: Build, purpose: Purpose, task: str, revision: int, **variables: Any
 ) -> tuple[ExecutionPlan, bool]:
-    """The planner's plan, or the one that stands in for it."""
+    """Ask the planner. Return its plan, or the fallback plan and True if it fails."""
     kind = "REPLAN_REQUEST" if task == "subplan" else "PLAN_REQUEST"
     answer = "SUBPLAN_RESPONSE" if task == "subplan" else "PLAN_RESPONSE"
     again = revision > 0 or build.state.state.iteration > 1
@@ -93,7 +93,7 @@ async def _asked(
 async def _reviewed(
     build: Build, purpose: Purpose, plan: ExecutionPlan, revision: int, *, fallback: bool
 ) -> list[str]:
-    """Why a plan may not be carried out; a supervisor that cannot be asked is no reason."""
+    """Return the reasons against a plan. If the supervisor cannot be asked, there are none."""
     async with build.run.branch("review", key=str(revision)):
         judgement = await verify(
             build, "plan", plan_problems(plan, fallback=fallback), purpose.step, purpose.shares,
@@ -132,7 +132,7 @@ def _shown(plan: ExecutionPlan) -> dict[str, Any]:
 
 
 def plan_of(purpose: Purpose, reply: Plan) -> ExecutionPlan:
-    """The planner's reply as a plan: numbers, ids, and dependencies by id."""
+    """Convert the planner's reply to a plan with numbers, ids, and dependencies by id."""
     steps = [_step(purpose, number, step) for number, step in enumerate(reply.steps, 1)]
     return ExecutionPlan(
         id=purpose.id, goal=purpose.goal, analysis=reply.analysis, steps=steps, depth=purpose.depth,
@@ -141,7 +141,7 @@ def plan_of(purpose: Purpose, reply: Plan) -> ExecutionPlan:
 
 
 def one_step_plan(purpose: Purpose) -> ExecutionPlan:
-    """What stands in for a planner that cannot answer: do the whole thing in one step."""
+    """Return the fallback for a failed planner: the whole goal as one step."""
     reply = Plan(
         analysis="The planner could not be asked.", steps=[PlannedStep(description=f"Do it: {purpose.goal}")]
     )
@@ -159,7 +159,7 @@ def _step(purpose: Purpose, number: int, step: PlannedStep) -> PlanStep:
 
 
 def step_id(purpose: Purpose, number: int | str) -> str:
-    """`step-2`; in a later iteration `i2-step-2`; in a sub-plan of it `step-2.1`."""
+    """Return `step-2`; in a later iteration `i2-step-2`; in its sub-plan `step-2.1`."""
     if purpose.step is not None:
         return f"{purpose.step.id}.{number}"
     iteration = purpose.id.removeprefix("plan-")
@@ -167,8 +167,8 @@ def step_id(purpose: Purpose, number: int | str) -> str:
 
 
 def _needed(purpose: Purpose, one: int | str) -> str:
-    """A dependency as an id, whether it was named by number or by id; what is neither stays as it is, and
-    the gate says so."""
+    """Return a dependency as an id, whether it was given as number or id. Anything else stays as it is, and
+    the gate reports it."""
     text = str(one).strip()
     number = text.removeprefix("step").strip(" -#")
     return step_id(purpose, int(number)) if number.isdigit() else text

@@ -1,17 +1,7 @@
-"""Rules and numbers of `build`.
+"""Rules and limits of `build` as pure functions: gates, plans, steps, time, escalation, recovery, inspection.
 
-| what | where |
-|---|---|
-| what a plan and a sub-plan must look like, revisions, iterations | `planning` |
-| attempts, fix cycles, depth, what a failed step means for the others | `steps` |
-| the gates of plan, code, tests, step and goal | `gates` |
-| what a program can hold against a change | `catching` |
-| reminders, corrections, the end | `escalation` |
-| who may take how long | `time` |
-| what stands in for an agent that fails | `recovery` |
-
-Finding suspicious things is the business of `podium.tools.testing`; here is decided which of them close the
-code gate at once, and which are only shown to the supervisor.
+`podium.tools.testing` finds suspicious changes. This module decides which of them close the code gate at
+once, and which are only shown to the supervisor.
 """
 
 from __future__ import annotations
@@ -27,48 +17,51 @@ from podium.workflows.build.state import ExecutionPlan, PlanStep
 Gate = Literal["plan", "code", "test", "step", "goal"]
 
 THRESHOLDS: dict[str, float] = {"plan": 70.0, "code": 60.0, "test": 60.0, "step": 70.0, "goal": 80.0}
-"""The least score. Reviews of tests have none of their own and are measured like code."""
+"""Minimum score of each gate. Reviews of tests have no threshold of their own and use that of code."""
 
 
 def passes(gate: Gate, score: float, *, verified: bool, problems: Sequence[str] = ()) -> bool:
-    """Whether the supervisor's word opens a gate. No score makes up for a broken rule."""
+    """True if the supervisor's verdict opens a gate. No score compensates for a broken rule."""
     return verified and score >= THRESHOLDS[gate] and not problems
 
 
 def code_problems(*, has_tests: bool, security: Sequence[str], caught: Sequence[str]) -> list[str]:
-    """The rule part of the code gate: tests are included, no critical security finding, no trick."""
+    """Return the broken rules of the code gate: tests are included, no critical security finding, no finding
+    of the inspection."""
     problems = [] if has_tests else ["the change comes without tests"]
     problems += [f"critical security finding: {found}" for found in security]
     return problems + list(caught)
 
 
 def step_problems(*, tests_pass: bool, evidence: str, critical: Sequence[str]) -> list[str]:
-    """The rule part of the step gate: tests pass, there is evidence, the tester found nothing critical."""
+    """Return the broken rules of the step gate: tests pass, there is evidence, the tester found nothing
+    critical."""
     problems = [] if tests_pass else ["the tests do not pass"]
     problems += [] if evidence.strip() else ["there is no evidence that the step is done"]
     return problems + [f"critical finding of the tester: {found}" for found in critical]
 
 
 def goal_problems(*, steps_acceptable: bool, suite_passes: bool) -> list[str]:
-    """The rule part of the goal gate."""
+    """Return the broken rules of the goal gate."""
     problems = [] if steps_acceptable else ["steps are not done, and not acceptably few of them"]
     return problems + ([] if suite_passes else ["the whole test suite does not pass"])
 
 
 LEAST_STEPS, MOST_STEPS = 2, 15
 MAX_REVISIONS = 3
-"""A plan that is still not approved after so many ends the run."""
+"""A plan that is still not approved after this many revisions ends the run."""
 MAX_DEPTH = 3
 SUBPLAN_STEPS = {1: 5, 2: 3, 3: 2}
-"""The most steps of a sub-plan, by its depth."""
+"""Maximum steps of a sub-plan by depth."""
 MAX_ITERATIONS = 3
-"""How often a plan is made when `--max-iterations` says nothing; 0: until time expires."""
+"""Default number of plans. 0 means no limit but time."""
 LEAST_WORDS = 2
-"""A description of fewer words says nothing that anybody could do."""
+"""Minimum words of a step's description; a shorter one is not actionable."""
 
 
 def plan_problems(plan: ExecutionPlan, *, fallback: bool = False) -> list[str]:
-    """The rule part of the plan gate. The one-step fallback and sub-plans are exempt from 2 to 15."""
+    """Return the broken rules of the plan gate. The one-step fallback and sub-plans are exempt from the size
+    of 2 to 15."""
     problems = size_problems(plan, fallback=fallback)
     problems += [
         f"step {step.number} says nothing that could be done"
@@ -95,7 +88,7 @@ def is_actionable(step: PlanStep) -> bool:
 
 
 def dependency_problems(steps: Sequence[PlanStep]) -> list[str]:
-    """Dependencies on steps that are not there, on oneself, and round in a circle."""
+    """Return dependencies on missing steps and dependency cycles."""
     known = {step.id for step in steps}
     problems = [
         f"step {step.number} depends on {needed}, which is not in the plan"
@@ -108,7 +101,7 @@ def dependency_problems(steps: Sequence[PlanStep]) -> list[str]:
 
 
 def circle_of(steps: Sequence[PlanStep]) -> list[str]:
-    """The numbers of steps that can never begin, because they wait for each other."""
+    """Return the numbers of the steps that can never start because of a dependency cycle."""
     known = {step.id for step in steps}
     waiting = {step.id: {needed for needed in step.depends_on if needed in known} for step in steps}
     while free := [key for key, needs in waiting.items() if not needs]:
@@ -124,22 +117,22 @@ def may_revise(revisions: int) -> bool:
 
 
 def may_split(depth: int) -> bool:
-    """Whether a step of a plan at this depth may get a sub-plan, which lies one deeper."""
+    """True if a step of a plan at this depth may get a sub-plan, which is one level deeper."""
     return depth < MAX_DEPTH
 
 
 def may_iterate(iteration: int, most: int) -> bool:
-    """Whether another plan is made after this iteration. Time may still forbid it."""
+    """True if another plan may follow this iteration. Time may still forbid it."""
     return most == 0 or iteration < most
 
 
 MAX_ATTEMPTS = 3
 MAX_FIX_CYCLES = 3
-"""Per attempt."""
+"""Fix cycles per attempt."""
 MAX_LOOK_UPS = 10
-"""How often the coder may read a file or search, per step."""
+"""Maximum look-ups (files or searches) per step."""
 ACCEPTABLE_FAILURES = 0.20
-"""Share of a plan's steps that may fail without the goal being out of reach."""
+"""Maximum share of failed steps with which the goal can still be met."""
 
 
 def may_attempt(attempts: int) -> bool:
@@ -151,7 +144,7 @@ def may_fix(cycles: int) -> bool:
 
 
 def next_step(steps: Sequence[PlanStep]) -> PlanStep | None:
-    """The first step that is still to do and whose dependencies are done."""
+    """Return the first pending step whose dependencies are done, or None."""
     done = {step.id for step in steps if step.status == "completed"}
     return next(
         (step for step in steps if step.status == "pending" and done.issuperset(step.depends_on)), None
@@ -159,7 +152,7 @@ def next_step(steps: Sequence[PlanStep]) -> PlanStep | None:
 
 
 def doomed_by(failed: PlanStep, steps: Sequence[PlanStep]) -> list[PlanStep]:
-    """Every step that needs the failed one, directly or through others, in the plan's order."""
+    """Return every step that depends on the failed one, directly or indirectly, in the plan's order."""
     lost = {failed.id}
     while more := {s.id for s in steps if s.id not in lost and lost.intersection(s.depends_on)}:
         lost |= more
@@ -171,7 +164,7 @@ def blocked_reason(failed: PlanStep) -> str:
 
 
 def are_done_or_acceptable(steps: Sequence[PlanStep]) -> bool:
-    """All steps are done; or at most a fifth failed, and none that others needed."""
+    """True if all steps are done, or at most a fifth failed and no other step depends on a failed one."""
     failed = [step for step in steps if step.status == "failed"]
     if any(step.status not in ("completed", "failed") for step in steps):
         return False
@@ -185,24 +178,25 @@ PLANNING_SHARE, PLANNING_MOST_S = 0.10, 900.0
 EXECUTION_SHARE = 0.80
 VERIFICATION_SHARE, VERIFICATION_MOST_S = 0.10, 600.0
 FIX_CYCLE_SHARE = 0.30
-"""Of a step's own time."""
+"""Share of a step's time for one fix cycle."""
 SHUTDOWN_SHARE = 1 / 60
-"""What committing and reporting may take when time is up: two minutes of two hours …"""
+"""Share of the limit for committing and reporting when time is up: two minutes of two hours …"""
 SHUTDOWN_LEAST_S, SHUTDOWN_MOST_SHARE = 5.0, 0.10
-"""… five seconds at least, but never more than a tenth."""
+"""… at least five seconds, but at most a tenth of the limit."""
 FINISHING_S = 15.0
-"""How long a commit or a report that was begun may take although time is up: neither is left half done."""
+"""Grace period in seconds for a commit or a report that has started when time is up, so that neither is left
+half done."""
 
 
 class Allocation(msgspec.Struct, frozen=True):
-    """A time limit, divided. All in seconds."""
+    """A time limit divided into phases, all in seconds."""
 
     total: float
     planning: float
     execution: float
     verification: float
     reserve: float
-    """What the caps of planning and verification leave over."""
+    """The rest that the caps of planning and verification leave."""
 
     @property
     def shutdown(self) -> float:
@@ -211,19 +205,19 @@ class Allocation(msgspec.Struct, frozen=True):
 
     @property
     def shutdown_comes_out_of(self) -> str:
-        """The reserve where there is enough of it; otherwise verification gives way."""
+        """The reserve if it is large enough, otherwise verification."""
         return "reserve" if self.reserve >= self.shutdown else "verification"
 
     @property
     def verification_left(self) -> float:
-        """Verification, less the shutdown if that comes out of it."""
+        """Verification time, minus the shutdown if that comes out of it."""
         taken = self.shutdown if self.shutdown_comes_out_of == "verification" else 0.0
         return self.verification - taken
 
 
 def allocate(total: float) -> Allocation:
-    """Divide a limit: a tenth (at most 15 minutes) to plan, 80 % to work, a tenth (at most 10 minutes) to
-    verify. A later iteration divides what is left in the same way."""
+    """Divide a limit: 10 % (at most 15 minutes) for planning, 80 % for execution, 10 % (at most 10 minutes)
+    for verification. A later iteration divides the rest in the same way."""
     planning = min(PLANNING_SHARE * total, PLANNING_MOST_S)
     execution = EXECUTION_SHARE * total
     verification = min(VERIFICATION_SHARE * total, VERIFICATION_MOST_S)
@@ -231,14 +225,14 @@ def allocate(total: float) -> Allocation:
 
 
 def execution_window(allocation: Allocation, elapsed: float) -> float:
-    """How long execution may still take when it begins `elapsed` seconds into the iteration: its share, and
-    never what verification and shutdown need."""
+    """Return the seconds left for execution when it starts `elapsed` seconds into the iteration: its share,
+    without the time that verification and shutdown need."""
     kept = allocation.verification_left + allocation.shutdown
     return max(min(allocation.execution, allocation.total - elapsed - kept), 0.0)
 
 
 def step_budget(execution: float, steps: int) -> float:
-    """Every step of a plan may take as long as every other."""
+    """Return the seconds per step: an equal share for each."""
     return execution / max(steps, 1)
 
 
@@ -247,15 +241,16 @@ def fix_cycle_budget(step: float) -> float:
 
 
 def subplan_budget(step: float, unused: float) -> float:
-    """One fresh step's worth for all steps of a sub-plan together, out of execution time not used yet."""
+    """Return the seconds for a whole sub-plan: as much as one fresh step, limited by the unused execution
+    time."""
     return max(min(step, unused), 0.0)
 
 
 LEVELS = ("NONE", "REMIND", "CORRECT", "REFOCUS", "CRITICAL", "ABORT")
 BY_SCORE = ((70.0, "NONE"), (50.0, "REMIND"), (30.0, "CORRECT"), (0.0, "REFOCUS"))
-"""The lowest score of each level that a score alone can cause."""
+"""Minimum score of each level that a score alone can cause."""
 BY_COUNT = {2: "CORRECT", 3: "REFOCUS", 4: "CRITICAL", 5: "ABORT"}
-"""Consecutive issues; one alone causes nothing beyond its score."""
+"""Level by number of consecutive issues. A single issue causes nothing beyond its score."""
 GUIDANCE = {
     "REMIND": "Good enough to go on, but not good. Look at what was said about it and do better now.",
     "CORRECT": "This goes in a wrong direction. Change course: do what is listed here before anything else.",
@@ -267,7 +262,7 @@ GUIDANCE = {
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Where the run stands: issues in a row over the whole run, and the level."""
+    """Escalation state: consecutive issues over the whole run, and the level."""
 
     issues: int = 0
     level: str = "NONE"
@@ -286,14 +281,14 @@ def worse(one: str, other: str) -> str:
 
 
 def after_verification(before: Standing, score: float, *, passed: bool) -> Standing:
-    """A pass resets the count; its score may still call for a reminder. A verification below its gate is one
-    more issue."""
+    """Return the standing after a verification. A pass resets the count, but its score may still cause a
+    reminder. A verification below its gate is one more issue."""
     issues = 0 if passed else before.issues + 1
     return Standing(issues, worse(level_of_score(score), level_of_count(issues)))
 
 
 def after_failed_step(before: Standing) -> Standing:
-    """A failed step is an issue without a score."""
+    """Return the standing after a failed step, which is an issue without a score."""
     issues = before.issues + 1
     return Standing(issues, worse(before.level, level_of_count(issues)))
 
@@ -315,11 +310,11 @@ FALLBACKS = {
     "tester": "the bare result of the tests",
     "supervisor": "unverified: a step completes on passing tests only, a goal is never called achieved",
 }
-"""What stands in for whom."""
+"""Fallback for each role that fails."""
 
 
 def wait_after(attempt: int, first_wait_s: float = FIRST_WAIT_S) -> float:
-    """Seconds to wait after the given try (1, 2) has failed."""
+    """Return the seconds to wait after the given failed try (1, 2)."""
     return first_wait_s * FACTOR ** (attempt - 1)
 
 
@@ -332,8 +327,8 @@ CLOSES = {
     "tests_weakened": "critical",
     "test_setup_changed": "critical",
 }
-"""Kinds of findings, and from which severity on they close the gate. A goal may well change what a test
-expects or how tests are set up, and a special case may be what was asked for: those are told, not refused."""
+"""Kinds of findings, and the minimum severity that closes the gate. Other kinds are only reported: a goal may
+change what a test expects or how tests are set up, and a special case may be what was requested."""
 SEVERITIES = ("minor", "major", "critical")
 
 SECRETS = (
@@ -342,7 +337,7 @@ SECRETS = (
     (re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,}\b"), "an access token of a code host"),
     (re.compile(r"\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}\b"), "a key of a model provider"),
 )
-"""What must never be committed."""
+"""Patterns of secrets that must never be committed."""
 
 
 def closes_the_gate(kind: str, severity: str) -> bool:
@@ -351,13 +346,14 @@ def closes_the_gate(kind: str, severity: str) -> bool:
 
 
 def is_worth_telling(kind: str, severity: str) -> bool:
-    """What the supervisor is shown. Every step may change tests, whatever files it names."""
+    """True if the supervisor sees the finding. Minor changes outside the step's files are not shown, because
+    every step may change tests."""
     return not closes_the_gate(kind, severity) and (kind, severity) != ("outside_step", "minor")
 
 
 def secrets_in(contents: Mapping[str, str], before: Mapping[str, str] | None = None) -> list[str]:
-    """Critical by rule: things that nobody may put into a repository. What stood in the file `before` is not
-    this change's doing."""
+    """Return the secrets that a change adds to the repository. Secrets that were in the file `before` do not
+    count."""
     known = before or {}
     return [
         f"{what} in {path}"

@@ -1,4 +1,4 @@
-"""Presentation, sections, patch of `build`."""
+"""Report of a build: presentation, sections and the parsed patch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.workflows.build.fold import BuildState, as_data
 from podium.workflows.build.view import GATES, STEPS, draw, is_noise, line_of, stat_words
 
 MOST_LINES = 4000
-"""Lines of all files together; a page has to open. The patch itself is an artifact."""
+"""Maximum lines of all files together, so that the page stays usable. The patch itself is an artifact."""
 MOST_IN_FILE = 1500
 LONGEST_LINE = 400
 
@@ -24,7 +24,7 @@ KINDS = {"+": "add", "-": "del", " ": "same", "@": "hunk", "\\": "note"}
 
 
 def parsed(patch: str) -> list[dict[str, Any]]:
-    """`[{path, old_path, status, added, removed, lines: [[kind, text]], left_out}]`."""
+    """Parse a patch to `[{path, old_path, status, added, removed, lines: [[kind, text]], left_out}]`."""
     files: list[dict[str, Any]] = []
     shown, in_hunk = 0, False
     for line in patch.splitlines():
@@ -58,7 +58,7 @@ def _note(file: dict[str, Any], line: str) -> None:
 
 
 def _add(file: dict[str, Any], line: str, shown: int) -> int:
-    """Count a line of a hunk, and show it while there is room. Returns how many were shown."""
+    """Count a line of a hunk, and add it while there is room. Return the number of lines added: 0 or 1."""
     kind = KINDS.get(line[:1], "same")
     file["added"] += kind == "add"
     file["removed"] += kind == "del"
@@ -73,12 +73,12 @@ def _add(file: dict[str, Any], line: str, shown: int) -> int:
 PACKAGE = "podium.workflows.build"
 LEADING = ("report.html", "changes.patch", "test-report.md")
 MOST_FILES = 12
-"""Files that the first screen lists; the section on changes has all."""
+"""Maximum files on the first screen. The section on changes lists all."""
 SIGNS = {status: sign for status, (sign, _) in STEPS.items()}
 
 
 class BuildPresentation(Presentation):
-    """Shows one build."""
+    """Presentation of a build run."""
 
     def __init__(self) -> None:
         self.build = BuildState()
@@ -112,7 +112,7 @@ class BuildPresentation(Presentation):
 
 
 def summary_of(build: BuildState) -> str:
-    """`2 of 2 steps · 3 fix cycles · 9 of 10 gates passed · 1 caught`."""
+    """Return `2 of 2 steps · 3 fix cycles · 9 of 10 gates passed · 1 caught by program`."""
     metrics = build.state.metrics
     if not metrics.total_steps:
         return ""
@@ -126,7 +126,7 @@ def summary_of(build: BuildState) -> str:
 
 
 def deliverable_of(data: dict[str, Any]) -> str:
-    """What was built and how to get it, as Markdown: the answer on the first screen."""
+    """Return the result and how to get it as Markdown, for the first screen."""
     state, suite = data["state"], data["suite"] or data["tests"]
     words = {
         "completed": "The goal is met.", "time_expired": "Time was up before the goal was met.",
@@ -168,7 +168,7 @@ def _files(stat: dict[str, Any]) -> Iterator[str]:
 
 
 def files_changed(stat: dict[str, Any], quote: str = "") -> Iterator[str]:
-    """`calc.py +7 −0 added`, for the first of them."""
+    """Return `calc.py +7 −0 added` for each of the first files."""
     files: list[dict[str, Any]] = stat.get("files", [])
     for file in files[:MOST_FILES]:
         path = one_line(file["path"], 120).replace("`", "'")
@@ -191,7 +191,7 @@ def _how_to_get_it(data: dict[str, Any]) -> Iterator[str]:
 
 
 def sections_of(build: BuildState, patch: str = "") -> list[Section]:
-    """The parts of a report; the diff as far as the log, or the whole patch, holds it."""
+    """Return the report's sections. The diff comes from the patch or, without one, from the log."""
     data = as_data(build)
     diff = parsed(patch or data["diff"])
     parts = [

@@ -1,7 +1,7 @@
-"""Orchestration state with JSON names, message table (no pydantic) of `build`.
+"""Orchestration state of `build` with its JSON names, and the message table.
 
-Light on purpose: reports and the live view read these from the log without loading any model's contracts.
-What is ours rather than agreed keeps its snake_case.
+Without pydantic, so that reports and the live view can read the log without loading agent contracts. Fields
+of our own, outside the agreed contract, keep snake_case.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class TestResult(CamelStruct):
     timed_out: bool = False
     coverage: float | None = None
     note: str = ""
-    """What a reader has to know, such as that no tests were found."""
+    """A note for the reader, such as that no tests were found."""
     summary: str = ""
-    """The tester's own words; empty for the bare result."""
+    """The tester's summary. Empty if the result was not reviewed."""
     findings: list[Finding] = []
     edge_cases: list[str] = []
 
@@ -83,7 +83,7 @@ class TestResult(CamelStruct):
         return [one.description for one in self.findings if one.severity == "critical"]
 
     def counted(self) -> str:
-        """`4 passed, 1 failed`."""
+        """Return `4 passed, 1 failed`."""
         if self.note and not self.total:
             return self.note
         told = {"passed": self.passed, "failed": self.failed, "errors": self.errors, "skipped": self.skipped}
@@ -99,15 +99,15 @@ class CodeOutput(CamelStruct):
     summary: str = ""
     files: list[str] = []
     tests: list[str] = []
-    """Those of the files that are tests."""
+    """The subset of `files` that are tests."""
     evidence: str = ""
     caught: list[str] = []
-    """What a program holds against it, so that it was refused."""
+    """Findings of the inspection that caused a refusal."""
     suspected: list[str] = []
-    """What a program found suspicious; the supervisor was told."""
+    """Suspicious findings of the inspection, shown to the supervisor."""
     attempt: int = 1
     cycle: int = 0
-    """0: the first version; then one for each fix."""
+    """0 for the first version, then 1 for the first fix, and so on."""
 
 
 class VerificationResult(CamelStruct):
@@ -136,17 +136,17 @@ class PlanStep(CamelStruct):
     verification_result: VerificationResult | None = None
     fail_reason: str | None = None
     depends_on: list[str] = []
-    """Ids of the steps that have to be done before."""
+    """Ids of the steps that must be done before."""
     files: list[str] = []
-    """What it may touch; empty: whatever it needs."""
+    """Files that it may change. Empty means no restriction."""
     evidence: str = ""
-    """How one will see that it is done."""
+    """Evidence that will show that the step is done."""
     verified: bool = True
-    """False: it was completed on passing tests alone, because the supervisor could not be asked."""
+    """False if it was completed on passing tests alone, because the supervisor could not be asked."""
 
     @property
     def label(self) -> str:
-        """`2`, and `2.1` for the first step of its sub-plan."""
+        """`2`, or `2.1` for the first step of its sub-plan."""
         return self.id.rpartition("step-")[2]
 
 
@@ -186,11 +186,11 @@ class OrchestrationState(CamelStruct):
     status: Status = "initializing"
     current_plan: ExecutionPlan | None = None
     plan_stack: list[ExecutionPlan] = []
-    """Sub-plans under way, the outermost first."""
+    """Active sub-plans, the outermost first."""
     current_agent: str | None = None
     iteration: int = 0
     start_time: float | None = None
-    """Milliseconds, as both times here."""
+    """Milliseconds, like `end_time`."""
     end_time: float | None = None
     time_limit: float = 0.0
     """Seconds of driven time."""
@@ -199,7 +199,7 @@ class OrchestrationState(CamelStruct):
     )
     metrics: Metrics = msgspec.field(default_factory=Metrics)
     event_log: list[dict[str, Any]] = []
-    """The messages in short; the run's own log holds everything."""
+    """The messages in short form. The run's own log has everything."""
 
 
 ORCHESTRATOR, PLANNER, CODER, TESTER, SUPERVISOR, ALL = (
@@ -226,7 +226,7 @@ ROUTES: Final[dict[str, tuple[str, str]]] = {
     "GOAL_COMPLETE": (SUPERVISOR, ORCHESTRATOR),
     "ABORT": (SUPERVISOR, ALL),
 }
-"""From and to. A correction goes to the role whose work it is about."""
+"""Sender and receiver of each message type. A correction goes to the role whose work it is about."""
 
 ANSWERS: Final[dict[str, str]] = {
     "PLAN_REQUEST": "PLAN_RESPONSE",
@@ -236,4 +236,4 @@ ANSWERS: Final[dict[str, str]] = {
     "TEST_REQUEST": "TEST_RESPONSE",
     "VERIFY_REQUEST": "VERIFY_RESPONSE",
 }
-"""A fix is answered like the code it mends."""
+"""Answer type of each request type. A fix is answered like the original code."""

@@ -1,4 +1,4 @@
-"""The supervisor looks at everything that the others make; rules are checked before anybody is asked."""
+"""Gates: rules are checked first, then the supervisor verifies the work."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ ABOUT: dict[str, str] = {
     "step": "coder",
     "goal": "planner",
 }
-"""Whose work a gate is about."""
+"""The role whose work each gate verifies."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What came of a gate."""
+    """Result of a gate."""
 
     passed: bool
     by: str
-    """`supervisor`, `rule`, or `nobody`: it could not be asked."""
+    """`supervisor`, `rule`, or `nobody` if the supervisor could not be asked."""
     reasons: list[str]
-    """Why it did not pass; or what could still be better."""
+    """Reasons against it, or possible improvements if it passed."""
     correlation: str = ""
 
     @property
@@ -41,7 +41,8 @@ async def verify(
     build: Build, gate: Gate, problems: list[str], of: PlanStep | None = None,
     shares: tuple[Share, ...] = (), /, **variables: Any,
 ) -> Judgement:  # fmt: skip
-    """Try a gate. A broken rule closes it without a question; otherwise the supervisor's score decides."""
+    """Apply a gate. A broken rule closes it without a model call; otherwise the supervisor's score
+    decides."""
     if problems:
         _tell(build, gate, of, "rule", False, VerificationResult(False, 0.0, problems, "fix"), problems)
         return Judgement(False, "rule", problems)

@@ -1,4 +1,4 @@
-"""Tests are really run; then the tester looks for what they do not show."""
+"""Test runs, and the tester's review of the change."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from podium.workflows.build.supervisor import verify
 from podium.workflows.build.workspace import Tested
 
 LONGEST_TEST_RUN_S = 900.0
-"""No single run of tests takes longer, however much time there is."""
+"""Maximum seconds of a single test run, even if more time is left."""
 
 
 @dataclass(frozen=True)
 class TestOutcome:
-    """What the tests came to, with what the tester says of it."""
+    """Result of a test run, with the tester's review."""
 
     result: TestResult
     shown: str
@@ -35,7 +35,7 @@ async def run_tests(
     build: Build, work: Work, written: Written, cycle: int, shares: tuple[Share, ...],
     findings: list[Finding] | None = None,
 ) -> TestOutcome:  # fmt: skip
-    """The real result, whatever anybody claims. `findings` are those of the review of this attempt."""
+    """Run the tests and return the actual result. `findings` are those of this attempt's review."""
     await build.phase("testing")
     correlation = build.request(
         "TEST_REQUEST", work.step.description, work.step, attempt=work.step.attempts, cycle=cycle
@@ -50,8 +50,8 @@ async def run_tests(
 
 
 async def tested_at(build: Build, snapshot: str, seconds: float) -> Tested:
-    """Run the tests on a state of the workspace. How long they may take is no input: it never makes a
-    recorded result out of date."""
+    """Run the tests on a snapshot. The timeout is not an input of the step, so it never invalidates a
+    recorded result."""
     most = min(seconds, LONGEST_TEST_RUN_S)
 
     async def test(snapshot: str) -> Tested:
@@ -65,8 +65,8 @@ async def tested_at(build: Build, snapshot: str, seconds: float) -> Tested:
 
 
 async def review(build: Build, work: Work, written: Written, outcome: TestOutcome) -> TestOutcome:
-    """The tester's look at the change, checked by the supervisor. A review that fails or is not accepted
-    leaves the bare result."""
+    """Let the tester review the change and the supervisor verify the review. If the review fails or is
+    rejected, return the plain result."""
     step, shares = work.step, (work.share,)
     try:
         reply = await build.ask(

@@ -1,4 +1,4 @@
-"""Lines and drawing of `build`."""
+"""Terminal lines and drawing of `build`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LOUD = frozenset({"planning", "completed", "failed", "aborted", "time_expired"})
 
 
 def line_of(event: Event, build: BuildState) -> Line | None:
-    """The line of an event of a build; `build` has taken it into account already."""
+    """Return the line of a build event, or None. `build` must already include the event."""
     teller = _LINES.get(type(event.data))
     return None if teller is None else teller(event.data, build)
 
 
 def is_noise(event: Event) -> bool:
-    """What other lines tell already."""
+    """True if other lines already show the event."""
     data = event.data
     if isinstance(data, events.Message):
         return True
@@ -43,7 +43,7 @@ def is_noise(event: Event) -> bool:
     if isinstance(data, events.PlanCreated):
         return not data.approved
     if isinstance(data, events.TestsRun):
-        return bool(data.result.summary)  # the reviewed copy of what was told before
+        return bool(data.result.summary)  # the reviewed copy of an earlier result
     return event.type in ("step.completed", "step.failed", "artifact.created")
 
 
@@ -102,7 +102,7 @@ def _step(data: events.StepChanged, build: BuildState) -> Line:
 
 def _coded(data: events.Coded, build: BuildState) -> Line:
     output, indent = data.output, _depth(build, data.step_id) + 1
-    if output.status == "refused":  # what a gate refuses is told by the gate
+    if output.status == "refused":  # refusals by a gate have the gate's own line
         return Line(f"caught: {one_line('; '.join(output.caught), 300)}", "warning", mark="!", indent=indent)
     what = f"{'fix' if output.cycle else 'code'}: {one_line(output.summary, 80) or 'no words about it'}"
     return Line(what, notes=(count(len(output.files), "file"),), indent=indent)
@@ -164,7 +164,7 @@ def _finished(data: events.Finished, build: BuildState) -> Line:
 
 
 def stat_words(stat: dict[str, Any]) -> str:
-    """`3 files changed, 40 added, 2 removed`."""
+    """Return `3 files changed, 40 lines added, 2 removed`."""
     if not stat or not stat.get("files"):
         return "no changes"
     files = count(len(stat["files"]), "file")
@@ -191,7 +191,8 @@ LOOP = ("planner", "coder", "tester", "supervisor")
 
 
 def draw(build: BuildState, most: int, *, alive: bool) -> list[Line]:
-    """At most `most` lines: where it is, the loop, and the steps, those under way first."""
+    """Draw at most `most` lines: the progress, the loop, and the steps. Active and failed steps take
+    precedence."""
     if most < 1 or build.state.start_time is None:
         return []
     head = Line(_where(build), "result", _figures(build), "▸")
@@ -220,7 +221,7 @@ def _where(build: BuildState) -> str:
 
 
 def _figures(build: BuildState) -> tuple[str, ...]:
-    """Time of each phase that has begun."""
+    """Return the time of each phase that took at least a second."""
     short = {"planning": "plan", "execution": "work", "verification": "verify"}
     return tuple(
         f"{short[name]} {clock(seconds)}" for name, seconds in build.time_used.items() if seconds >= 1
@@ -228,7 +229,7 @@ def _figures(build: BuildState) -> tuple[str, ...]:
 
 
 def _loop(build: BuildState) -> str:
-    """`planner → [coder] → tester → supervisor`."""
+    """Return `planner → [coder] → tester → supervisor`, with the active role in brackets."""
     now = build.state.current_agent
     return " → ".join(f"[{role}]" if role == now else role for role in LOOP)
 

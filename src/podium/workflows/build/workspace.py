@@ -1,4 +1,4 @@
-"""WorkspacePort, SandboxWorkspace, inspection of `build`."""
+"""The workspace port, its sandboxed implementation, and the inspection of changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from podium.workflows.build.state import Failure, TestResult
 
 
 class Started(msgspec.Struct, frozen=True):
-    """A workspace to work on."""
+    """A workspace that is ready for work."""
 
     branch: str
     base: str
@@ -55,7 +55,7 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """Changes in the workspace; or, with `refused`, why nothing was changed."""
+    """Applied changes or, with `refused`, the reasons why nothing was changed."""
 
     snapshot: str
     files: list[str] = []
@@ -63,43 +63,43 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 class Inspected(msgspec.Struct, frozen=True):
-    """What a program sees in the difference of two snapshots."""
+    """Inspection of the difference between two snapshots."""
 
     diff: str
-    """As it stands in prompts: cut and fenced."""
+    """The diff for prompts: truncated and fenced."""
     files: list[str]
     tests: list[str]
     has_tests: bool
     caught: list[str]
-    """What closes the code gate."""
+    """Findings that close the code gate."""
     suspected: list[str] = []
-    """What the supervisor is shown."""
+    """Findings that are shown to the supervisor."""
     security: list[str] = []
 
 
 class Tested(msgspec.Struct, frozen=True):
-    """The result of the tests, and as it stands in prompts."""
+    """Result of a test run, as data and as prompt text."""
 
     result: TestResult
     shown: str
     warnings: list[str] = []
-    """What a user should know of files that the tests left."""
+    """Warnings for the user about files that the tests left behind."""
 
 
 class Delivered(msgspec.Struct, frozen=True):
-    """What the branch came to."""
+    """Final state of the branch."""
 
     branch: str
     head: str
     commits: list[str]
-    """The oldest first."""
+    """Commit ids, the oldest first."""
     stat: dict[str, Any]
     patch: bytes
-    """The whole difference from the base; never cut."""
+    """The whole diff from the base; never truncated."""
     where: str = ""
-    """The repository that holds the branch; empty: there is only the patch."""
+    """The repository that holds the branch. Empty if there is only the patch."""
     warnings: list[str] = []
-    """All that there is to know about the workspace by now."""
+    """All warnings about the workspace so far."""
 
 
 class WorkspacePort(Protocol):
@@ -108,11 +108,11 @@ class WorkspacePort(Protocol):
     async def start(self) -> Started: ...
 
     async def map(self, snapshot: str) -> str:
-        """Tree and symbols, within a budget; fenced."""
+        """Return the file tree and symbols, within a size limit, fenced."""
         ...
 
     async def files(self, snapshot: str, paths: list[str]) -> list[str]:
-        """The text of files that a step names; fenced, and cut where they are long."""
+        """Return the texts of the files that a step names, fenced, and truncated if long."""
         ...
 
     async def look_up(self, snapshot: str, wanted: LookUp) -> tuple[bool, str]: ...
@@ -124,7 +124,7 @@ class WorkspacePort(Protocol):
     async def test(self, snapshot: str, seconds: float) -> Tested: ...
 
     async def commit(self, snapshot: str, message: str) -> str:
-        """A commit of this state on the run's branch; the same one if it is there already."""
+        """Commit this snapshot on the run's branch and return the commit id. Idempotent."""
         ...
 
     async def deliver(self, snapshot: str) -> Delivered: ...
@@ -134,7 +134,7 @@ SHOWN_DIFF = 40_000
 
 
 async def inspect_between(workspace: Workspace, before: str, allowed: list[str]) -> Inspected:
-    """Everything since `before`; `allowed` are the files that the step names."""
+    """Inspect all changes since `before`. `allowed` are the files that the step names."""
     stats = await workspace.stat(before)
     files = [stat.path for stat in stats]
     found = await inspect_change(workspace, before, named=allowed)
@@ -183,7 +183,7 @@ def result_of(report: TestReport) -> TestResult:
 
 
 def shown_to_models(report: TestReport) -> str:
-    """The result, what failed, and the end of what was printed."""
+    """Return the test result for prompts: counts, failures, and the end of the output."""
     counted = result_of(report).counted()
     lines = [f"{'PASS' if report.ok else 'FAIL'}: {counted}"]
     if report.reason and report.reason != counted:
@@ -204,7 +204,7 @@ def shown_to_models(report: TestReport) -> str:
 
 MAP_TOKENS = 6_000
 SHOWN_FILE, SHOWN_FILES = 24_000, 80_000
-"""Characters of one file that a step names, and of all of them together."""
+"""Maximum characters of one file that a step names, and of all of them together."""
 SHOWN_LOOK_UP = 12_000
 NOTHING_YET = "none found yet (pytest, npm, go, cargo, make)"
 
@@ -213,8 +213,8 @@ NOTHING_YET = "none found yet (pytest, npm, go, cargo, make)"
 async def open_site(
     run: Run, workspace: str, test_command: str, allow_unsandboxed: bool
 ) -> AsyncGenerator[SandboxWorkspace]:
-    """A run's own site. When the run ends, however it does, its work tree is folded up; a run that is only
-    interrupted leaves it as it is."""
+    """Open a run's workspace. When the run ends, in any way, its work tree is folded up; an interrupted run
+    leaves it in place."""
     site = SandboxWorkspace(run, workspace, test_command, allow_unsandboxed)
     try:
         yield site
@@ -225,7 +225,7 @@ async def open_site(
 
 
 class SandboxWorkspace:
-    """One run's workspace. Opened when it is first needed: a replay never needs it."""
+    """Workspace of one run. It is opened on first use, because a replay never needs it."""
 
     def __init__(self, run: Run, folder: str, test_command: str, allow_unsandboxed: bool) -> None:
         self._run = run
@@ -248,19 +248,19 @@ class SandboxWorkspace:
         return self._workspace, self._sandbox
 
     async def fold_up(self) -> None:
-        """Nothing more will be done here for now; also if another process did everything that was done."""
+        """Fold up the work tree. This also applies if another process did all the work."""
         self._workspace = None
         if not self._run.replaying:
             await offload(fold_up, self._home)
 
     async def _at(self, snapshot: str) -> Workspace:
-        """The workspace in a recorded state, whatever happened to it meanwhile."""
+        """Return the workspace, restored to this snapshot."""
         workspace, _ = await self._opened()
         if workspace.state != snapshot:
             await workspace.restore(snapshot)
         return workspace
 
-    # ── the workspace ──
+    # ── workspace ──────
 
     async def start(self) -> Started:
         workspace, sandbox = await self._opened()
@@ -268,7 +268,7 @@ class SandboxWorkspace:
         results.mkdir(mode=0o700, exist_ok=True)
         project = project_of(workspace, results)
         found = await find_command(project, sandbox, self._test_command)
-        warnings = list(workspace.warnings) if self._folder else []  # a new folder holds no surprises
+        warnings = list(workspace.warnings) if self._folder else []  # a new folder has no warnings
         return Started(
             branch=workspace.branch,
             base=workspace.base,
@@ -309,14 +309,14 @@ class SandboxWorkspace:
             warnings=list(workspace.warnings) if self._folder else [],
         )
 
-    # ── what the roles see of it ──
+    # ── views for prompts ─────────
 
     async def map(self, snapshot: str) -> str:
         repository = Repository(await self._at(snapshot))
         return untrusted(await draw_map(repository, MAP_TOKENS), "the workspace")
 
     async def files(self, snapshot: str, paths: list[str]) -> list[str]:
-        """Those that are there; a step may well name files that it is to make."""
+        """Return the files that exist. A step may name files that it is to create."""
         repository = Repository(await self._at(snapshot))
         known = set(repository.paths())
         found: list[str] = []
@@ -357,7 +357,7 @@ def read_text(repository: Repository, path: str) -> str:
 
 
 def place_of(target: str) -> tuple[str, int, int]:
-    """`path`, `path:120` or `path:120-180`."""
+    """Parse `path`, `path:120` or `path:120-180` to path, first and last line; 0 stands for no last line."""
     path, colon, lines = target.strip().removeprefix("./").rpartition(":")
     first, _, last = lines.partition("-")
     if not colon or not first.isdigit() or (last and not last.isdigit()):
@@ -382,11 +382,12 @@ def plain(change: Change) -> PlainChange:
 
 
 async def clear_old(store: Store, root: Path) -> None:
-    """Workspaces of runs that are over and that nobody has forked for long; others may be needed again."""
+    """Remove workspaces of finished runs that were not touched for `KEPT_DAYS` days. Others may be needed
+    again."""
     for run_id in untouched_for(KEPT_DAYS * 86_400, root):
         try:
             row = await store.get(run_id)
-        except UnknownRunError:  # of another store that keeps its workspaces here, too
+        except UnknownRunError:  # belongs to another store with the same workspace root
             continue
         if row.status in OVER:
             await offload(remove_workspace, root / run_id)

@@ -1,4 +1,4 @@
-"""A team discusses a topic in rounds; every idea is scored, and the best one is recommended in a report."""
+"""Discussion workflow: a team discusses a topic in rounds, scores every idea and recommends the best one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seven roles: who they are, and what kind of model they need."""
+"""The seven agents of `council`, with their duties and model profiles."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ _CRITERIA = "feasibility, innovation, impact, clarity and completeness"
 
 
 def about_council(terms: Terms) -> str:
-    """Who takes part, how many rounds there are and how the decision is made: the same in every prompt."""
+    """Describe the members, the number of rounds and the decision rule. The text is the same in every
+    prompt."""
     lines = [f"- {NAMES[role]}: {duty}" for role, duty in DUTIES.items() if role in terms]
     if MODERATOR in terms:
         decision = (

@@ -1,4 +1,4 @@
-"""Ui_creator page, report artifacts of `council`."""
+"""The ui_creator's page and the report artifacts of `council`."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ _STYLES = {
     "background-color", "border-radius", "color", "font-size", "font-style", "font-weight", "margin",
     "margin-bottom", "margin-top", "padding", "text-align", "text-decoration",
 }  # fmt: skip
-"""None of them can fetch anything or lie over something else."""
+"""Style properties that can neither load anything nor cover other elements."""
 _ATTRIBUTES = {
     "*": {"style", "title"}, "a": {"href"}, "td": {"colspan", "rowspan"}, "ol": {"start"},
     "th": {"colspan", "rowspan", "scope"}, "details": {"open"},
 }  # fmt: skip
 _DROPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "head", "title"}
-"""Removed with everything inside."""
+"""Elements that are removed together with their content."""
 
 
 def made_safe(reply: str, title: str, *, rehearsal: bool = False) -> str:
-    """A page of its own out of a model's reply; empty if nothing is left of it."""
+    """Return a standalone page from a model's reply, or an empty string if nothing is left after
+    sanitizing."""
     body = _body_of(reply)
     if not nh3.clean(body, tags=set()).strip():
         return ""
@@ -54,7 +55,7 @@ def made_safe(reply: str, title: str, *, rehearsal: bool = False) -> str:
 
 
 def _body_of(reply: str) -> str:
-    """The sanitised content; a reply without HTML is read as Markdown."""
+    """Return the sanitized content. A reply without HTML is read as Markdown."""
     text = safe(reply)
     fence = _FENCE.search(text)
     if fence and _TAG.search(fence[1]):
@@ -77,7 +78,8 @@ RESULT, REPORT, PAGE = "recommendation.md", "report.html", "ui-creator.html"
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What the discussion has taken when its report is made: recorded, so that a replay makes the same."""
+    """Usage of the discussion at the time of its report. Recorded, so that a replay produces the same
+    report."""
 
     usage: Charge
     seconds: float
@@ -86,7 +88,7 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 async def visualize(table: Table) -> None:
-    """The ui_creator's own view of the discussion; without it there is still the report."""
+    """Ask the ui_creator for a page about the discussion. If it fails, only the report is published."""
     if UI_CREATOR not in table.terms:
         return
     table.phase("visualization", table.terms.rounds + 1)
@@ -116,7 +118,7 @@ async def visualize(table: Table) -> None:
 
 
 async def publish(table: Table, missing: Sequence[str] = (), *, accepted: bool = True) -> None:
-    """Keep the recommendation alone, and the report with the record of the discussion. `missing` is what a
+    """Save the recommendation and the report with the record of the discussion. `missing` lists what the
     budget did not allow."""
     status = "partial" if missing or not accepted else "completed"
     facts = _facts(table, await _spent(table), status, list(missing))

@@ -1,4 +1,4 @@
-"""Ranking, journey, chart geometry of `council`."""
+"""Report data of `council`: ranking, journey and chart geometry."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from podium.workflows.delivery.events import VERDICTS, baseline_verdict
 
 RUNNERS_UP = 3
 HEAT = (5, 6.5, 7.5, 9)
-"""Where a cell of the comparison becomes a shade darker."""
+"""Score thresholds at which a cell of the comparison gets a darker shade."""
 COMPARED = 6
-"""Ideas side by side in the comparison."""
+"""Maximum ideas in the comparison."""
 ALL_ORDERS = 40
-"""A table with more rows than this comes in fewer orders: each is a table of its own in the page."""
+"""A table with more rows is not sorted by criterion, because each sort order is a separate table in the
+page."""
 
 
 def idea_row(held: Discussion, idea: Idea, rank: int) -> dict[str, Any]:
-    """An idea with its place."""
+    """Return an idea with its rank."""
     refined = [other.id for other in held.ideas if idea.id in other.refines]
     below = idea.score is not None and idea.score < held.min_score
     return {**plain(idea), "rank": rank, "refined_by": refined, "below_threshold": below}
 
 
 def ranking(held: Discussion) -> list[dict[str, Any]]:
-    """All ideas, the winner first."""
+    """Return all ideas by rank, the winner first."""
     final = held.final_idea
     order = ranked(held.ideas)
     if final is not None:
@@ -40,7 +41,7 @@ def ranking(held: Discussion) -> list[dict[str, Any]]:
 
 
 def orders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same rows sorted by each column a reader may want; made here, so that the page needs no script."""
+    """Return the rows sorted by each column. Sorting here keeps the page free of scripts."""
     keys: dict[str, Callable[[dict[str, Any]], Any]] = {"score": lambda row: row["rank"]}
     if len(rows) <= ALL_ORDERS:
         keys |= {name: _by(name) for name in CRITERIA}
@@ -61,7 +62,8 @@ def _by(name: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def comparison(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The best ideas side by side, criterion by criterion, with the best of each marked."""
+    """Return the best ideas compared by criterion, with the best values marked; None for fewer than two
+    scored ideas."""
     scored = [row for row in rows if row["criteria"] is not None]
     shown = scored[:COMPARED]
     if len(shown) < 2:
@@ -82,7 +84,7 @@ def _cell(name: str, value: float, best: float) -> dict[str, Any]:
 
 
 def journey(held: Discussion) -> list[dict[str, Any]]:
-    """Kickoff, rounds, verdict: who said what, and which ideas came up."""
+    """Return the stages (kickoff, rounds, verdict) with their messages and new ideas."""
     stages: list[dict[str, Any]] = []
     for number in sorted({one.round for one in held.spoken}):
         said = [
@@ -107,8 +109,8 @@ def _said(one: Spoken) -> dict[str, Any]:
 
 
 def doubts(held: Discussion) -> dict[str, Any]:
-    """Open questions and risks, the most severe first: the winner's, and those of other ideas; then what was
-    settled, and how."""
+    """Return open questions, the risks of the winner and of other ideas by severity, and the settled
+    points."""
     points = points_of(held.spoken)
     still = open_points(held.spoken)
     risks = [_risk(held, point) for point in still if point.kind == RISK]
@@ -130,7 +132,7 @@ def _risk(held: Discussion, point: Point) -> dict[str, Any]:
 
 
 def next_steps(held: Discussion) -> dict[str, Any]:
-    """The steps of the winner, by the leader or the implementer, and those of other ideas."""
+    """Return the steps of the winner, by the leader or the implementer, and those of other ideas."""
     steps = all_steps(held)
     own, others = _apart(held, [{**plain(step), "title": _title(held, step.idea)} for step in steps])
     said = [one.message.content for one in held.spoken if one.message.kind == "implementer"]
@@ -140,13 +142,13 @@ def next_steps(held: Discussion) -> dict[str, Any]:
 def _apart(
     held: Discussion, notes: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What concerns the winner, what it refines or all ideas; and the rest."""
+    """Split notes into those about the winner, the ideas it refines or all ideas, and the rest."""
     meant = concerned(held)
     return [one for one in notes if one["idea"] in meant], [one for one in notes if one["idea"] not in meant]
 
 
 def evidence(held: Discussion) -> dict[str, Any]:
-    """The researcher's cards, checked ones first."""
+    """Return the researcher's evidence cards, checked ones first."""
     briefs = [one for one in held.spoken if one.message.kind == "researcher"]
     cards = [card for one in briefs for card in one.details.evidence]
     cards = list({(card.claim, card.link): card for card in cards}.values())
@@ -159,8 +161,8 @@ def evidence(held: Discussion) -> dict[str, Any]:
 
 
 def checks(held: Discussion) -> dict[str, Any] | None:
-    """What the editor found missing, and how the result compares with a direct draft and with the best of
-    several; None where nothing was checked."""
+    """Return the editor's missing parts and the comparisons with a direct draft and with the best of several;
+    None if nothing was checked."""
     delivered, alone = held.delivered, held.baseline
     data: dict[str, Any] = {"missing": [], "comparison": None, "baseline": None}
     if delivered is not None:
@@ -187,14 +189,15 @@ RINGS = (2.5, 5.0, 7.5, 10.0)
 
 ROW = 34
 TOPIC, CATEGORY, IDEA = (0.0, 190.0), (250.0, 170.0), (480.0, 480.0)
-"""Left edge and width of the map's columns."""
+"""Left edge and width of the columns of the concept map."""
 LETTER, BOLD = 7.4, 8.6
-"""Width of a letter, plain and bold."""
+"""Width of a letter in pixels, plain and bold."""
 MOST_ON_MAP = 60
 
 
 def radar(idea: Idea) -> dict[str, Any] | None:
-    """Corners of an idea's scores on five axes, the rings behind them, and what a screen reader says."""
+    """Return the radar chart of an idea: polygon, rings, axes and the text for screen readers; None without
+    scores."""
     if idea.criteria is None or idea.score is None:
         return None
     told = ", ".join(f"{name} {idea.criteria[name]:g}" for name in CRITERIA)
@@ -221,14 +224,14 @@ def _polygon(values: list[float]) -> str:
 
 
 def _point(nth: int, value: float) -> tuple[float, float]:
-    """Where a value lies on an axis; the first one points upwards."""
+    """Return the coordinates of a value on an axis. The first axis points up."""
     angle = math.tau * nth / len(CRITERIA) - math.tau / 4
     length = RADIUS * value / 10
     return round(CENTRE[0] + length * math.cos(angle), 1), round(CENTRE[1] + length * math.sin(angle), 1)
 
 
 def concept_map(held: Discussion) -> dict[str, Any] | None:
-    """Topic, categories and ideas in three columns, with lines between them; refinements on the right."""
+    """Return topic, categories and ideas in three columns with connecting lines; refinements on the right."""
     if not held.ideas:
         return None
     shown = held.ideas[:MOST_ON_MAP]
@@ -270,7 +273,7 @@ def _idea_box(idea: Idea, y: float, held: Discussion) -> dict[str, Any]:
 
 
 def _bend(new: dict[str, Any], old: dict[str, Any], nth: int) -> dict[str, Any]:
-    """A line outside the last column, from a refinement to what it refines."""
+    """Return a line outside the last column, from a refinement to the idea that it refines."""
     edge = IDEA[0] + IDEA[1]
     out = edge + 10 + 6 * (nth % 4)
     return {
@@ -280,7 +283,7 @@ def _bend(new: dict[str, Any], old: dict[str, Any], nth: int) -> dict[str, Any]:
 
 
 def _lines(topic: str, most: int = 5) -> list[str]:
-    """The topic in lines that fit into its box."""
+    """Wrap the topic into lines that fit its box."""
     room, lines = int((TOPIC[1] - 24) / BOLD), [""]
     for word in one_line(topic).split():
         if len(lines[-1]) + len(word) + 1 <= room or not lines[-1]:

@@ -1,6 +1,6 @@
-"""Turns and their wording of `council`.
+"""Turns of the council's members and the texts of their contributions.
 
-A member that fails is a warning, and the round goes on; whether anything was said is told to the caller.
+A member that fails causes a warning and the round continues. Each turn returns whether anything was said.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ FROM_MEMORY = "(Without search or documents: this comes from the model alone and
 
 
 def evidence_cards(cards: Sequence[EvidenceCard], found: Sequence[str]) -> list[Evidence]:
-    """Cards as data. A link counts as checked only if it stands in what a tool returned; so does a source
-    without a link, such as the name of a file."""
+    """Convert cards to data. A link, or a source without a link such as a file name, counts as checked only
+    if it occurs in a tool result."""
     return [
         Evidence(
             claim=card.claim, source=card.source, link=card.link,
@@ -59,7 +59,8 @@ def evidence_cards(cards: Sequence[EvidenceCard], found: Sequence[str]) -> list[
 
 
 def _stands_in(name: str, text: str) -> bool:
-    """As a whole word or address: `notes.txt` is not `notes.txt.bak`."""
+    """True if the text contains the name as a whole word or address: `notes.txt` does not match
+    `notes.txt.bak`."""
     if not name.strip():
         return False
     return re.search(rf"(?<![\w/.]){re.escape(name.strip())}(?![\w/])", text) is not None
@@ -79,7 +80,7 @@ def _card(card: Evidence) -> str:
 
 
 def told_ideas(ideas: Sequence[Idea]) -> str:
-    """New ideas with their ids, so that everybody can refer to them."""
+    """Render new ideas with their ids, so that other members can refer to them."""
     return "\n".join(_idea(idea) for idea in ideas)
 
 
@@ -92,7 +93,7 @@ def _idea(idea: Idea) -> str:
 
 
 def told_revisions(text: str, ideas: Sequence[Idea]) -> str:
-    """An answer to criticism, and the new versions of the ideas that it changes."""
+    """Render an answer to criticism and the new versions of the ideas that it changes."""
     return "\n\n".join([*([text] if text else []), *_list("Revised", [_revision(idea) for idea in ideas])])
 
 
@@ -104,7 +105,8 @@ def _revision(idea: Idea) -> str:
 
 
 def told_critique(text: str, details: Details, points: Sequence[Point]) -> str:
-    """A critique with its risks, questions and settled points; `points` holds the ids of the questions."""
+    """Render a critique with its risks, questions and settled points. `points` holds the ids of the
+    questions."""
     risks = [
         f"{one.id}, "
         + (f"{one.idea}, " if one.idea else "")
@@ -131,7 +133,7 @@ def told_implementation(text: str, details: Details) -> str:
 
 
 def told_evaluations(ideas: Sequence[Idea]) -> str:
-    """The moderator's scores as a text."""
+    """Render the moderator's scores."""
     return "\n".join(_evaluation(idea) for idea in ideas)
 
 
@@ -154,7 +156,7 @@ Turn = Callable[..., Awaitable[bool]]
 
 
 def optional(role: str) -> Callable[[Turn], Turn]:
-    """A turn whose failure does not stop the others."""
+    """Decorate a turn whose failure does not stop the round."""
 
     def decorate(turn: Turn) -> Turn:
         @wraps(turn)
@@ -176,7 +178,7 @@ def optional(role: str) -> Callable[[Turn], Turn]:
 
 @optional(RESEARCHER)
 async def research(table: Table) -> bool:
-    """Facts before ideas. With tools, the researcher may look things up before it writes its brief."""
+    """Gather facts before ideas. With tools, the researcher may look things up before it writes its brief."""
     results: list[dict[str, Any]] = []
     tools = [
         {"name": one.name, "description": one.description, "parameters": one.parameters}
@@ -205,15 +207,15 @@ async def research(table: Table) -> bool:
 
 
 async def _look_up(table: Table, call: ToolCall) -> dict[str, Any]:
-    """One tool call: a result whatever happens."""
+    """Run one tool call and return a result even if it fails."""
     result = await table.run.step("look_up", table.toolbox.call, call.tool, call.args, returns=ToolResult)
     return {"tool": call.tool, "args": call.args, "ok": result.ok, "text": result.text, "error": result.error}
 
 
 @optional(IDEATION)
 async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
-    """New ideas get their ids; what is beyond the most that are taken at once is dropped. Once there are
-    ideas, old ones may be revised; when ideas are missing, only new ones are asked for."""
+    """Ask for new ideas and give them ids; ideas over the limit are dropped. Once there are ideas, old ones
+    may be revised, unless ideas are missing: then only new ones are requested."""
     known, draft = table.discussion.own_ideas, table.discussion.draft_idea
     returns = MoreIdeas if known and not missing else Ideas
     answer = await table.ask(
@@ -240,7 +242,7 @@ async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
 
 
 def _revisions(table: Table, notes: Sequence[RevisionNote]) -> list[Idea]:
-    """The new versions that an answer gives ideas; one of an idea that does not exist is a warning."""
+    """Return the revised ideas of an answer. A revision of an unknown idea causes a warning."""
     ideas, unknown = revise_ideas(table.discussion.ideas, [one.model_dump() for one in notes], table.round)
     if unknown:
         table.warn(f"The {NAMES[IDEATION]} revised ideas that do not exist: {', '.join(unknown)}.", IDEATION)
@@ -248,7 +250,7 @@ def _revisions(table: Table, notes: Sequence[RevisionNote]) -> list[Idea]:
 
 
 def _settled_points(table: Table, role: str, notes: Sequence[SettledNote]) -> list[Settled]:
-    """The open points that an answer settles; a name that no point has is a warning."""
+    """Return the open points that an answer settles. An unknown point causes a warning."""
     points = points_of(table.discussion.spoken)
     found = [(find_point(note.point, points), note) for note in notes]
     unknown = [note.point[:60] for name, note in found if name is None]
@@ -259,7 +261,8 @@ def _settled_points(table: Table, role: str, notes: Sequence[SettledNote]) -> li
 
 @optional(CRITIC)
 async def critique(table: Table, *, reply: bool = False) -> bool:
-    """What could go wrong; as a reply, what still could after the defence, and what is settled."""
+    """Ask the critic for risks and questions. A reply covers the risks that remain after the defence, and the
+    settled points."""
     spoken, ideas = table.discussion.spoken, table.discussion.ideas
     known = points_of(spoken)
     answer = await table.ask(
@@ -305,7 +308,7 @@ async def implement(table: Table) -> bool:
 
 @optional(IDEATION)
 async def rebut(table: Table) -> bool:
-    """The deep dive: ideation answers idea by idea, and changes the ideas that need it."""
+    """Deep dive: ideation answers the criticism idea by idea and revises ideas where needed."""
     answer = await table.ask(
         IDEATION, "rebut", returns=Rebuttal, critic=CRITIC in table.terms,
         last=table.discussion.rounds_held + 1 >= table.terms.rounds,

@@ -1,4 +1,4 @@
-"""Fold, lines, drawing, view data of `council`."""
+"""State, terminal lines and drawing of `council`."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _TURNS = frozenset(
 
 
 CLOSING_BRANCH = "closing"
-"""Where a discussion that is out of budget is scored. Its key is the number of contributions: a later ending
-with more of them is told anew, one with the same is not."""
+"""Branch in which a discussion that is out of budget is scored. Its key is the number of contributions: a
+later ending with more contributions emits its events again, one with the same number does not."""
 _GOES_ON = (events.Said, events.IdeaAdded, events.IdeaScored, events.Selected)
-"""Events that show, outside of that branch, that the discussion went on after all."""
+"""Events that, outside the closing branch, show that the discussion has continued."""
 
 
 class CouncilState(Fold):
-    """The discussion up to the last event that was applied, and who is speaking."""
+    """State of the discussion up to the last event applied, and the current speaker."""
 
     def __init__(self) -> None:
         self.discussion = Discussion(topic="")
@@ -63,18 +63,19 @@ class CouncilState(Fold):
         self.leading: list[str] = []
         """Ids of the recommendation and the report."""
         self.failed: set[tuple[int, str]] = set()
-        """Rounds and roles in which somebody failed."""
+        """Pairs of round and role with a failed step."""
         self._speaking: dict[str, str] = {}
         self._closing: set[str] = set()
-        """What was scored or selected because the budget ran out."""
+        """Ids of the ideas that were scored because the budget ran out; an empty string stands for the
+        selection."""
 
     @property
     def speaker(self) -> str:
-        """The role whose turn it is."""
+        """The role that is speaking, or an empty string."""
         return next(iter(self._speaking.values()), "")
 
     def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+        """Apply one event."""
         data = event.data
         match data:
             case RunCreated():
@@ -133,7 +134,8 @@ class CouncilState(Fold):
                 pass
 
     def _reopen(self) -> None:
-        """The discussion goes on where the budget had ended it: its scores were not the last word."""
+        """Discard the closing scores and verdict when a discussion continues after the budget had ended
+        it."""
         held, last = self.discussion, self._closing
         held.verdict, held.delivered, self._closing = None, None, set()
         held.ideas = [
@@ -145,7 +147,8 @@ class CouncilState(Fold):
         ]  # fmt: skip
 
     def _say(self, data: events.Said) -> None:
-        """What is told anew after a budget ran out stands in the place of what was told before."""
+        """Add a message. A message that is emitted again after a resume replaces the earlier one and all
+        after it."""
         message = Message(
             id=data.id, sender=data.sender, to=data.to, content=data.content, timestamp=data.timestamp,
             kind=data.kind,
@@ -189,14 +192,14 @@ class CouncilState(Fold):
 
 PHASES = {"kickoff": "Kickoff", "validation": "Validation and selection", "visualization": "Visualization"}
 SAID = 100
-"""Characters of a contribution on its line."""
+"""Characters of a contribution on its terminal line."""
 _IDEAS = re.compile(r"^- \*\*I\d+\. ", re.MULTILINE)
 _LEAD = re.compile(r"^(?:Choice: I\d+\s+|\((?:Without search|Looked up)[^)]*\)\s*)")
-"""What stands before a contribution's own words."""
+"""Prefixes that are not a contribution's own words."""
 
 
 def line_of(event: Event, council: CouncilState) -> Line | None:
-    """The line of an event of a council; `council` has taken it into account already."""
+    """Return the line of a council event, or None. `council` must already include the event."""
     teller = _LINES.get(type(event.data))
     return None if teller is None else teller(event.data, council)
 
@@ -216,7 +219,8 @@ def _said(data: events.Said, council: CouncilState) -> Line:
 
 
 def _gist(data: events.Said) -> str:
-    """The first words of a contribution, and what it holds besides; what other lines tell is only named."""
+    """Return the first words of a contribution and the counts of its details. Content that other lines show
+    is only counted."""
     if data.kind in ("validation", "visualization"):
         return "scores" if data.kind == "validation" else "a page of its own"
     details = data.details
@@ -295,11 +299,11 @@ ORDER = (RESEARCHER, IDEATION, CRITIC, IMPLEMENTER, LEADER, MODERATOR, UI_CREATO
 IN_ROUNDS = frozenset(ORDER[:5])
 SPOKE, SPEAKS, FAILED, TO_COME, ABSENT = "✓", "●", "✗", "○", "·"
 LEADERS = 3
-"""Ideas that lead the ranking in the picture."""
+"""Number of leading ideas in the drawing."""
 
 
 def draw(council: CouncilState, most: int, *, alive: bool = True) -> list[Line]:
-    """At most `most` lines: how far it is, a row for each speaker, and the leading ideas once scored."""
+    """Draw at most `most` lines: the progress, a row for each speaker, and the leading ideas once scored."""
     held = council.discussion
     if not council.phase or most < 1:
         return []
@@ -322,7 +326,7 @@ def _where(council: CouncilState) -> str:
 
 
 def _row(council: CouncilState, role: str, alive: bool) -> Line:
-    """A speaker and a sign for each round: spoke, speaks, failed, to come."""
+    """Return a speaker's row with a sign for each round: spoke, speaking, failed, to come."""
     held = council.discussion
     speaks = alive and council.speaker == role
     last = held.rounds + 1

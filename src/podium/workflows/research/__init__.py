@@ -1,4 +1,4 @@
-"""`research`: a state machine plans, runs workers, evaluates, plans again, and writes a cited article."""
+"""Research workflow: a state machine plans, runs workers, evaluates, replans, and writes a cited article."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asked. A worker's own retries are the orchestrator's business, so the engine's are off for them."""
+"""Agents of `research`. Engine retries are off for workers, because the orchestrator retries them itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.agents.agent import Agent
 from podium.agents.prompts import Prompts
 
 ROOM, TOKENS_A_WORD = 2000, 3
-"""Tokens of a reply that holds a whole article: the least, and what each of its words adds."""
+"""Tokens of a reply that holds a whole article: the base, and the addition per word."""
 PROMPTS = Prompts.load(Path(__file__).parent / "prompts")
 
 _UNTRUSTED = (
@@ -83,8 +83,8 @@ _OF = {
 
 
 def agent_of(worker: str, *, cheaper: bool = False, words: int = 0) -> Agent:
-    """Who does a worker's part; with a fast model where the plan says so, and with room for so many words: a
-    budget has to hold back money for the longest reply."""
+    """Return the agent of a worker: with a fast model if `cheaper`, and with a reply limit for this many
+    `words`, because a budget reserves money for the longest reply."""
     agent = _OF[worker]
     room = ROOM + TOKENS_A_WORD * words if words else agent.max_tokens
     return replace(agent, profile="fast" if cheaper else agent.profile, max_tokens=room)

@@ -1,9 +1,9 @@
-"""Cited article, evidence cards, page of `research`.
+"""The cited article of `research`: Markdown, evidence cards and HTML pages.
 
-A card is one claim with one source. In the article every citation leads to its card, and the card shows the
-words of the source that were really read.
+A card is one claim with its sources. In the article every citation links to its card, and the card shows the
+words of the source that were actually read.
 
-Both are made of the writer's Markdown, after `only_known` has taken out of it what names no real source.
+Both are made from the writer's Markdown after `only_known` has removed everything that names no real source.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from podium.workflows.research.report_data import (
 )
 
 LONGEST_QUOTE = 1_200
-"""Characters of a quotation that are shown."""
+"""Maximum characters of a quotation that are shown."""
 SNIPPET = 400
 
 
 class Quoted(msgspec.Struct, frozen=True):
-    """Words of a source with those around them."""
+    """A quotation with the words around it."""
 
     before: str = ""
     quote: str = ""
@@ -57,22 +57,22 @@ class Quoted(msgspec.Struct, frozen=True):
 
 
 class Card(msgspec.Struct, frozen=True):
-    """One claim, and all sources that it cites."""
+    """One claim with all sources that it cites."""
 
     number: int
     claim: str
     sources: tuple[Source, ...]
-    """The one that holds the quotation first."""
+    """The source of the quotation comes first."""
     verdict: str
-    """`verified`, `unverified`, `contradicted`, or empty: nobody checked it."""
+    """`verified`, `unverified`, `contradicted`, or empty if it was not checked."""
     reason: str
     passage: Quoted
     quoted_from: str = ""
-    """The id of the source whose words are shown; empty: there are none."""
+    """Id of the quoted source. Empty if there is no quotation."""
 
 
 def quoted(text: str, quote: str, start: int, end: int) -> Quoted:
-    """A quotation in its passage. It is taken from the kept text, where that is at hand."""
+    """Return a quotation with its surroundings, from the stored text if there is one."""
     if not text or not 0 <= start < end <= len(text):
         return Quoted(quote=shorten(quote, LONGEST_QUOTE))
     before, words, after = excerpt(text, start, end)
@@ -80,14 +80,14 @@ def quoted(text: str, quote: str, start: int, end: int) -> Quoted:
 
 
 def passage_of(passage: Passage, texts: Mapping[str, str]) -> Quoted:
-    """A passage of a contradiction."""
+    """Return a passage of a contradiction with its surroundings."""
     return quoted(texts.get(passage.source_id, ""), passage.quote, passage.start, passage.end)
 
 
 def cards_of(
     marks: Iterable[Mark], sources: Sequence[Source], claims: Sequence[Claim], texts: Mapping[str, str]
 ) -> dict[str, Card]:
-    """A card for every sentence that cites somebody, in the order of reading."""
+    """Return a card for every sentence with a citation, in reading order."""
     known = {one.id: one for one in sources}
     checked = {_same(one.text): one for one in claims}
     cited: dict[str, dict[str, Source]] = {}
@@ -102,7 +102,7 @@ def cards_of(
 
 
 def _same(sentence: str) -> str:
-    """A sentence as it is compared: an editor may have changed its spaces."""
+    """Normalize a sentence for comparison, because an editor may have changed its spaces."""
     return " ".join(sentence.split()).casefold()
 
 
@@ -120,7 +120,7 @@ def _card(
 
 
 def _snippet(source: Source) -> Quoted:
-    """What a search said of the source, where no words of it are tied to the claim."""
+    """Return the source's search snippet, for a claim without a quotation."""
     return Quoted(before=shorten(source.snippet.strip(), SNIPPET))
 
 
@@ -132,7 +132,7 @@ _SECTION = re.compile(r"<h2>")
 
 
 def content_of(markdown: str, sources: Sequence[Source], style: str = "numeric") -> str:
-    """The article as Markdown."""
+    """Return the article as Markdown."""
     text, listed = render(unmarked(cleaned(markdown)).strip(), sources, style)
     return f"{text}\n\n## {REFERENCES}\n\n{listed}\n" if listed else f"{text}\n"
 
@@ -144,9 +144,9 @@ def html_of(
     texts: Mapping[str, str],
     style: str = "numeric",
 ) -> str:
-    """The article, its references, and a card for everything that it cites; without a title, safe to show.
+    """Return the article, its references and a card for every cited claim as safe HTML, without a title.
 
-    `texts` are the kept texts of the sources by their ids; without one, a card shows the bare quotation.
+    `texts` holds the stored texts of the sources by id; without one, a card shows only the quotation.
     """
     markdown, style = cleaned(markdown), style if style in STYLES else "numeric"
     marks = marks_of(markdown)
@@ -166,7 +166,7 @@ def html_of(
 def _citations(
     marks: Sequence[Mark], cards: Mapping[str, Card], labels: Mapping[str, str], numeric: bool
 ) -> list[str]:
-    """Every citation of the text as HTML: links to the card of its sentence."""
+    """Return every citation of the text as HTML links to the card of its sentence."""
     cite: Any = templates_of(PACKAGE).get_template("_cite.html").module
     found: list[str] = []
     for number, mark in enumerate(marks, 1):
@@ -176,7 +176,7 @@ def _citations(
 
 
 def _body(markdown: str, citations: Sequence[str]) -> str:
-    """The text without its title; a link can lead to each of its sections."""
+    """Return the text as HTML without its title, with an anchor for each section."""
     numbers = count(1)
     text = _TITLE.sub("", prose(markdown, understands_citations, _leaves_places), count=1)
     text = _SECTION.sub(lambda _: f'<h2 id="part-{next(numbers)}">', text)
@@ -184,7 +184,8 @@ def _body(markdown: str, citations: Sequence[str]) -> str:
 
 
 def _leaves_places(parser: MarkdownIt) -> None:
-    """A citation is rendered as its number between two marks, which only text can hold, no attribute."""
+    """Render a citation as its number between two marker characters, which can occur only in text, not in
+    attributes."""
 
     def place(_: Any, tokens: Sequence[Token], index: int, options: Any, env: dict[str, Any]) -> str:
         env["citations"] = env.get("citations", 0) + 1
@@ -194,12 +195,12 @@ def _leaves_places(parser: MarkdownIt) -> None:
 
 
 def _label(entry: Reference) -> str:
-    """A citation as plain text."""
+    """Return a citation label as plain text."""
     return re.sub(r"\\(.)", r"\1", entry.mark)
 
 
 def _first_marks(marks: Sequence[Mark], cards: Mapping[str, Card]) -> dict[int, int]:
-    """Where in the text each card is cited first."""
+    """Return the number of the first citation of each card."""
     found: dict[int, int] = {}
     for number, mark in enumerate(marks, 1):
         if mark.sentence in cards:
@@ -211,7 +212,7 @@ _CITED = re.compile(r"\s*\[[\d, ]+\]")
 
 
 def to_page(output: FinalOutput, *, topic: str, run_id: str, rehearsal: bool, incomplete: str = "") -> str:
-    """The article alone. `incomplete` names the texts that were cut off."""
+    """Return the HTML page of the article alone. `incomplete` names the truncated texts."""
     article = output.article
     content = article.content if article else ""
     return templates_of(PACKAGE).get_template("page.html").render(
@@ -232,8 +233,8 @@ def to_record(
     texts: Mapping[str, str] | None = None,
     incomplete: str = "",
 ) -> str:
-    """How the article came about: what is missing, scores, verification, sources, iterations, phases. With
-    the `texts` of the sources, contradictions are shown in their passages."""
+    """Return the HTML record of how the article was made: missing parts, scores, verification, sources,
+    iterations, phases. With the sources' `texts`, contradictions are shown in their passages."""
     data = output.shown()
     article = output.article
     title = one_line(article.title if article else topic, 200)
@@ -252,7 +253,7 @@ def to_record(
 
 
 def _parts(content: str) -> list[str]:
-    """The article's own sections; the references are made by us and stand elsewhere."""
+    """Return the article's own section titles, without the generated references."""
     return [
         _CITED.sub("", one.text) for one in blocks_of(content)
         if one.kind == "heading" and one.level == 2 and one.text != "References"
@@ -260,7 +261,7 @@ def _parts(content: str) -> list[str]:
 
 
 def _sections(data: Data, output: FinalOutput, texts: Mapping[str, str]) -> list[tuple[str, str, Markup]]:
-    """Those that have something to tell, each from the template that the report uses too."""
+    """Return the sections that have content, rendered with the report's templates."""
     templates = templates_of(PACKAGE)
     passages = [[_words(passage_of(side, texts)) for side in one.passages] for one in output.contradictions]
     checks = checks_of(data)

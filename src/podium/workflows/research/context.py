@@ -1,6 +1,6 @@
-"""Shared run state, recorded time of `research`.
+"""Shared run state and recorded clock of `research`.
 
-Only the run's main task changes it. Workers that work side by side read it and return what they made.
+Only the run's main task changes the state. Parallel workers read it and return their results.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from podium.workflows.research.policy import Phase, check_transition
 
 
 class Clock(Protocol):
-    """What tells the time, and how long to wait."""
+    """Source of time and delays."""
 
     async def now(self, run: Run, key: str) -> str:
-        """An ISO time in UTC, the same whenever the run asks with this key."""
+        """Return an ISO time in UTC. The same key returns the same time within a run."""
         ...
 
     async def wait(self, run: Run, seconds: float) -> None: ...
 
 
 class WallClock:
-    """The real one. A wait survives a restart."""
+    """The system clock. Delays survive a restart."""
 
     async def now(self, run: Run, key: str) -> str:
         return await run.step("clock", read_time, key=key)
@@ -63,42 +63,42 @@ async def read_time() -> str:
 
 
 PROMPT_ROOM = 90_000
-"""Characters of sources in one prompt."""
+"""Maximum characters of sources in one prompt."""
 CLAIM_ROOM = 20_000
-"""Characters of passages that are added for the claims that are checked."""
+"""Maximum characters of additional passages for the claims that are checked."""
 MOST_POINTS = 20
-"""Points of the direct draft that are looked for besides the planner's aspects."""
+"""Maximum points of the direct draft that are searched for besides the planner's aspects."""
 SHORTEST_EXCERPT = 400
-"""Characters of a source of which no passage was chosen."""
+"""Characters shown of a source without a selected passage."""
 
 
 @dataclass(frozen=True)
 class WorkerOutput:
-    """What a worker has made."""
+    """Result of a worker."""
 
     worker: str
     value: Any
     attempts: int = 1
     fallback: str = ""
     result: dict[str, Any] = field(default_factory=dict[str, Any])
-    """In short, for the log."""
+    """Short form for the log."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of the article's claims."""
+    """Result of a fact check."""
 
     claims: list[Claim]
     contradictions: list[Contradiction]
     unsupported: list[str] = field(default_factory=list[str])
     """Points for which the fact checker found no passage."""
     cited_only: bool = False
-    """Whether sentences that cite nobody are no claims but general knowledge."""
+    """True if sentences without a citation count as general knowledge instead of claims."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """The article as one iteration left it."""
+    """The article after one iteration."""
 
     iteration: int
     article: str
@@ -110,7 +110,7 @@ class Version:
 
 @dataclass
 class Task:
-    """One worker of a plan at work."""
+    """One execution of a worker."""
 
     task_id: str
     worker: str
@@ -120,28 +120,28 @@ class Task:
 
 
 def _merged(text: str, shown: Mapping[str, str], more: Mapping[str, str], key: str) -> str:
-    """The passages of one source for a prompt."""
+    """Return the passages of one source for a prompt."""
     first = shown.get(key, "")
     new = [one for one in more.get(key, "").split("\n\n") if one not in first]
     return "\n\n".join(part for part in (first, *new) if part) or text[:SHORTEST_EXCERPT]
 
 
 def _about_form(point: str, brief: Brief) -> bool:
-    """Whether a point of the checklist is about length or tone: no source can cover that."""
+    """True if a point of the checklist is about length or tone, which no source can cover."""
     words = set(re.findall(r"\w+", point.casefold().replace(",", "").replace(".", "")))
     return str(brief.length) in words or {"tone", brief.tone.casefold()} <= words
 
 
 @dataclass
 class Study:
-    """One run's research."""
+    """State of one research run."""
 
     run: Run
     brief: Brief
     library: Library
     clock: Clock
     seal: str
-    """Drawn for this run: no author of a source can know it."""
+    """Random value of this run. Authors of sources cannot know it."""
     started_at: str = ""
     phase: Phase | None = None
     iteration: int = 1
@@ -149,11 +149,11 @@ class Study:
     plan: Plan | None = None
     kept: set[str] = field(default_factory=set[str])
     deeper: int = 0
-    """How often the searches were sent further."""
+    """Number of times that the searches were extended."""
     made: dict[str, WorkerOutput] = field(default_factory=dict[str, WorkerOutput])
     sources: list[Source] = field(default_factory=list[Source])
     texts: dict[str, str] = field(default_factory=dict[str, str])
-    """The kept text of each source, by its id."""
+    """Stored text of each source by id."""
     found: dict[str, Found] = field(default_factory=dict[str, Found])
     copies: set[str] = field(default_factory=set[str])
     """Addresses of texts that are copies or parts of a source."""
@@ -166,25 +166,25 @@ class Study:
     failed: list[Claim] = field(default_factory=list[Claim])
     """Claims of the last version that are not verified."""
     remarks: list[str] = field(default_factory=list[str])
-    """What else the judge found wanting."""
+    """Other issues that the judge found."""
     unsupported: list[str] = field(default_factory=list[str])
-    """Points of a complete answer that no source covers, as far as the fact checker could see."""
+    """Points of a complete answer that no source covers, according to the fact checker."""
     given_up: list[str] = field(default_factory=list[str])
-    """Those of them that were searched for, too: they are not demanded any more."""
+    """The subset of `unsupported` that was also searched for. These points are no longer required."""
     closing: str = ""
     """Set when a budget has ended the run."""
     desk: Desk | None = None
-    """Drafter, editor and judges; `None`: there are none."""
+    """Drafter, editor and judges. `None` if both floor and editor are off."""
     draft: Draft | None = None
     final: Version | None = None
-    """The version that is handed over, after the editor's pass."""
+    """The version to deliver, after the editor's pass."""
     edited: bool = False
-    """The editor has checked it against the request."""
+    """The editor has checked the final version against the request."""
     sources_only: bool = False
-    """Whether the article may state only what a source says."""
+    """The article may state only what a source says."""
     comparison: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list[str])
-    """What the record says of the final editor."""
+    """Notes about the final editor for the record."""
     versions: list[Version] = field(default_factory=list[Version])
     phase_history: list[PhaseEntry] = field(default_factory=list[PhaseEntry])
     plan_history: list[PlanEntry] = field(default_factory=list[PlanEntry])
@@ -192,16 +192,16 @@ class Study:
 
     @property
     def execution_id(self) -> str:
-        """`exec_20241125_143022`, from when it began."""
+        """`exec_20241125_143022`, from the start time."""
         digits = "".join(char for char in self.started_at[:19] if char.isdigit())
         return f"exec_{digits[:8]}_{digits[8:14]}"
 
     async def enter(self, phase: Phase, reason: str = "") -> None:
-        """Go on to another phase, if the table allows it, and tell so."""
+        """Enter another phase, if the transition is allowed, and emit it."""
         check_transition(self.phase, phase)
         try:
             at = await self.clock.now(self.run, self.moment(str(phase)))
-        except BudgetExhaustedError:  # not even the time can be noted: it is over, as it was a moment ago
+        except BudgetExhaustedError:  # out of time: reuse the last timestamp
             if not self.closing:
                 raise
             at = self.phase_history[-1].timestamp if self.phase_history else ""
@@ -215,21 +215,21 @@ class Study:
         )
 
     def moment(self, name: str) -> str:
-        """A key for what is recorded once in an iteration. An end that a budget forced has moments of its
-        own, because the run may be taken up before it."""
+        """Return a key for a value that is recorded once per iteration. An end forced by a budget has its own
+        keys, because the run may be resumed before it."""
         return "-".join(part for part in (name, str(self.iteration), self.closing) if part)
 
     def warn(self, message: str) -> None:
-        """For the result, the log and whoever watches; each once."""
+        """Add a warning to the result and the run, once per text."""
         if message not in self.warnings:
             self.warnings.append(message)
             self.run.warn(message)
 
     def note(self, message: str, first: bool) -> None:
-        """Keep a warning that was told already."""
+        """Store a warning that was already emitted."""
         self.warnings.insert(0 if first else len(self.warnings), message)
 
-    # ── what prompts are given ──
+    # ── prompt data ─────────────
 
     @property
     def aspects(self) -> list[str]:
@@ -237,7 +237,7 @@ class Study:
 
     @property
     def points(self) -> list[str]:
-        """What a complete answer contains besides the aspects: the checklist of the direct draft."""
+        """Points of a complete answer besides the aspects: the checklist of the direct draft."""
         if self.draft is None:
             return []
         points = [one for one in self.draft.points if not _about_form(one, self.brief)]
@@ -246,17 +246,18 @@ class Study:
 
     @property
     def checklist(self) -> list[str]:
-        """What the fact checker looks for in the sources: points, aspects, what the last version missed."""
+        """Points that the fact checker looks for in the sources: points, aspects, and gaps of the last
+        version."""
         return [*self.points, *without_doubles([*self.aspects, *self.missing], self.points, MOST_POINTS)]
 
     @property
     def contexts(self) -> dict[str, str]:
-        """For each source the names that its passages need not repeat: its title, and those of the topic."""
+        """For each source, the names that its passages need not repeat: its title and the topic."""
         return {one.id: f"{one.title}\n{self.brief.topic}" for one in self.sources}
 
     @property
     def task(self) -> dict[str, Any]:
-        """The part of every prompt that says what is wanted."""
+        """The task description that every prompt contains."""
         brief = self.brief
         return {
             "topic": brief.topic,
@@ -273,18 +274,18 @@ class Study:
         }
 
     def fenced(self, claims: Iterable[str] = (), only: Iterable[str] | None = None) -> list[str]:
-        """The passages of the sources that say most about the topic, each aspect and each missing aspect,
-        between lines that their authors cannot write; within the room of a prompt.
+        """Return the most relevant passages of the sources for the topic, each aspect and each missing
+        aspect, fenced with markers that their authors cannot forge, within the room of a prompt.
 
-        Passages that verified claims of the last version rest on stay. The fact checker gets the writer's
-        passages and more for its `claims`. A source of which no passage is chosen is shown by its beginning.
+        Passages that support verified claims of the last version are kept. The fact checker gets the writer's
+        passages and more for its `claims`. A source without a selected passage is shown by its beginning.
         """
         return [self.sealed(text, name) for name, text in self.passages(claims, only)]
 
     def passages(
         self, claims: Iterable[str] = (), only: Iterable[str] | None = None
     ) -> list[tuple[str, str]]:
-        """The same as names and texts, such as `source s3` and its passages."""
+        """Return the same passages as pairs of name and text, such as `source s3` and its passages."""
         wanted = None if only is None else set(only)
         chosen = [one for one in self.sources if wanted is None or one.id in wanted]
         every = {one.id: self.texts.get(one.id, "") for one in self.sources}
@@ -296,7 +297,7 @@ class Study:
         return [self._named(one, _merged(texts[one.id], shown, more, one.id)) for one in chosen]
 
     def _kept_spans(self) -> dict[str, list[tuple[int, int]]]:
-        """Where verified claims of the last version rest, by source."""
+        """Return the spans that support verified claims of the last version, by source."""
         version = self.final or (self.versions[-1] if self.versions else None)
         claims = version.checked.claims if version and version.checked else []
         found: dict[str, list[tuple[int, int]]] = {}
@@ -320,5 +321,5 @@ class Study:
         return f"source {source.id}", "\n".join([*about, "", text])
 
     def sealed(self, text: str, name: str) -> str:
-        """Text that holds words of strangers, also an article that was written from them, for a prompt."""
+        """Fence untrusted text for a prompt, including an article that was written from it."""
         return untrusted(text, name, number=fingerprint([self.seal, name])[:16])

@@ -1,4 +1,4 @@
-"""A research run as its log tells it, at any point: a pure fold over events."""
+"""State of a research run, folded from its events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podium.workflows.research.policy import FINAL, MAX_ITERATIONS, WORKERS, Pha
 
 
 class Action(msgspec.Struct, frozen=True):
-    """Something that one of the agents did."""
+    """One action of an agent."""
 
     agent: str
     action: str
@@ -22,7 +22,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class TaskState(msgspec.Struct):
-    """A worker of a plan, as far as it came."""
+    """State of a worker in a plan."""
 
     task_id: str
     worker: str
@@ -38,11 +38,11 @@ class TaskState(msgspec.Struct):
     error: str = ""
     result: dict[str, Any] = {}
     charge: Charge = NOTHING
-    """What its calls have cost."""
+    """Cost of its calls."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """What the supervisor said of one iteration."""
+    """The supervisor's evaluation of one iteration."""
 
     iteration: int
     quality: float
@@ -54,7 +54,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 
 
 class AgentState(Fold):
-    """Everything that is known of a run up to the last event that was applied."""
+    """State of a run up to the last event applied."""
 
     def __init__(self) -> None:
         self.execution_id = ""
@@ -68,9 +68,9 @@ class AgentState(Fold):
         self.current_plan: dict[str, Any] | None = None
         self.optimized: events.PlanOptimized | None = None
         self.current_step_index = 0
-        """How many steps of the current plan are done."""
+        """Number of completed steps of the current plan."""
         self.plan_history: list[dict[str, Any]] = []
-        """Every plan with the quality that came of it, `None` until it was evaluated."""
+        """Every plan with its quality, which is `None` until it is evaluated."""
         self.all_tasks: list[TaskState] = []
         self.evaluations: list[Evaluation] = []
         self.quality_score: float | None = None
@@ -83,7 +83,7 @@ class AgentState(Fold):
         self.started_at = ""
         self.completed_at = ""
         self._before_end: Phase | None = None
-        """Where the run was when a failure, a budget or a person ended it early."""
+        """The phase before a failure, a budget or a person ended the run early."""
 
     @property
     def total_cost(self) -> float:
@@ -94,7 +94,7 @@ class AgentState(Fold):
         return self.charge.tokens
 
     def results_of(self, category: str) -> list[dict[str, Any]]:
-        """`research_results` and its like: what the workers of a kind have made, each worker's latest."""
+        """Return the latest result of each worker of a category, for `research_results` and the like."""
         latest = {
             task.worker: {"worker": task.worker, **task.result}
             for task in self.all_tasks
@@ -103,7 +103,7 @@ class AgentState(Fold):
         return list(latest.values())
 
     def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+        """Apply one event."""
         data, at = event.data, event.time.isoformat()
         match data:
             case RunCreated():
@@ -151,7 +151,7 @@ class AgentState(Fold):
         self._act("StateManager", "transition_phase", data.time, {"from": data.from_, "to": data.to})
 
     def _reopen(self) -> None:
-        """A run that is taken up goes on in the phase in which it was ended, and so do its tasks."""
+        """Return to the phase in which the run ended when it is resumed, and reopen its failed tasks."""
         if self._before_end is not None:
             self.current_phase, self._before_end = self._before_end, None
         self.merged, self.completed_at = None, ""
@@ -263,7 +263,7 @@ class AgentState(Fold):
 
 
 def as_data(state: AgentState) -> dict[str, Any]:
-    """The whole fold as plain data."""
+    """Return the state as plain data."""
     return {
         "execution_id": state.execution_id,
         "brief": state.brief,

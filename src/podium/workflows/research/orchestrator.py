@@ -20,7 +20,7 @@ from podium.workflows.research.workers.search import Hits, Texts, shelve, take_t
 
 
 class Asking(Protocol):
-    """A worker in which a model works."""
+    """Signature of a worker that asks a model."""
 
     def __call__(self, study: Study, worker: str, *, cheaper: bool) -> Awaitable[WorkerOutput]: ...
 
@@ -46,7 +46,7 @@ ASKING: Mapping[str, Asking] = {
 
 
 async def do(study: Study, worker: str) -> WorkerOutput:
-    """One attempt of a worker."""
+    """Make one attempt of a worker."""
     if worker in PROGRAMS:
         return await PROGRAMS[worker](study, worker)
     cheaper = study.plan is not None and worker in study.plan.cheaper
@@ -57,12 +57,12 @@ INSTEAD = {
     "web_scraper": "Full texts unavailable, snippets are used instead",
     "fact_checker": "Fact checking unavailable, no claim was checked",
 }
-"""What the result says where something stands in for a worker."""
+"""Warnings in the result if a fallback replaces a worker."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker that failed for good."""
+    """A worker that has finally failed."""
 
     worker: str
     attempts: int
@@ -72,7 +72,7 @@ class Lost:
 
 
 class WorkerExecutionError(Exception):
-    """The run cannot go on: a critical worker is lost, or nobody found a source."""
+    """Raised when the run cannot continue: a critical worker failed, or no source was found."""
 
     def __init__(self, message: str, causes: list[StepFailedError]) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class WorkerExecutionError(Exception):
 
 
 async def execute(study: Study) -> None:
-    """Run the plan. What is kept from an earlier iteration is not done again."""
+    """Run the plan. Results that are kept from an earlier iteration are not produced again."""
     plan = study.plan
     if plan is None:
         raise AssertionError("there is no plan to execute")
@@ -91,7 +91,7 @@ async def execute(study: Study) -> None:
 
 
 async def _run_step(study: Study, index: int, step: PlanStep) -> None:
-    """Side by side, or one after the other. Everybody's work is taken before anybody's loss counts."""
+    """Run a step in parallel or in order. All results are stored before failures are judged."""
     tasks = [Task(f"task_{study.iteration}_{one}", one, index) for one in step.workers]
     study.tasks += tasks
     working = [task for task in tasks if task.worker not in study.kept]
@@ -128,7 +128,7 @@ async def _run_group(study: Study, index: int, tasks: list[Task]) -> list[Lost]:
 
 
 async def _take(study: Study, index: int, tasks: list[Task]) -> None:
-    """Sources and texts belong to everybody, as soon as they are there."""
+    """Store sources and texts in the shared state as soon as they are available."""
     made = [study.made[task.worker].value for task in tasks if task.worker in study.made]
     hits = [one for one in made if isinstance(one, Hits)]
     for one in hits:
@@ -165,7 +165,8 @@ def _judge_losses(study: Study, step: PlanStep, lost: list[Lost]) -> None:
 
 
 async def _work(study: Study, task: Task) -> WorkerOutput | Lost:
-    """Three attempts, then whatever can stand in, then it is lost. Told as it happens."""
+    """Run a worker: three attempts, then the fallback, then it has failed. Events are emitted along the
+    way."""
     worker, row, run = task.worker, WORKERS[task.worker], study.run
     run.emit(
         events.WorkerStarted(
@@ -200,7 +201,7 @@ async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) ->
                 made = await do(study, worker)
         except StepFailedError as error:
             errors.append(error)
-            if was_cut(error):  # the ask itself has asked three times
+            if was_cut(error):  # a truncated reply was already retried three times
                 return None
         else:
             return WorkerOutput(worker, made.value, attempt, made.fallback, made.result)
@@ -208,7 +209,7 @@ async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) ->
 
 
 async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) -> WorkerOutput | None:
-    """The fallback of a worker, if it has one that makes something."""
+    """Return the fallback result of a worker, or None if it has none."""
     if worker == "web_scraper":
         return WorkerOutput(worker, Texts({}), ATTEMPTS, FALLBACKS[worker], {"read": 0})
     if worker != "academic_search":
@@ -227,7 +228,7 @@ def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
     row, error = (
         WORKERS[task.worker],
         errors[attempts - 1],
-    )  # its own; what stood in for it may have failed too
+    )  # its own error, not that of its fallback
     told: dict[str, Any] = {
         "iteration": study.iteration, "worker": task.worker, "task_id": task.task_id, "step": task.step,
         "attempts": attempts, "error": error.reason,

@@ -1,8 +1,7 @@
-"""Pure planning and optimization of `research`.
+"""Planning and optimization rules of `research` as pure functions.
 
-Over a limit, optional workers go first, the least important one before the others; then workers are given
-cheaper models, the most expensive one before the others. Nobody critical goes, and nobody who is the last of
-a step.
+Over a limit, optional workers are removed, the least important first; then workers get cheaper models, the
+most expensive first. Critical workers and the last worker of a step are never removed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from podium.workflows.research.policy import (
 
 
 class PlanLimits(NamedTuple):
-    """What a plan may take: money and seconds that are left."""
+    """Limits of a plan: the money and the seconds that are left."""
 
     usd: float
     seconds: float
@@ -42,13 +41,13 @@ class PlanLimits(NamedTuple):
         return usd <= self.usd + 1e-9 and seconds <= self.seconds + 1e-9
 
     def helps(self, before: tuple[float, float], after: tuple[float, float]) -> bool:
-        """Whether a change makes less of what is too much."""
+        """True if a change reduces a value that is over its limit."""
         dear, long = before[0] > self.usd + 1e-9, before[1] > self.seconds + 1e-9
         return (dear and after[0] < before[0]) or (long and after[1] < before[1])
 
 
 def first_plan(brief: Brief, complexity: float, useful: Collection[str], limits: PlanLimits) -> Plan:
-    """The plan for a brief: as many workers as the topic needs and the limits allow."""
+    """Return the plan for a brief: as many workers as the topic needs and the limits allow."""
     required = required_workers(brief.tone, brief.min_sources, brief.preferred_sources)
     count = wanted_count(complexity, brief.depth)
     chosen = choose(count, {*required, "fact_checker"}, useful)
@@ -67,8 +66,8 @@ def first_plan(brief: Brief, complexity: float, useful: Collection[str], limits:
 def next_plan(
     plan: Plan, issues: Sequence[str], done: Collection[str], useful: Collection[str], number: int
 ) -> tuple[Plan, set[str], bool]:
-    """A plan that answers what the last one left wanting; whose work it keeps; whether the searches look
-    further, because nobody could be added who finds more."""
+    """Return a plan that addresses the issues of the last one, the workers whose results are kept, and
+    whether the searches are extended because no further search worker could be added."""
     remedies = {issue: ANSWERS[issue] for issue in issues if issue in ANSWERS}
     adds: dict[str, str] = {}
     for issue, remedy in remedies.items():
@@ -95,7 +94,7 @@ def make_plan(
     reasons: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
 ) -> Plan:
-    """Workers in steps of their categories: side by side where nobody waits for another."""
+    """Return a plan with the workers in steps by category, parallel if they are independent."""
     steps = [step_of(group) for group in grouped(workers)]
     return with_estimates(
         Plan(
@@ -106,7 +105,7 @@ def make_plan(
 
 
 def grouped(workers: Iterable[str]) -> list[list[str]]:
-    """Workers by category, each group in an order in which everybody has what it needs."""
+    """Group workers by category, each group ordered by dependencies."""
     groups = [
         [one for one in by_priority(set(workers)) if WORKERS[one].category == kind] for kind in CATEGORIES
     ]
@@ -118,7 +117,7 @@ def ordered(workers: Sequence[str]) -> list[str]:
 
 
 def waves(workers: Sequence[str]) -> list[list[str]]:
-    """The fewest groups such that nobody is in the same group as somebody whose work it needs."""
+    """Return the minimum number of groups in which no worker needs another one of the same group."""
     left, found = list(workers), list[list[str]]()
     while left:
         wave = [one for one in left if not any(needs(one, other) for other in left if other != one)]
@@ -128,7 +127,7 @@ def waves(workers: Sequence[str]) -> list[list[str]]:
 
 
 def step_of(workers: Sequence[str], mode: Mode | None = None) -> PlanStep:
-    """A step of these workers: side by side if they are independent, or as it is told."""
+    """Return a step of these workers: parallel if they are independent, unless `mode` is given."""
     category = WORKERS[workers[0]].category
     chosen = mode or ("parallel" if len(workers) > 1 and len(waves(workers)) == 1 else "sequential")
     return PlanStep(
@@ -138,7 +137,7 @@ def step_of(workers: Sequence[str], mode: Mode | None = None) -> PlanStep:
 
 
 def with_estimates(plan: Plan, kept: Collection[str] = ()) -> Plan:
-    """The plan with its figures worked out anew; kept work takes nothing."""
+    """Return the plan with new estimates. Kept results cost nothing."""
     steps = [_estimated(step, plan.cheaper, kept) for step in plan.steps]
     return plan.model_copy(
         update={
@@ -158,8 +157,8 @@ def _estimated(step: PlanStep, cheaper: Collection[str], kept: Collection[str]) 
 
 
 def _within(chosen: Sequence[str], limits: PlanLimits) -> list[str]:
-    """Leave out whoever could not even be afforded with cheap models, the least important first; three stay:
-    a search, the writer, and the fact checker."""
+    """Remove the least important workers that exceed the limits even with cheap models. At least three stay:
+    a search, the writer and the fact checker."""
     kept = list(chosen)
     while len(kept) > FEWEST and not limits.hold(*_least(kept)):
         helping = (
@@ -185,7 +184,7 @@ def _is_needed(worker: str, workers: Sequence[str]) -> bool:
 
 
 def _least(workers: Sequence[str]) -> tuple[float, float]:
-    """What these workers take at least: fast models, and everybody as early as possible."""
+    """Return the minimum cost and seconds of these workers: with fast models and maximum parallelism."""
     cost = sum(cost_of(one, cheaper=True) for one in workers)
     seconds = sum(
         max(seconds_of(one, cheaper=True) for one in wave)
@@ -197,7 +196,7 @@ def _least(workers: Sequence[str]) -> tuple[float, float]:
 
 @dataclass
 class Optimized:
-    """A plan that keeps to its limits as far as it can, and what was done to it."""
+    """A plan optimized for its limits, and the changes."""
 
     plan: Plan
     removed: list[str] = field(default_factory=list[str])
@@ -207,7 +206,7 @@ class Optimized:
 
 
 def optimize(plan: Plan, limits: PlanLimits, kept: Collection[str] = ()) -> Optimized:
-    """What is kept from an earlier iteration takes nothing, so it is left alone."""
+    """Optimize a plan for its limits. Kept results cost nothing, so they are left alone."""
     found = Optimized(plan)
     before = with_estimates(plan, kept)
     _spread(found, kept)
@@ -223,7 +222,7 @@ def optimize(plan: Plan, limits: PlanLimits, kept: Collection[str] = ()) -> Opti
 
 
 def _spread(found: Optimized, kept: Collection[str]) -> None:
-    """Turn a step whose workers wait for each other into steps whose workers do not."""
+    """Split steps with dependent workers into parallel steps."""
     steps: list[PlanStep] = []
     for step in found.plan.steps:
         parts = waves(step.workers)
@@ -271,7 +270,7 @@ def _takes(plan: Plan, kept: Collection[str]) -> tuple[float, float]:
 
 
 def _is_last(plan: Plan, worker: str) -> bool:
-    """Whether it is the only one of its step, or of its kind of work."""
+    """True if it is the only worker of its step or of its category."""
     alone = any(step.workers == [worker] for step in plan.steps)
     kind = [one for one in plan.workers if WORKERS[one].category == WORKERS[worker].category]
     return alone or len(kind) == 1
@@ -296,12 +295,12 @@ DEMANDING = re.compile(
     r"risks?|systematic|trade-?offs?|versus|vs)\b",
     re.IGNORECASE,
 )
-"""Words of topics that one page does not answer."""
+"""Words that indicate a demanding topic."""
 EASY = re.compile(r"^\s*(what (is|are)|who (is|was)|how to|introduction to|basics of)\b", re.IGNORECASE)
 
 
 def estimate_complexity(brief: Brief) -> float:
-    """0 to 1, from the topic's words and from how much is asked for."""
+    """Estimate the complexity, 0 to 1, from the topic's words and the size of the request."""
     topic = brief.topic
     demanding = min(len({word.lower() for word, *_ in DEMANDING.findall(topic)}), 3) * 0.05
     easy = 0.1 if EASY.search(topic) else 0.0

@@ -1,4 +1,4 @@
-"""Planner step and estimate of `research`."""
+"""Planning step and cost estimate of `research`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTE = "The complexity is judged by rules here; in a run the planner's model jud
 
 
 def estimate(request: Any, options: dict[str, Any]) -> Estimate:
-    """The plan that a run would begin with."""
+    """Return the plan that a run would start with."""
     brief, places = read_brief(request, options)
     limits = PlanLimits(brief.max_usd, brief.time_limit)
     plan = first_plan(brief, estimate_complexity(brief), useful_in(brief), limits)
@@ -39,8 +39,8 @@ def estimate(request: Any, options: dict[str, Any]) -> Estimate:
 
 
 def useful_in(brief: Brief) -> list[str]:
-    """Those of `NEEDING` that have something to do. A corpus stands behind every search but the social one,
-    and its documents are read whole at once; pages of the web want somebody who reads them."""
+    """Return the workers of `NEEDING` that have something to do. A corpus serves every search except the
+    social one, and its documents are read whole at once; web pages need the scraper."""
     online = [SEARCH_OF[kind] for kind in brief.sources if kind in SEARCH_OF]
     local = [one for one in SEARCHES if one != "social_media"] if "corpus" in brief.sources else []
     return list(dict.fromkeys([*local, *online, *(["web_scraper"] if online else [])]))
@@ -84,19 +84,19 @@ def _lines(brief: Brief, found: Optimized, besides: str) -> list[str]:
 
 
 def total(plan: Plan) -> str:
-    """`17m 00s, $2.40`, for questions and lines."""
+    """Return `17m 00s, $2.40`, for questions and lines."""
     return f"{duration(plan.estimated_time)}, ${plan.estimated_cost:.2f}"
 
 
 class Left(msgspec.Struct, frozen=True):
-    """What is left of the ceilings, as it was when the plan was made."""
+    """Remaining budget at the time of planning."""
 
     usd: float
     seconds: float
 
 
 async def draw_plan(study: Study) -> None:
-    """The first plan follows from the brief; a later one answers what the supervisor found wanting."""
+    """Create the first plan from the brief, or a later one that addresses the supervisor's issues."""
     useful = useful_in(study.brief)
     if study.plan is None:
         study.assessment = await _assess(study)
@@ -116,7 +116,7 @@ async def draw_plan(study: Study) -> None:
 
 
 async def optimize_plan(study: Study) -> Plan:
-    """As much side by side as can be, within what is left of money and time."""
+    """Optimize the plan: maximum parallelism within the remaining money and time."""
     if study.plan is None:
         raise AssertionError("there is no plan to optimize")
     found = optimize(study.plan, await _limits(study), study.kept)
@@ -132,7 +132,7 @@ async def optimize_plan(study: Study) -> Plan:
 
 
 async def _assess(study: Study) -> Assessment:
-    """How complex the topic is. If nobody can tell, the rules do."""
+    """Ask the planner for the complexity of the topic. If it fails, rules decide."""
     brief = study.brief
     try:
         return await study.run.ask(
@@ -147,7 +147,8 @@ async def _assess(study: Study) -> Assessment:
 
 
 async def _limits(study: Study) -> PlanLimits:
-    """Recorded, so that a resumed run makes the same plan whatever it has spent since."""
+    """Return the remaining limits. Recorded, so that a resumed run makes the same plan whatever it has spent
+    since."""
 
     async def read() -> Left:
         run, brief = study.run, study.brief

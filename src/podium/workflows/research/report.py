@@ -1,4 +1,4 @@
-"""Presentation, sections of `research`."""
+"""Report of a research run: presentation and sections."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from podium.workflows.research.view import draw, line_of
 
 
 def of(name: str, data: Any) -> str:
-    """A section's text, without its title."""
+    """Render a section's text without its title."""
     return "\n".join(_WRITERS[name](data))
 
 
@@ -133,11 +133,11 @@ _WRITERS: dict[str, Callable[[Any], Iterable[str]]] = {
 PACKAGE = "podium.workflows.research"
 STYLE = "research.css"
 FILES = ("article.html", "article.md", "record.html")
-"""What to open first."""
+"""Files to open first."""
 
 
 class ResearchPresentation(Presentation):
-    """Shows one research run."""
+    """Presentation of a research run."""
 
     def __init__(self) -> None:
         self.state = AgentState()
@@ -161,7 +161,7 @@ class ResearchPresentation(Presentation):
 
     def is_hidden(self, event: Event) -> bool:
         data = event.data
-        if isinstance(data, RunWarned):  # the line of the worker has told it
+        if isinstance(data, RunWarned):  # the worker's line already shows it
             return data.message in self._told
         if isinstance(data, events.ResearchEvent):
             return line_of(event, self.state) is None
@@ -172,12 +172,12 @@ class ResearchPresentation(Presentation):
 
     @property
     def _used(self) -> int:
-        """Sources that the article cites; before there is one, those that were found."""
+        """Number of sources that the article cites or, before there is one, that were found."""
         merged = self.state.merged
         return len(self._sources) if merged is None else merged.sources
 
     def summary(self) -> str:
-        """`8 sources · 2 iterations · 1 worker skipped`; of an article, the sources that it cites."""
+        """`8 sources · 2 iterations · 1 worker skipped`. For an article, only cited sources count."""
         if self.state.current_phase is None:
             return ""
         told = [count(self._used, "source"), count(self.state.iteration_count, "iteration")]
@@ -186,7 +186,8 @@ class ResearchPresentation(Presentation):
         return " · ".join(told)
 
     def deliverable(self, output: Any) -> str | None:
-        """A run that failed has at most a draft; without one, its sources and workers tell what there is."""
+        """Return the article. A failed run has at most a draft; without one, the sections show its sources
+        and workers."""
         self._output = output
         text = part(output, "article").get("content")
         if text is None and (found := part(output, "partial_results")):
@@ -225,7 +226,7 @@ class ResearchPresentation(Presentation):
         return [one for one in parts if one is not None]
 
     def _measured(self) -> Data:
-        """The last evaluation, where there is no output yet."""
+        """Return the last evaluation, if there is no output yet."""
         if not self.state.evaluations:
             return {}
         last = self.state.evaluations[-1]

@@ -1,6 +1,6 @@
-"""What a page tells of a research run besides the article: plain data out of the run's output.
+"""Report data of a research run besides the article, extracted from the run's output.
 
-The output is what `FinalOutput` says in JSON. It is read from a log, so anything in it may be missing.
+The output is the JSON form of `FinalOutput`. It is read from a log, so any part may be missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEANINGS = {
     "writing": "grammar, readability and tone",
 }
 SIGNS = {"verified": "✓", "unverified": "?", "contradicted": "✗", "": "·"}
-"""How a verdict looks besides its word."""
+"""Symbols of the verdicts."""
 VERDICTS = {
     "verified": "verified",
     "unverified": "not verified",
@@ -39,30 +39,30 @@ STATUSES = {
     "pending": "○", "running": "●", "completed": "✓", "kept": "=", "skipped": "!", "failed": "✗",
     "stopped": "■",
 }  # fmt: skip
-"""How far a worker came."""
+"""Symbols of the worker states."""
 PHASES = {
     "initialized": "start", "planning": "plan", "strategy": "strategy", "executing": "work",
     "evaluating": "evaluation", "re_planning": "new plan", "merging": "merge", "completed": "done",
     "failed": "failed",
 }  # fmt: skip
-"""The phases in words that stand side by side."""
+"""Short names of the phases."""
 
 
 def rows(data: Any, key: str) -> list[Data]:
-    """A list of objects in an output; empty if there is none."""
+    """Return a list of objects from an output; empty if there is none."""
     found: Any = cast("Data", data).get(key) if isinstance(data, dict) else None
     items = cast("list[Any]", found) if isinstance(found, list) else []
     return [cast("Data", one) for one in items if isinstance(one, dict)]
 
 
 def part(data: Any, key: str) -> Data:
-    """An object in an output; empty if there is none."""
+    """Return an object from an output; empty if there is none."""
     found: Any = cast("Data", data).get(key) if isinstance(data, dict) else None
     return cast("Data", found) if isinstance(found, dict) else {}
 
 
 def against(value: float, threshold: float, unit: float = 1.0) -> tuple[str, str]:
-    """Two figures in so few digits that one can still see which is higher: `0.88`, `0.80`, or in percent."""
+    """Format two figures with just enough digits to see which is higher: `0.88`, `0.80`, or in percent."""
     for digits in (2, 3, 4) if unit == 1 else (0, 1, 2):
         told = f"{value * unit:.{digits}f}", f"{threshold * unit:.{digits}f}"
         if told[0] != told[1] or value >= threshold:
@@ -78,7 +78,7 @@ def label_of(worker: str) -> str:
 def quality_of(
     overall: float | None, threshold: float, components: Mapping[str, float | None], parts: Mapping[str, Any]
 ) -> Data:
-    """The score against its threshold, and each component with what it is made of."""
+    """Return the score against its threshold, and each component with its parts."""
     if overall is None:
         return {}
     reached, asked = against(overall, threshold, 100)
@@ -99,14 +99,15 @@ def quality_of(
 
 
 def output_quality(output: Any) -> Data:
-    """The same out of the final output."""
+    """Return the same from the final output."""
     found = part(output, "quality")
     scores = {key: found.get(f"{key}_quality") for key in WEIGHTS}
     return quality_of(found.get("overall"), found.get("threshold") or 0.0, scores, found.get("parts") or {})
 
 
 def iterations_of(entries: Sequence[Data], threshold: float) -> list[Data]:
-    """Every plan with its quality, and what the next one changed. An entry has plan, quality and feedback."""
+    """Return every plan with its quality and the changes from the one before. An entry has plan, quality and
+    feedback."""
     told: list[Data] = []
     before: list[str] = []
     for number, entry in enumerate(entries, 1):
@@ -132,7 +133,7 @@ def iterations_of(entries: Sequence[Data], threshold: float) -> list[Data]:
 
 
 def sources_of(output: Any) -> list[Data]:
-    """All sources, those that are cited first and in the order of citation. A failed run has them too."""
+    """Return all sources, cited ones first in order of citation. A failed run has them too."""
     cited = [str(one) for one in part(output, "article").get("cited") or ()]
     used = Counter(str(one) for claim in rows(output, "claims") for one in claim.get("source_ids") or ())
     listed = rows(output, "sources") or rows(part(output, "partial_results"), "sources")
@@ -157,7 +158,7 @@ def _source(data: Data, cited: list[str], used: Counter[str]) -> Data:
 
 
 def contradictions_of(output: Any, passages: Sequence[Sequence[Data]] = ()) -> list[Data]:
-    """Where sources contradict each other; `passages` hold the words around, where somebody has them."""
+    """Return the contradictions between sources. `passages` holds their surroundings, if available."""
     titles = {str(one.get("id")): one for one in sources_of(output)}
     return [
         {
@@ -173,7 +174,7 @@ def contradictions_of(output: Any, passages: Sequence[Sequence[Data]] = ()) -> l
 
 
 def checks_of(output: Any) -> Data:
-    """How many claims were verified, and those that cite nobody or were not confirmed."""
+    """Return the verdicts of the claims, and the claims that are not verified."""
     claims = [
         {key: str(one.get(key) or "") for key in ("verdict", "text", "reason")}
         | {"cites": bool(one.get("source_ids"))}
@@ -187,8 +188,8 @@ def checks_of(output: Any) -> Data:
 
 
 def missing_of(output: Any) -> Data:
-    """What the article leaves out, what the sources do not cover, and what it says without a source; empty if
-    there is nothing of that."""
+    """Return the aspects that the article leaves out, points without a source, and unsourced statements;
+    empty if there are none."""
     found: Data = {"coverage": None, "missing": [], "unsupported": [], "unsourced": []}
     if not isinstance(output, dict):
         return {}
@@ -203,7 +204,7 @@ def missing_of(output: Any) -> Data:
 
 
 def comparison_of(output: Any) -> Data:
-    """What the blind comparison with the direct draft said; empty if there was none."""
+    """Return the result of the blind comparison with the direct draft; empty if there was none."""
     found = part(output, "comparison")
     if not found:
         return {}
@@ -216,12 +217,12 @@ def comparison_of(output: Any) -> Data:
 
 
 def kinds_of(sources: Sequence[Data]) -> dict[str, int]:
-    """How many sources of each kind, the most frequent first."""
+    """Return the number of sources of each kind, the most frequent first."""
     return dict(Counter(str(one.get("kind")) for one in sources).most_common())
 
 
 def workers_of(state: AgentState, *, alive: bool) -> list[Data]:
-    """Everybody who worked, in the order in which they began."""
+    """Return all workers in the order in which they started."""
     told: list[Data] = []
     for task in state.all_tasks:
         status = "kept" if task.kept else task.status

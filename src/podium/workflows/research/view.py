@@ -1,4 +1,4 @@
-"""Lines and drawing of `research`."""
+"""Terminal lines and drawing of `research`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from podium.workflows.research.report_data import NAMES, PHASES, STATUSES, again
 
 
 def line_of(event: Event, state: AgentState) -> Line | None:
-    """The line of an event of a research run; `state` has taken it into account already."""
+    """Return the line of a research event, or None. `state` must already include the event."""
     teller = _LINES.get(type(event.data))
     return None if teller is None else teller(event.data, state)
 
 
 def _phase(data: events.PhaseChanged, state: AgentState) -> Line | None:
-    """Only what no other line tells."""
+    """Return a line only for phases that no other line shows."""
     if data.to == "re_planning":
         return Line(f"Iteration {data.iteration} was not good enough: planning again", "result", mark="↻")
     if data.to == "failed":
@@ -48,7 +48,7 @@ def _expected(plan: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _optimized(data: events.PlanOptimized, state: AgentState) -> Line | None:
-    """A plan that was good as it was needs no words."""
+    """Return the changes of a plan, or None if it was not changed."""
     if not data.changes:
         return None
     saved = [f"saves {money(data.cost_saved)}"] if data.cost_saved > 0 else []
@@ -69,7 +69,7 @@ def _completed(data: events.WorkerCompleted, state: AgentState) -> Line:
 
 
 def _gist(result: dict[str, Any]) -> Iterator[str]:
-    """What a worker gave, in the words of its trade; a key that nobody knows is not told."""
+    """Describe a worker's result. Unknown keys are skipped."""
     counted = {
         "found": "found", "read": "read in full", "snippets": "only by their snippet",
         "summaries": "summarised", "word_count": "words",
@@ -145,12 +145,12 @@ _LINES: dict[type[EventData], Callable[[Any, AgentState], Line | None]] = {
 
 
 STRIP = (Phase.PLANNING, Phase.STRATEGY, Phase.EXECUTING, Phase.EVALUATING, Phase.MERGING)
-"""The way of every iteration; the last only once."""
+"""The phases of every iteration; merging happens only once."""
 BAR = 10
 
 
 def draw(state: AgentState, sources: int, most: int, *, alive: bool) -> list[Line]:
-    """At most `most` lines; steps that are not at work go first, then the meter of the sources."""
+    """Draw at most `most` lines. If there are too many, steps without an active worker are dropped first."""
     if state.current_phase is None or most < 1:
         return []
     rows = list(_grid(state, alive=alive))
@@ -161,7 +161,7 @@ def draw(state: AgentState, sources: int, most: int, *, alive: bool) -> list[Lin
 
 
 def _strip(state: AgentState, *, alive: bool) -> Line:
-    """`plan ✓ → strategy ✓ → work ● → evaluation ○ → merge ○`."""
+    """Return `plan ✓ → strategy ✓ → work ● → evaluation ○ → merge ○`."""
     now = state.current_phase
     at = STRIP.index(now) if now in STRIP else len(STRIP) if now is Phase.COMPLETED else _reached(state)
     signs = ["✓" if nth < at else "○" for nth in range(len(STRIP))]
@@ -172,7 +172,7 @@ def _strip(state: AgentState, *, alive: bool) -> Line:
 
 
 def _reached(state: AgentState) -> int:
-    """Where a run stands that is between two plans, or failed: the last phase of the strip that it was in."""
+    """Return the index of the last phase entered by a failed run; 0 for a run between two plans."""
     if state.current_phase is not Phase.FAILED:
         return 0
     entered = [one["to"] for one in state.phase_history if one["to"] in STRIP]
@@ -180,8 +180,8 @@ def _reached(state: AgentState) -> int:
 
 
 def _meter(state: AgentState, sources: int) -> Line:
-    """`7 of 10 sources ▓▓▓▓▓▓▓░░░ · iteration 2 of 3 · quality 0.65`: what matters most stands first, because
-    a narrow terminal cuts the rest."""
+    """Return `7 of 10 sources ▓▓▓▓▓▓▓░░░ · iteration 2 of 3 · quality 0.65`. The most important part comes
+    first, because a narrow terminal cuts the rest."""
     wanted: Any = state.brief.get("min_sources")
     told, enough = count(sources, "source"), True
     if isinstance(wanted, int) and wanted > 0:
@@ -194,7 +194,7 @@ def _meter(state: AgentState, sources: int) -> Line:
 
 
 def _grid(state: AgentState, *, alive: bool) -> Iterator[Line]:
-    """A row for each step of the plan, a cell for each worker."""
+    """Return a row for each step of the plan, with a cell for each worker."""
     tasks = {one.worker: one for one in state.all_tasks if one.iteration == state.iteration_count}
     steps: list[dict[str, Any]] = state.current_plan.get("steps", []) if state.current_plan else []
     for step in steps:

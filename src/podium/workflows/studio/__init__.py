@@ -1,4 +1,4 @@
-"""A master routes a request to departments; heads brief, grade, retry and merge their specialists."""
+"""Department workflow: a master routes a request; heads brief, grade, retry and merge specialists."""
 
 from __future__ import annotations
 

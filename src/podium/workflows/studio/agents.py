@@ -1,4 +1,4 @@
-"""Who is asked: the master, and heads and specialists as the team file describes them."""
+"""Agents of `studio`: the master, and the heads and specialists of the team file."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MASTER = Agent(
 
 
 INTEGRATOR = replace(MASTER, max_tokens=16_000)
-"""The master while it writes the deliverable, which may be as long as all departments' texts."""
+"""The master writing the deliverable, which may be as long as all departments' texts together."""
 ROUTER = replace(MASTER, profile="fast", max_tokens=2048, temperature=0.0)
-"""The master while it routes: a small question with a short answer."""
+"""The master routing a request: a small question with a short answer."""
 
 
 def head_of(spec: AgentSpec) -> Agent:
@@ -38,7 +38,7 @@ def head_of(spec: AgentSpec) -> Agent:
 
 
 def grader_of(spec: AgentSpec) -> Agent:
-    """The head while it grades: the same standards for everybody, so with little freedom."""
+    """Return the head as a grader. The low temperature applies the same standards to every specialist."""
     return replace(_agent(spec, "head"), temperature=0.2)
 
 

@@ -1,4 +1,4 @@
-"""Shared run state, Canon port, assignments of `studio`."""
+"""Shared state of a studio run: departments, conflicts, assignments and the port to the project's memory."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from podium.workflows.studio.routing import Route, find_key
 from podium.workflows.studio.team import AgentSpec, DepartmentSpec, TeamSpec, agent_id, circle_in
 
 RECALLED = 20
-"""Facts that everybody is told."""
+"""Maximum facts that a prompt lists."""
 CANON = "canon"
-"""Stands for what is settled where departments are named."""
+"""Key that stands for the settled facts in places that name departments."""
 
 
 class NewFact(Reply):
@@ -43,50 +43,50 @@ class NewFacts(Reply):
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """What is settled and has to do with a request."""
+    """Settled facts that are relevant to a request."""
 
     lines: list[str]
     warning: str = ""
-    """Why it may be less than it could be."""
+    """Reason why the result may be incomplete. Empty if it is complete."""
 
 
 class Denial(msgspec.Struct, frozen=True):
-    """A new fact that cannot be true together with a settled one."""
+    """A new fact that contradicts a settled one."""
 
     description: str
     severity: str
     fact: str
-    """Which settled fact: another contradiction of the same one is the same conflict."""
+    """Id of the settled fact. Another contradiction of the same fact is the same conflict."""
     settled: str
-    """That fact, as everybody is told it."""
+    """The settled fact as text."""
 
 
 class CanonPort(Protocol):
     """The memory of one project."""
 
     async def names(self) -> list[str]:
-        """Names that the project knows."""
+        """Return the names that the project knows."""
         ...
 
     def recall_cost(self, text: str) -> Charge | None:
-        """The most that recalling can cost; `None`: nothing."""
+        """Return the maximum cost of a recall, or None if it is free."""
         ...
 
     async def recall(self, text: str, limit: int) -> Recalled:
-        """Settled facts that have to do with a text."""
+        """Return settled facts that are relevant to a text."""
         ...
 
     async def contradictions(self, facts: Sequence[NewFact]) -> list[Denial]:
-        """Where new facts deny settled ones."""
+        """Return the new facts that contradict settled ones."""
         ...
 
     async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
-        """Keep facts until a person has looked at them; returns how many of this run's do. To propose the
-        same again changes nothing."""
+        """Store facts for review by a person and return how many facts of this run are pending.
+        Idempotent."""
         ...
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Release the memory."""
         ...
 
 
@@ -96,7 +96,7 @@ OpenCanon = Callable[[Run, str], Awaitable[CanonPort]]
 
 @dataclass(frozen=True)
 class Choices:
-    """How a run was asked to work."""
+    """Options of a run."""
 
     specialists: str = "auto"
     adaptive: bool = False
@@ -106,7 +106,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Studio:
-    """One run's studio. Nothing in it changes while departments work."""
+    """State of one run. It does not change while departments work."""
 
     run: Run
     request: str
@@ -118,22 +118,23 @@ class Studio:
     meanings: Meanings
     canon: CanonPort | None = None
     settled: tuple[str, ...] = ()
-    """What the project knows that has to do with the request."""
+    """Settled facts of the project that are relevant to the request."""
     draft: Draft | None = None
-    """One direct answer to the whole request: the heads build on it, and it is the master's checklist."""
+    """A direct answer to the whole request. The heads build on it, and the master uses it as a checklist."""
 
     @property
     def points(self) -> list[str]:
-        """What a complete result contains, by the direct draft."""
+        """Parts of a complete result, according to the direct draft."""
         return [] if self.draft is None else list(self.draft.points)
 
     @property
     def first_version(self) -> str:
-        """The direct draft, so that all departments begin with one idea."""
+        """The direct draft, so that all departments start from the same idea. Empty if there is none."""
         return "" if self.draft is None else self.draft.document
 
     def threshold(self, key: str, specialist: str) -> float:
-        """The one that counts: learnt, if that was wished for and there is evidence."""
+        """Return the threshold in effect: the learnt one, if `adaptive` is on and there is enough evidence,
+        else the configured one."""
         known = self.learnt.get(agent_id(key, specialist))
         if self.choices.adaptive and known is not None and known.suggested is not None:
             return known.suggested
@@ -145,7 +146,7 @@ class Studio:
         return threshold_of(spec.passing_threshold, department.min_quality_threshold)
 
     def departments_at_work(self) -> tuple[dict[str, str], ...]:
-        """Return the chosen departments with what each does and needs, as every prompt lists them."""
+        """Return the chosen departments with their work, parts and dependencies, for prompts."""
         return tuple(
             {
                 "name": (spec := self.team.departments[key]).name,
@@ -162,20 +163,20 @@ class Studio:
         )
 
     async def clock(self) -> int:
-        """Milliseconds of work so far, recorded: a resumed run tells the same times."""
+        """Return the milliseconds of work so far. Recorded, so that a resumed run reports the same times."""
 
         async def read() -> int:
             return round(self.run.driven_s * 1000)
 
         try:
             return await self.run.step("clock", read)
-        except BudgetExhaustedError:  # the time is up, and a resumed run reads it anew
+        except BudgetExhaustedError:  # out of time: a resumed run reads it again
             return await read()
 
 
 @dataclass(frozen=True)
 class Department:
-    """A department at work, and what it was given."""
+    """A department at work, with its inputs."""
 
     key: str
     spec: DepartmentSpec
@@ -184,14 +185,14 @@ class Department:
     canon: tuple[str, ...] = ()
     approach: str = ""
     team: tuple[dict[str, str], ...] = ()
-    """All departments that work on the request and what each does."""
+    """All departments that work on the request, with their work."""
     part: str = ""
-    """What the router wants from this department."""
+    """The department's contribution, as the router describes it."""
     assignments: Mapping[str, Assignment] = field(default_factory=dict[str, Assignment])
-    """The parts of the chosen specialists, by key."""
+    """Assignments of the chosen specialists by key."""
 
     def context(self) -> dict[str, Any]:
-        """For every prompt of the department."""
+        """Return the variables that every prompt of the department uses."""
         return {
             "departments": list(self.team),
             "department": self.spec.name,
@@ -204,7 +205,7 @@ class Department:
 
 @dataclass
 class Conflict:
-    """A contradiction between departments, or with what is settled, and what became of it."""
+    """A contradiction between departments or with a settled fact, and its resolution."""
 
     kind: str
     severity: str
@@ -215,18 +216,18 @@ class Conflict:
     yielded: str = ""
     reason: str = ""
     said: list[str] = field(default_factory=list[str])
-    """What heads said who did not yield."""
+    """Answers of the heads that did not yield."""
     rounds: int = 0
     fact: str = ""
-    """The settled fact that is denied, where a rule has found it."""
+    """Id of the contradicted settled fact, if a rule found the conflict."""
     settled: str = ""
-    """That fact, as everybody is told it."""
+    """The settled fact as text."""
     in_result: str = ""
-    """What became of it in the text that is handed over, where it stayed open."""
+    """For an open conflict: its state in the delivered text."""
 
     @property
     def is_listed_only(self) -> bool:
-        """Whether no head was asked about it because it is only a detail."""
+        """True if no head was asked because the severity is low."""
         return self.severity in LISTED_ONLY and self.status != "resolved" and not self.rounds
 
     def shown(self) -> dict[str, Any]:
@@ -240,23 +241,23 @@ class Conflict:
 
 @dataclass
 class CrossValidation:
-    """The departments' reports as they are changed, and what they contradict."""
+    """State of the cross-validation: the departments' reports as they change, and their conflicts."""
 
     studio: Studio
     reports: dict[str, DepartmentReport]
     settled: list[str] = field(default_factory=list[str])
-    """What the project knows that has to do with the request, or with what the departments wrote."""
+    """Settled facts that are relevant to the request or to the departments' texts."""
     conflicts: list[Conflict] = field(default_factory=list[Conflict])
     facts: dict[str, list[NewFact]] = field(default_factory=dict[str, list[NewFact]])
-    """What each department's text states, for a project."""
+    """Facts that each department's text states, for a project."""
     read: dict[str, str] = field(default_factory=dict[str, str])
-    """The texts that facts were taken from."""
+    """The texts that the facts were extracted from, by department."""
     denials: dict[str, list[Denial] | None] = field(default_factory=dict[str, list[Denial] | None])
-    """What is settled against the facts of each department; `None`: nobody could tell its facts."""
+    """Settled facts that contradict each department's facts. `None` if its facts could not be extracted."""
 
     @property
     def working(self) -> dict[str, DepartmentReport]:
-        """Those whose text can contradict anything."""
+        """The reports of completed departments: only these can be in conflict."""
         return {key: one for key, one in self.reports.items() if one.status == "completed"}
 
     @property
@@ -265,30 +266,30 @@ class CrossValidation:
 
     @property
     def to_settle(self) -> list[Conflict]:
-        """The open conflicts that are worth a round of resolution."""
+        """The open conflicts that justify a round of resolution."""
         return [one for one in self.open_conflicts if one.severity not in LISTED_ONLY]
 
     @property
     def at_its_end(self) -> bool:
-        """Whether every text was read as it is now: no budget has ended before."""
+        """True if every text was read in its current version, so no budget ended the check early."""
         return all(
             one.status != "unfinished" and (one.status == "failed" or self.read.get(key) == one.output)
             for key, one in self.reports.items()
         )
 
     def note(self, conflict: Conflict) -> Conflict:
-        """One more; it is named by its place."""
+        """Add a conflict and give it an id by its position."""
         conflict.id = f"c{len(self.conflicts) + 1}"
         self.conflicts.append(conflict)
         return conflict
 
     @property
     def texts(self) -> dict[str, str]:
-        """The departments' texts as they are now."""
+        """The departments' current texts."""
         return {key: one.output for key, one in self.reports.items()}
 
     def reopen(self, conflict: Conflict) -> bool:
-        """Somebody had yielded, and it is still there; `False`: it was open all the time."""
+        """Reopen a resolved conflict that is still present. Return False if it was open already."""
         if conflict.status != "resolved":
             return False
         name = self.reports[conflict.yielded].department_name
@@ -303,7 +304,7 @@ class CrossValidation:
         )
 
     def tell(self, found: Sequence[Conflict], number: int) -> None:
-        """Conflicts that are new, or there again."""
+        """Emit conflicts that are new or reopened."""
         for one in found:
             self.studio.run.emit(
                 events.ConflictFound(
@@ -314,7 +315,7 @@ class CrossValidation:
 
 
 def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
-    """Those that are still open, for a prompt."""
+    """Return the open conflicts as lines for a prompt."""
     return [
         f"{' and '.join(one.departments)}: {one.description}" for one in conflicts if one.status != "resolved"
     ]
@@ -326,7 +327,7 @@ def ended(text: str) -> str:
 
 
 def find_specialist(department: DepartmentSpec, text: str) -> str:
-    """Return the key of the specialist that a key, a name or a specialization stands for, or nothing."""
+    """Return the key of the specialist with this key, name or specialization, or an empty string."""
     return find_key(text, names_of(department.specialists))
 
 
@@ -348,8 +349,8 @@ def assignments_of(department: DepartmentSpec, brief: Brief) -> dict[str, Assign
 def for_chosen(
     department: DepartmentSpec, chosen: Sequence[str], assigned: Mapping[str, Assignment]
 ) -> dict[str, Assignment]:
-    """Return an assignment for each chosen specialist; needs are limited to others that work and do not wait
-    for each other."""
+    """Return an assignment for each chosen specialist. Needs are limited to other chosen specialists, without
+    cycles."""
     parts = {
         key: assigned.get(key) or Assignment(specialist=key, task=_default(department.specialists[key]))
         for key in chosen
@@ -364,7 +365,7 @@ def for_chosen(
 
 
 def in_waves(assignments: Mapping[str, Assignment], *, at_once: bool) -> list[list[str]]:
-    """Return the specialists that can work together, those that others need first."""
+    """Return the specialists in waves that can work in parallel, dependencies first."""
     left, done, waves = list(assignments), set[str](), list[list[str]]()
     while left:
         ready = [key for key in left if done.issuperset(assignments[key].needs)]

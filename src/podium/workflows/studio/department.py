@@ -1,4 +1,4 @@
-"""Departments, dependency graph, batch grading of `studio`."""
+"""Department execution: dependency graph, specialists in waves, and batch grading."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ from podium.workflows.studio.specialist import SpecialistRun, execute, run_speci
 async def run_batch(
     studio: Studio, department: Department, keys: list[str], done: Mapping[str, SpecialistResult]
 ) -> list[SpecialistRun]:
-    """Rounds: everybody who goes on makes an attempt, then the head grades them all in one call."""
+    """Run specialists in rounds: each active one makes an attempt, then the head grades all of them in one
+    call."""
     all_tryings = {key: SpecialistRun.begin(studio, department, key, done) for key in keys}
     began = await studio.clock()
     while going := {key: one for key, one in all_tryings.items() if one.goes_on}:
@@ -96,14 +97,14 @@ async def _grade(
 
 @dataclass(frozen=True)
 class Finished:
-    """A department's report, and what stopped it."""
+    """A department's report, and the error that stopped it."""
 
     report: DepartmentReport
     error: Exception | None = None
 
 
 async def run_department(studio: Studio, department: Department) -> Finished:
-    """Whatever happens in it, a department comes to a report."""
+    """Run a department and return its report, even if it fails."""
     made = HeadResult(studio.complexity)
     active = sum(spec.active for spec in department.spec.specialists.values())
     wanted = min(specialists_wanted(studio.complexity, studio.choices.specialists), active)
@@ -125,7 +126,7 @@ async def run_department(studio: Studio, department: Department) -> Finished:
 
 
 async def _work(studio: Studio, department: Department, made: HeadResult, wanted: int, began: int) -> None:
-    """With specialists: brief, work, synthesis. Without, or if none was good enough: the head alone."""
+    """With specialists: brief, work, synthesis. Without any, or if none passed, the head writes alone."""
     if wanted:
         wish = await brief(studio, department, wanted)
         assigned = assignments_of(department.spec, wish)
@@ -152,8 +153,8 @@ async def _work(studio: Studio, department: Department, made: HeadResult, wanted
 async def _specialists(
     studio: Studio, department: Department, chosen: list[str]
 ) -> tuple[list[SpecialistResult], BudgetExhaustedError | None]:
-    """Side by side, or one after the other where the team file says so. A specialist that needs the work of
-    others starts after them."""
+    """Run specialists in parallel, or one after the other if the team file says so. A specialist that needs
+    the work of others starts after them."""
     at_once = department.spec.allow_parallel_execution
     results: dict[str, SpecialistResult] = {}
     for wave in in_waves(department.assignments, at_once=at_once):
@@ -177,7 +178,7 @@ async def _graded_one_by_one(
 
 
 def _kept(trying: SpecialistRun, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
-    """A branch that broke in an unforeseen way is a rejected specialist as well."""
+    """Return the result of a branch. A specialist with an unexpected exception counts as rejected."""
     if isinstance(outcome, Ok):
         return outcome.value
     if isinstance(outcome.error, BudgetExhaustedError):
@@ -187,7 +188,7 @@ def _kept(trying: SpecialistRun, outcome: Ok[SpecialistResult] | Failed) -> Spec
     return trying.reviewed()
 
 
-# ── the report ───────────────────────────────────────────────────────────────────────────────────
+# ── report ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _report(
@@ -249,19 +250,19 @@ def _tell_end(studio: Studio, report: DepartmentReport, error: Exception | None)
 
 
 def told_missing(reports: Sequence[DepartmentReport]) -> list[str]:
-    """What dependents hear about departments that delivered nothing."""
+    """Return a line for each department that delivered nothing, for its dependents."""
     return [
         f"{one.department_name}: {one.error or 'it delivered nothing'}" for one in reports if not one.output
     ]
 
 
 def needs_of(studio: Studio, key: str) -> list[str]:
-    """The chosen departments that one waits for."""
+    """Return the chosen departments that this one waits for."""
     return [one for one in studio.route.needs.get(key, ()) if one in studio.route.chosen]
 
 
 async def run_departments(studio: Studio) -> list[Finished]:
-    """All chosen departments, each from the moment on that the ones it needs are done."""
+    """Run all chosen departments. Each starts as soon as its dependencies are done."""
     loop, chosen = asyncio.get_running_loop(), studio.route.chosen
     done: dict[str, asyncio.Future[Finished]] = {key: loop.create_future() for key in chosen}
 
@@ -281,7 +282,8 @@ async def run_departments(studio: Studio) -> list[Finished]:
 
 
 async def _department(studio: Studio, key: str, given: list[DepartmentReport]) -> Finished:
-    """One department with what it needs. Where a budget has ended, those who wait do not begin."""
+    """Run one department with its inputs. If a dependency is unfinished for lack of budget, it does not
+    start."""
     spec = studio.team.departments[key]
     if any(one.status == "unfinished" for one in given):
         return Finished(_blank(studio, key, "unfinished", "not started: out of budget"))

@@ -1,4 +1,4 @@
-"""A studio as its log tells it: a pure fold over events, for the live view, the reports and the web page."""
+"""State of a studio run, folded from its events, for the live view, the reports and the web page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tried(msgspec.Struct):
 
 
 class SpecialistState(msgspec.Struct):
-    """A specialist, as far as it came."""
+    """State of a specialist."""
 
     key: str
     name: str
@@ -32,14 +32,14 @@ class SpecialistState(msgspec.Struct):
     tried: list[Tried] = []
     score: float | None = None
     status: str = ""
-    """The review's; empty while it works."""
+    """Status of the review. Empty while the specialist works."""
     notes: str = ""
     attempts: int = 0
     error: str = ""
 
 
 class DepartmentState(msgspec.Struct):
-    """A department, as far as it came."""
+    """State of a department."""
 
     key: str
     name: str
@@ -48,7 +48,7 @@ class DepartmentState(msgspec.Struct):
     status: str = "waiting"
     """`waiting, working, completed, failed` or `unfinished`."""
     task: str = ""
-    """What its head is asked for now."""
+    """The current task of its head."""
     specialists: dict[str, SpecialistState] = {}
     wanted: int = 0
     missing: list[str] = []
@@ -75,29 +75,29 @@ class ConflictState(msgspec.Struct):
 
 
 class StudioState(Fold):
-    """All departments of a run, up to the last event that was applied."""
+    """State of all departments of a run, up to the last event applied."""
 
     def __init__(self) -> None:
         self.routed: events.Routed | None = None
         self.departments: dict[str, DepartmentState] = {}
-        """The chosen ones, those that others wait for first."""
+        """The chosen departments, dependencies first."""
         self.conflicts: dict[str, ConflictState] = {}
         self.rounds = 0
         self.aggregated: events.Aggregated | None = None
         self.points = 0
-        """Points of the direct draft."""
+        """Number of points in the direct draft."""
         self.edited: Edited | None = None
         self.compared: Compared | None = None
         self.master = ""
-        """What the master is asked for now."""
+        """The current task of the master."""
 
     @property
     def replaced(self) -> bool:
-        """Whether the direct draft is the result."""
+        """True if the direct draft is the result."""
         return self.compared is not None and self.compared.preferred == "draft"
 
     def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+        """Apply one event."""
         data = event.data
         department = self.departments.get(event.path.split("/")[0])
         match data:
@@ -143,8 +143,8 @@ class StudioState(Fold):
         }
 
     def _reopen(self) -> None:
-        """A run that is taken up again goes on with what a budget has stopped, and does not tell once more
-        that it began. A department that failed stays so, unless it is told otherwise."""
+        """Reopen departments that a budget stopped when a run is resumed; their start is not emitted again. A
+        failed department stays failed unless an event says otherwise."""
         self.aggregated = None
         for one in self.departments.values():
             if one.status == "unfinished":
@@ -166,7 +166,7 @@ class StudioState(Fold):
 
 
 def in_order(keys: list[str], needs: dict[str, list[str]]) -> list[str]:
-    """Departments in the order of their dependencies, otherwise as they came."""
+    """Sort departments by their dependencies, otherwise keep the order."""
     placed: list[str] = []
     while len(placed) < len(keys):
         free = [key for key in keys if key not in placed and all(one in placed for one in needs.get(key, []))]
@@ -175,7 +175,7 @@ def in_order(keys: list[str], needs: dict[str, list[str]]) -> list[str]:
 
 
 def _tell(department: DepartmentState, data: events.DepartmentEvent) -> None:
-    """What one event says of its department."""
+    """Apply one event to its department."""
     match data:
         case events.DepartmentStarted():
             department.status, department.wanted = "working", data.specialists
@@ -213,7 +213,7 @@ def _tell_specialist(one: SpecialistState, data: events.SpecialistEvent) -> None
 
 
 def as_data(state: StudioState) -> dict[str, Any]:
-    """The whole fold as plain data, for the reports."""
+    """Return the state as plain data, for the reports."""
     routed = state.routed
     checked = state.edited is not None and not state.edited.sent_back
     fate = fate_of_conflict(checked=checked, replaced=state.replaced)

@@ -1,4 +1,4 @@
-"""Past results and specialist choice of `studio`."""
+"""History of specialists, and their selection."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from podium.workflows.studio.policy import accepted, success_rate, suggested_thr
 from podium.workflows.studio.team import AgentSpec, DepartmentSpec, TeamSpec, agent_id
 
 MOST_RUNS = 200
-"""Runs that are looked back at, the newest first."""
+"""Maximum number of past runs that are read, the newest first."""
 ALIKE = 0.2
-"""From this likeness on, two requests count as similar."""
+"""Minimum similarity at which two requests count as similar."""
 
 
 class Past(msgspec.Struct, frozen=True):
-    """One reviewed piece of work."""
+    """One past review."""
 
     agent_id: str
     request: str
@@ -29,27 +29,28 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Learnt(msgspec.Struct, frozen=True, kw_only=True):
-    """What the past says about one agent."""
+    """Statistics of one agent's past reviews."""
 
     agent_id: str
     results: int
     mean: float
     acceptance: float
-    """The share of its work that was accepted."""
+    """Share of its work that was accepted."""
     success: float
-    """The same for requests like this one, if there were any."""
+    """Share of accepted work among similar requests, weighted by similarity; among all requests if none is
+    similar."""
     similar: int
-    """How many those were."""
+    """Number of similar requests."""
     configured: float
     suggested: float | None
-    """A better threshold, if there is enough evidence for one."""
+    """A better threshold. None without enough evidence."""
 
 
 async def read_past(
     store: Store, team: str, *, rehearsals: bool, but: str = "", owner: str | None = None
 ) -> list[Past]:
-    """Everything that was reviewed in earlier runs of a team, by default everybody's. Rehearsals and real
-    runs teach each other nothing; what a fork has inherited is counted where it happened."""
+    """Return all reviews of a team's earlier runs, by default of all owners. Rehearsals and real runs are
+    kept apart. Events that a fork inherited count only in the original run."""
     found: list[Past] = []
     for row in await store.list_runs(workflow="studio", limit=MOST_RUNS, owner=owner):
         if row.run_id == but or row.rehearsal != rehearsals:
@@ -66,7 +67,7 @@ async def read_past(
 
 
 def learn(team: TeamSpec, past: Sequence[Past], request: str) -> dict[str, Learnt]:
-    """By agent id; agents without a past are left out."""
+    """Return statistics by agent id. Agents without a history are left out."""
     stems = telling_stems(request)
     alike = {text: likeness(stems, telling_stems(text)) for text in {one.request for one in past}}
     found: dict[str, Learnt] = {}
@@ -96,7 +97,7 @@ def _learnt(own: Sequence[Past], alike: dict[str, float], configured: float) -> 
 
 
 REQUIRED_WEIGHT = 2.0
-"""What the head asks for counts more than what the request happens to say."""
+"""Weight of the skills that the head requires, compared with the words of the request."""
 
 
 def choose_specialists(
@@ -109,8 +110,8 @@ def choose_specialists(
     learnt: Mapping[str, Learnt],
     assigned: Collection[str] = (),
 ) -> list[str]:
-    """Active ones of the department: those that the head gave a part, then by fitting skills, by success, and
-    as the file lists them."""
+    """Choose active specialists: those with an assignment first, then by matching skills, by success rate,
+    and by order in the file."""
     active = [name for name, spec in department.specialists.items() if spec.active]
     wanted = telling_stems(request)
 
@@ -123,8 +124,8 @@ def choose_specialists(
 
 
 def fitting(spec: AgentSpec, request: set[str], required: Sequence[str], meanings: Meanings) -> float:
-    """How well a specialist fits: the best of its skills for each thing that is asked for. Earlier required
-    skills count a little more, so that the head's order decides."""
+    """Return how well a specialist fits: the sum of its best matching skill for the request and for each
+    required skill. Earlier required skills weigh slightly more, so that the head's order breaks ties."""
     skills = [*spec.skills, spec.specialization]
     total = max((meanings.match(skill, request) for skill in skills), default=0.0)
     for place, skill in enumerate(required):

@@ -1,5 +1,7 @@
-"""A project's brain in the words of a studio: settled facts are recalled before anybody works, and what was
-settled in a run is proposed for a person to keep."""
+"""Adapter from a project's brain to the studio's canon port, and the steps that recall and propose facts.
+
+Settled facts are recalled before any work starts. Facts of a run are proposed for review by a person.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from podium.workflows.studio.context import (
 
 
 class BrainCanon:
-    """A project's brain in the words of a studio."""
+    """Implementation of `CanonPort` on a project's brain."""
 
     def __init__(self, brain: Brain) -> None:
         self._brain = brain
@@ -50,7 +52,7 @@ class BrainCanon:
 
 
 def _line(fact: Fact) -> str:
-    """A fact as everybody is told it."""
+    """Format a fact as text for prompts."""
     return f"{fact.subject}, {fact.predicate}: {fact.value}"
 
 
@@ -62,12 +64,13 @@ def _facts(facts: Sequence[NewFact]) -> list[Fact]:
 
 
 async def open_brain(run: Run, project: str) -> CanonPort:
-    """The brain of a project, over the store that the run itself is kept in."""
+    """Open the brain of a project in the run's own store."""
     return BrainCanon(await Brain.open(run.store, project, settings=run.settings))
 
 
 async def recall(run: Run, canon: CanonPort, request: str) -> list[str]:
-    """What is settled and has to do with the request; recorded, so that a resumed run knows the same."""
+    """Return the settled facts relevant to the request. Recorded, so that a resumed run uses the same
+    facts."""
     found = await run.step(
         "recall", canon.recall, request, RECALLED, returns=Recalled, cost=canon.recall_cost(request)
     )
@@ -77,8 +80,8 @@ async def recall(run: Run, canon: CanonPort, request: str) -> list[str]:
 
 
 async def recall_texts(crossing: CrossValidation) -> None:
-    """What is settled of whom and what the departments' texts name: the request may not have said a word of
-    it. Only the warnings of the first time are told."""
+    """Recall settled facts about the subjects that the departments' texts mention, even if the request does
+    not. Warnings are reported only for the first recall."""
     studio, canon = crossing.studio, crossing.studio.canon
     texts = "\n\n".join(one.output for one in crossing.working.values())
     if canon is None or not texts:
@@ -90,9 +93,8 @@ async def recall_texts(crossing: CrossValidation) -> None:
 
 
 async def propose_facts(crossing: CrossValidation, text: str = "") -> None:
-    """Let what was settled wait for a person. Where a budget has ended nothing is proposed: the run is not at
-    its end. `text` is the deliverable, where it says something else than the departments' texts: then its own
-    facts count."""
+    """Propose new facts for review. Nothing is proposed if a budget ended the run early. `text` is the
+    deliverable if it differs from the departments' texts; then its own facts are used."""
     studio, canon = crossing.studio, crossing.studio.canon
     if canon is None or not crossing.at_its_end:
         return
@@ -103,7 +105,7 @@ async def propose_facts(crossing: CrossValidation, text: str = "") -> None:
 
 
 async def _facts_of_result(studio: Studio, canon: CanonPort, text: str) -> list[NewFact]:
-    """Take the facts from the deliverable, and warn where it contradicts what is settled."""
+    """Extract the facts of the deliverable, and warn if they contradict settled ones."""
     async with studio.run.branch("delivery"), studio.run.closing():
         facts = await extract_facts(studio, "deliverable", text)
         if not facts:
@@ -115,7 +117,7 @@ async def _facts_of_result(studio: Studio, canon: CanonPort, text: str) -> list[
 
 
 async def extract_facts(studio: Studio, name: str, text: str) -> list[NewFact] | None:
-    """Return the facts that a text states; `None` if the model cannot tell them."""
+    """Return the facts that a text states, or None if the model fails."""
     try:
         found = await studio.run.ask(roles.MASTER, "extract_facts", returns=NewFacts, name=name, output=text)
     except StepFailedError as error:

@@ -1,4 +1,4 @@
-"""Record of conflicts, scores and reviews; artifacts of `studio`."""
+"""Result and record of a studio run: conflicts, scores, reviews, and their artifacts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REVIEWS = {"approved": "✓", "revision-needed": "~", "rejected": "✗"}
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Everything about a run that is not part of the deliverable."""
+    """Data about a run that is not part of the deliverable."""
 
     request: str
     reports: Sequence[DepartmentReport]
@@ -54,11 +54,11 @@ class Record:
     run_id: str
     rehearsal: bool
     checks: Sequence[str] = ()
-    """How the result was checked, a line each."""
+    """Lines that describe the checks of the result."""
     missing: Sequence[str] = ()
     """Parts of the request that the editor found unanswered."""
     replaced: bool = False
-    """The direct draft is the result; the scores here are of the team's text."""
+    """The direct draft is the result. The scores belong to the team's text."""
 
     @property
     def open_conflicts(self) -> list[Conflict]:
@@ -74,7 +74,7 @@ class Record:
 
 
 def record_text(record: Record) -> str:
-    """Return the record as Markdown: what is open and what is missing first."""
+    """Return the record as Markdown, open conflicts and missing parts first."""
     names = names_of(record.reports)
     parts = [f"# Record: {one_line(record.request, 200)}"]
     if record.replaced:
@@ -100,7 +100,7 @@ def record_text(record: Record) -> str:
 
 
 def quality_title(record: Record) -> str:
-    """Return what the overall figure is about."""
+    """Return the label of the overall quality."""
     return TEAM_QUALITY if record.replaced else "Overall quality"
 
 
@@ -117,7 +117,7 @@ def _routing(route: Route) -> str:
 
 
 def figures_of(reports: Sequence[DepartmentReport]) -> str:
-    """Return how many departments and specialists delivered."""
+    """Return the number of departments and specialists that delivered."""
     done = sum(one.status == "completed" for one in reports)
     parts = [f"{done} of {count(len(reports), 'department')}"]
     results = [result for one in reports for result in one.specialist_results]
@@ -127,7 +127,7 @@ def figures_of(reports: Sequence[DepartmentReport]) -> str:
 
 
 def _section(report: DepartmentReport) -> str:
-    """A department: its score, who contributed, what was rejected and why, and its text."""
+    """Render a department: score, contributors, rejections with reasons, and text."""
     parts = [f"## {report.department_name}"]
     if report.status == "failed":
         parts.append(f"*Failed: {cell(report.error, 400)}*")
@@ -144,7 +144,7 @@ def _section(report: DepartmentReport) -> str:
 
 
 def score_line(report: DepartmentReport) -> str:
-    """Return how a department's score came about, in one line."""
+    """Describe a department's score in one line."""
     parts = [f"Score {report.quality_score:g}" if report.status == "completed" else "Unfinished"]
     passed, everyone = report.metadata.successful_specialists, len(report.specialist_results)
     if not everyone:
@@ -180,7 +180,7 @@ def _decision(one: FoundContradiction) -> str:
 
 
 def quoted_feedback(result: SpecialistResult) -> str:
-    """Return what the head said about the attempt that counts, where it was rejected."""
+    """Return the head's feedback on the counted attempt if it was rejected, else an empty string."""
     if result.review_status != "rejected" or not result.counted_feedback:
         return ""
     which = f"attempt {result.counted_attempt}: " if result.attempts > 1 else ""
@@ -188,7 +188,7 @@ def quoted_feedback(result: SpecialistResult) -> str:
 
 
 def names_of(reports: Sequence[DepartmentReport]) -> dict[str, str]:
-    """Return the names of those that can be part of a conflict, by key."""
+    """Return the names of all possible parties of a conflict by key."""
     return {one.key: one.department_name for one in reports} | {CANON: "the project's canon"}
 
 
@@ -207,7 +207,7 @@ def _conflict(conflict: Conflict, names: dict[str, str]) -> str:
 
 
 def _line_breaks(parser: MarkdownIt) -> None:
-    """Keep line breaks: lines of dialogue and verse stand below each other."""
+    """Keep line breaks, for dialogue and verse."""
     parser.options["breaks"] = True
 
 
@@ -227,7 +227,7 @@ def _templates() -> Environment:
 
 
 def deliverable_page(text: str, record: Record) -> str:
-    """Return the deliverable as a self-contained page: no script, nothing remote."""
+    """Return the deliverable as a self-contained page, without scripts or remote resources."""
     title, body = title_and_body(text)
     return _templates().get_template("deliverable.html").render(
         title=one_line(title or record.request, 200), body=body, request=safe(record.request), record=record,
@@ -251,13 +251,13 @@ def record_page(record: Record) -> str:
 
 @dataclass
 class Result:
-    """What the studio has made, as far as it came."""
+    """Results of a studio run so far."""
 
     studio: Studio
     reports: list[DepartmentReport]
     conflicts: list[Conflict]
     integrated: str = ""
-    """The master's text, or that of the only department; empty: the departments' texts stand in."""
+    """The master's text, or that of the only department. If empty, the departments' texts are used."""
     delivered: Delivered = field(default_factory=lambda: Delivered(""))
     """The text after the editor's pass and the comparison with the direct draft."""
     deliverable: str = ""
@@ -268,12 +268,13 @@ class Result:
 
     @property
     def quality(self) -> float | None:
-        """The quality of the team's text; `None` where the direct draft is the result: it has no grades."""
+        """Quality of the team's text. `None` if the direct draft is the result, because it has no grades."""
         return None if self.delivered.replaced else self.team_quality
 
     @property
     def team_quality(self) -> float | None:
-        """What the grades say, less what is missing and what is contradictory."""
+        """Quality from the grades, reduced by failed departments and open conflicts; None if no department
+        completed."""
         if not any(one.status == "completed" for one in self.reports):
             return None
         grades = [(self.studio.route.relevance(one.key), _grade(one)) for one in self.reports]
@@ -281,8 +282,8 @@ class Result:
 
     @property
     def sole_text(self) -> str:
-        """The text of the only department, where its head wrote all of it and nothing contradicts it: the
-        master could only repeat it. Otherwise empty."""
+        """Text of the only department, if its head wrote it and nothing contradicts it: the master could only
+        repeat it. Otherwise empty."""
         if len(self.reports) != 1 or self.open_conflicts:
             return ""
         (report,) = self.reports
@@ -295,12 +296,12 @@ class Result:
 
     @property
     def missing(self) -> list[str]:
-        """What the result lacks: departments, and parts of the request that the editor found unanswered."""
+        """Missing departments, and parts of the request that the editor found unanswered."""
         return [*self.gaps, *self.delivered.missing]
 
     @property
     def known_gaps(self) -> list[str]:
-        """What the editor is told of: open conflicts, and what departments did not deliver."""
+        """Gaps for the editor's prompt: open conflicts, and failed or partial departments."""
         names = names_of(self.reports)
         return [
             f"{' and '.join(names.get(key, key) for key in one.departments)} contradict each other: "
@@ -316,19 +317,19 @@ class Result:
 
     @property
     def checks(self) -> list[str]:
-        """How the result was checked, a line each."""
+        """Lines that describe the checks of the result."""
         draft, comparison = self.studio.draft, self.delivered.comparison
         compared = comparison and Compared(preferred=comparison.preferred, why=comparison.why)
         return check_lines(0 if draft is None else len(draft.points), self.delivered.edited, compared)
 
     @property
     def incomplete(self) -> str:
-        """A sentence that names the texts that were cut off; empty if none was."""
+        """A sentence that names the truncated texts. Empty if there are none."""
         return "" if self.delivered.replaced else cut_note(self.studio.run.cut_steps)
 
     @property
     def errors(self) -> list[dict[str, str]]:
-        """Everything that went wrong, by department and by whom."""
+        """All errors, by department and role."""
         found: list[dict[str, str]] = []
         for one in self.reports:
             if one.error:
@@ -380,7 +381,7 @@ def scores_shown(route: Route) -> list[dict[str, Any]]:
 
 
 def team_text(result: Result) -> str:
-    """Return the master's text, or the departments' texts where there is none."""
+    """Return the master's text, or the departments' texts if there is none."""
     request = result.studio.request
     if result.integrated:
         return with_title(request, result.integrated)
@@ -388,7 +389,7 @@ def team_text(result: Result) -> str:
 
 
 def write_deliverable(result: Result) -> str:
-    """Return the text that is handed over. A notice on top says that a text was cut off."""
+    """Return the text to deliver. If a text was truncated, a notice at the top says so."""
     text = integrated_text(result.studio.request, result.delivered.document or team_text(result))
     if not result.incomplete:
         return text
@@ -397,7 +398,7 @@ def write_deliverable(result: Result) -> str:
 
 
 def tell_aggregated(result: Result) -> None:
-    """Record that the departments' texts were brought together."""
+    """Emit that the departments' texts were aggregated."""
     failed = sum(one.status != "completed" for one in result.reports)
     result.studio.run.emit(
         events.Aggregated(
@@ -408,7 +409,7 @@ def tell_aggregated(result: Result) -> None:
 
 
 async def hand_over(result: Result) -> None:
-    """Write the deliverable and, apart from it, the record of how it came about."""
+    """Save the deliverable and, separately, the record."""
     studio, run, delivered = result.studio, result.studio.run, result.delivered
     result.deliverable = write_deliverable(result)
     for conflict in result.open_conflicts:

@@ -1,4 +1,4 @@
-"""What a person sees of a studio: its lines, its lanes, the deliverable first, and how it came about."""
+"""Presentation of a studio run: lines, lanes, deliverable and sections."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from podium.workflows.studio.policy import DRAFT_IS_RESULT, REPLACED, TEAM_QUALI
 from podium.workflows.studio.view import STATUSES, draw, figure, is_noise, line_of
 
 PROPOSE = "propose"
-"""The step that proposes facts; it tells how many then wait."""
+"""The step that proposes facts. Its result is the number of pending facts."""
 SIGNS = {"approved": "✓", "revision-needed": "~", "rejected": "✗"}
 
 
 class StudioPresentation(Presentation):
-    """Shows one studio."""
+    """Presentation of a studio run."""
 
     def __init__(self) -> None:
         self.studio = StudioState()
@@ -29,9 +29,9 @@ class StudioPresentation(Presentation):
         self._files: dict[str, str] = {}
         self._run_id = ""
         self._facts = 0
-        """Those that wait for a review."""
+        """Number of facts that are pending review."""
         self._failures: dict[str, str] = {}
-        """The first step at which the head of a department failed, by department."""
+        """Path of the first failed step of each department's head, by department."""
 
     def apply(self, event: Event) -> None:
         self.studio.apply(event)
@@ -52,7 +52,7 @@ class StudioPresentation(Presentation):
 
     def is_hidden(self, event: Event) -> bool:
         if event.type == "budget.exhausted":
-            return self._exhausted > 1  # every branch meets the same ceiling
+            return self._exhausted > 1  # every branch hits the same ceiling
         return is_noise(event, self.studio)
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
@@ -85,7 +85,7 @@ class StudioPresentation(Presentation):
         return [self._files[name] for name in ("deliverable.md", "deliverable.html") if name in self._files]
 
     def suggestions(self) -> list[tuple[tuple[str, ...], str]]:
-        """A review of new facts; a fork from the first failure of a department that failed."""
+        """Suggest a review of new facts, and a fork from the first failure of a failed department."""
         told: list[tuple[tuple[str, ...], str]] = []
         failed = {key for key, one in self.studio.departments.items() if one.status == "failed"}
         again = next((path for key, path in self._failures.items() if key in failed), "")
@@ -119,8 +119,8 @@ class StudioPresentation(Presentation):
 
 
 def _lines(data: dict[str, Any]) -> Iterator[str]:
-    """Open conflicts, how the result was checked, routing, each department with its specialists, then the
-    settled conflicts."""
+    """Render open conflicts, checks, routing, each department with its specialists, then the settled
+    conflicts."""
     if data["replaced"]:
         yield f"**{REPLACED}**\n"
         if data["quality"] is not None:

@@ -1,4 +1,4 @@
-"""A specialist's work: attempt, grade, and again with the feedback, until it passes or attempts run out."""
+"""Specialist execution: attempt, grade, and retry with feedback until it passes or attempts run out."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ IMPROVE = (
     "relevance: do your own assignment, all of it and nothing else",
     "consistency: agree with the request and with the material",
 )
-"""What a retry is told to improve where the grade suggests nothing."""
+"""Default suggestions for a retry if the grade has none."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of a specialist."""
+    """One attempt of a specialist."""
 
     number: int
     output: str
@@ -43,7 +43,7 @@ class Attempt:
 
 @dataclass
 class SpecialistRun:
-    """A specialist at work: its attempts so far."""
+    """State of a specialist's work: its attempts so far."""
 
     studio: Studio
     department: Department
@@ -61,7 +61,7 @@ class SpecialistRun:
     def begin(
         cls, studio: Studio, department: Department, key: str, done: Mapping[str, SpecialistResult]
     ) -> SpecialistRun:
-        """Start a specialist; `done` holds the results of those that worked before it."""
+        """Start a specialist. `done` holds the results of earlier specialists."""
         spec, threshold = department.spec.specialists[key], studio.threshold(department.key, key)
         configured = studio.configured(department.key, key)
         studio.run.emit(
@@ -76,7 +76,7 @@ class SpecialistRun:
 
     @property
     def part(self) -> dict[str, Any]:
-        """The specialist and its assignment, for a prompt."""
+        """The specialist and its assignment as data for a prompt."""
         return {
             "key": self.key, "name": self.spec.name, "specialization": self.spec.specialization,
             "task": self.department.assignments[self.key].task, "threshold": f"{self.threshold:g}",
@@ -84,18 +84,18 @@ class SpecialistRun:
         }  # fmt: skip
 
     def others(self) -> list[dict[str, str]]:
-        """The assignments of the other specialists."""
+        """Return the assignments of the other specialists."""
         return parts_of(self.department, but=self.key)
 
     @property
     def goes_on(self) -> bool:
-        """Whether another attempt is to be made."""
+        """True if another attempt follows."""
         if self.error or self.exhausted:
             return False
         if not self.attempts:
             return True
         last = self.attempts[-1]
-        if last.score is None:  # an output that nobody could grade counts as it is
+        if last.score is None:  # an ungraded output is final
             return False
         return may_retry(len(self.attempts), self.spec.max_retries, last.score, self.threshold)
 
@@ -105,7 +105,7 @@ class SpecialistRun:
         return max(graded, key=lambda one: review_score(one.score), default=None)
 
     def failed(self) -> dict[str, Any] | None:
-        """What a retry is told of the attempts before it."""
+        """Return the feedback for a retry, or None before the first attempt."""
         if not self.attempts:
             return None
         last = self.attempts[-1]
@@ -124,7 +124,7 @@ class SpecialistRun:
         ]
 
     def announce(self) -> None:
-        """Tell that another attempt begins."""
+        """Emit that a retry starts, unless it is the first attempt."""
         told = self.failed()
         if told is not None:
             self.studio.run.emit(
@@ -135,7 +135,7 @@ class SpecialistRun:
             )  # fmt: skip
 
     def take(self, output: str, grade: Grade | None, score: float | None) -> None:
-        """One more attempt is done and graded; told only if the budget has let the head come to that."""
+        """Record an attempt and its grade. Emit it unless the budget ran out before the grading."""
         feedback = grade.feedback if grade is not None else EMPTY if not output else ""
         made = Attempt(
             len(self.attempts) + 1, output, score, feedback, tuple(grade.suggestions) if grade else ()
@@ -152,7 +152,8 @@ class SpecialistRun:
         )  # fmt: skip
 
     def reviewed(self) -> SpecialistResult:
-        """The head's review of the best attempt; an error without any output is a rejected 0."""
+        """Return the review of the best attempt. Without any output, the result is rejected with a score of
+        0."""
         best = self.best
         if best is None:
             score, status, notes = 0.0, "rejected", self.error or str(self.exhausted or EMPTY)
@@ -170,7 +171,7 @@ class SpecialistRun:
             counted_suggestions=list(best.suggestions) if best else [],
             graded=best is None or best.score is not None,
         )  # fmt: skip
-        if self.exhausted is not None:  # a budget ended it: that says nothing about the specialist
+        if self.exhausted is not None:  # out of budget: no verdict on the specialist
             return result
         self.studio.run.emit(
             events.SpecialistReviewed(
@@ -183,12 +184,12 @@ class SpecialistRun:
 
 
 def review_score(score: float | None) -> float:
-    """What an attempt counts; one that nobody could grade counts as an average one."""
+    """Return the score of an attempt. An ungraded one counts as average."""
     return UNGRADED_SCORE if score is None else score
 
 
 def parts_of(department: Department, but: str = "") -> list[dict[str, str]]:
-    """The assignments of a department's specialists, without one of them."""
+    """Return the assignments of a department's specialists, except `but`."""
     return [
         {"name": department.spec.specialists[key].name, "task": one.task}
         for key, one in department.assignments.items()
@@ -197,7 +198,8 @@ def parts_of(department: Department, but: str = "") -> list[dict[str, str]]:
 
 
 async def execute(trying: SpecialistRun) -> str | None:
-    """One attempt's text. An error or a time-out ends the specialist's work; so does an empty budget."""
+    """Make one attempt and return its text. An error, a timeout or an exhausted budget ends the specialist's
+    work and returns None."""
     try:
         text = await trying.studio.run.ask(
             roles.specialist_of(trying.spec), "execute", request=trying.studio.request,
@@ -215,7 +217,7 @@ async def execute(trying: SpecialistRun) -> str | None:
 
 
 async def run_specialist(trying: SpecialistRun) -> SpecialistResult:
-    """Attempts one after the other, each graded by the head."""
+    """Make attempts one after the other; the head grades each."""
     began = await trying.studio.clock()
     while trying.goes_on:
         trying.announce()
@@ -229,7 +231,8 @@ async def run_specialist(trying: SpecialistRun) -> SpecialistResult:
 
 
 async def grade(trying: SpecialistRun, output: str) -> None:
-    """The head's grade. An empty text needs none, and one that could not be had is left open."""
+    """Let the head grade an output. An empty output scores 0 without a call; if grading fails, the output
+    stays ungraded."""
     if not output:
         trying.take(output, None, 0.0)
         return

@@ -1,7 +1,7 @@
 """Team model and YAML reader of `studio`.
 
-What is absent in the file has the default that stands here. An agent's own threshold has none: absent, the
-department's counts.
+Fields that are absent in the file have the defaults below. An agent's threshold has no default: if it is
+absent, the department's applies.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from podium.settings import nearest
 from podium.settings.places import named
 
 MAX_RETRIES = 3
-"""New attempts after the first one."""
+"""Retries after the first attempt."""
 DEPARTMENT_THRESHOLD = 80.0
 TIMEOUT_S = 300.0
 TEMPERATURE = 0.7
 
 RESERVED = {"canon": "what is settled in a project", "floor": "the direct draft of a run"}
-"""Keys that mean something else where departments are named, and what."""
+"""Reserved keys that must not name a department, with their meaning."""
 
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
 class _Part(BaseModel):
-    """A word that nobody knows is a slip of the pen, so it is refused."""
+    """Base of the team models. Unknown fields are typing errors and are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,10 +46,10 @@ class AgentSpec(_Part):
     instructions: str = ""
     profile: str = "balanced"
     passing_threshold: float | None = Field(default=None, ge=0, le=100)
-    """0: everything passes; absent: the department's threshold counts."""
+    """0: everything passes. None: the department's threshold applies."""
     max_retries: int = Field(default=MAX_RETRIES, ge=0, le=10)
     timeout: float = Field(default=TIMEOUT_S, gt=0, le=86_400)
-    """Seconds that one call may take."""
+    """Timeout of one call in seconds."""
     temperature: float = Field(default=TEMPERATURE, ge=0, le=2)
     active: bool = True
 
@@ -59,21 +59,21 @@ class DepartmentSpec(_Part):
 
     name: str = Field(min_length=1, max_length=100)
     priority: int = Field(default=100, ge=0)
-    """Smaller comes first where relevance is equal."""
+    """Order of departments with equal relevance; smaller comes first."""
     keywords: dict[str, float] = {}
-    """A word or phrase, and how strongly it speaks for this department."""
+    """Words or phrases and their weights as evidence for this department."""
     names: float = Field(default=0.0, ge=0, le=1)
-    """How strongly a person's name does."""
+    """Weight of a person's name as evidence."""
     depends_on: list[str] = []
     """Departments whose output it needs."""
     depends_when: dict[str, list[str]] = {}
-    """Departments whose output it needs where the request contains one of these words."""
+    """Departments whose output it needs if the request contains one of these words."""
     depends_unless_named: list[str] = []
-    """Departments whose output it needs unless the request names a person: what one of them calls the people
-    is known to the other."""
+    """Departments whose output it needs unless the request names a person, so that both use the same
+    names."""
     min_quality_threshold: float | None = Field(default=DEPARTMENT_THRESHOLD, ge=0, le=100)
     max_retries: int = Field(default=MAX_RETRIES, ge=0, le=10)
-    """Of the head: new attempts after a failed one."""
+    """Retries of the head after a failed attempt."""
     allow_parallel_execution: bool = True
     head: AgentSpec
     specialists: dict[str, AgentSpec] = {}
@@ -88,7 +88,7 @@ class DepartmentSpec(_Part):
 
     @property
     def may_need(self) -> list[str]:
-        """Every department that it waits for in some request."""
+        """All departments that it may wait for."""
         return list(dict.fromkeys([*self.depends_on, *self.depends_when, *self.depends_unless_named]))
 
 
@@ -98,28 +98,28 @@ class TeamSpec(_Part):
     name: str = Field(min_length=1, max_length=60)
     description: str = ""
     meanings: list[list[str]] = []
-    """Groups of words that mean nearly the same: a request matches a skill also through them."""
+    """Groups of near synonyms. A request matches a skill through them too."""
     departments: dict[str, DepartmentSpec] = Field(min_length=1)
 
     def by_priority(self) -> list[str]:
-        """Departments in the order in which they are named where nothing else decides."""
+        """Return the departments by priority, then by order in the file."""
         places = list(self.departments)
         return sorted(places, key=lambda key: (self.departments[key].priority, places.index(key)))
 
 
 def agent_id(department: str, specialist: str = "") -> str:
-    """`story-dialogue-specialist`; without a specialist, the head: `story-head`."""
+    """Return an agent's id: `story-dialogue-specialist`, or `story-head` without a specialist."""
     return f"{department}-{specialist}-specialist" if specialist else f"{department}-head"
 
 
-# ── what no type can tell ────────────────────────────────────────────────────────────────────────
+# ── semantic checks ──────────────────────────────────────────────────────────────────────────────
 
 Problem = tuple[tuple[str, ...], str]
-"""Where in the file, and what is wrong there."""
+"""Position in the file, and the problem."""
 
 
 def problems_of(team: TeamSpec) -> Iterator[Problem]:
-    """Everything that makes a team unusable although each part of it is well formed."""
+    """Return everything that makes a well-formed team unusable."""
     known = set(team.departments)
     for key, department in team.departments.items():
         at = ("departments", key)
@@ -149,7 +149,7 @@ def problems_of(team: TeamSpec) -> Iterator[Problem]:
 
 
 def _head_problems(head: AgentSpec, at: tuple[str, ...]) -> Iterator[Problem]:
-    """Fields of an agent that have no meaning for a head."""
+    """Return the fields that have no meaning for a head."""
     if not head.active:
         yield (*at, "active"), "a head is always active; take the department out with `null` instead"
     if head.passing_threshold is not None:
@@ -158,7 +158,7 @@ def _head_problems(head: AgentSpec, at: tuple[str, ...]) -> Iterator[Problem]:
 
 
 def circle_in(needs: Mapping[str, list[str]]) -> list[str]:
-    """Departments that wait for each other, if any do: those that are left when all that can start has."""
+    """Return a dependency cycle, or an empty list."""
     left = {key: [one for one in below if one in needs] for key, below in needs.items()}
     while free := [key for key, below in left.items() if not any(one in left for one in below)]:
         for key in free:
@@ -177,17 +177,17 @@ SHIPPED = {"film": FOLDER / "film.yaml", "software": FOLDER / "software.yaml"}
 DEFAULT = "film"
 MAX_BYTES = 1_000_000
 MAX_NODES = 50_000
-"""Aliases can make a small file huge."""
+"""Limit of YAML nodes, because aliases can expand a small file enormously."""
 
 _QUICK = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-"""Ten times as fast, but it ends the whole process on a file that is nested too deeply: for our own only."""
+"""Ten times as fast, but it crashes the process on deeply nested input: only for shipped files."""
 
 Place = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Flaw:
-    """One thing that is wrong with a team file."""
+    """One error in a team file."""
 
     source: str
     line: int
@@ -200,7 +200,7 @@ class Flaw:
 
 
 class TeamError(UsageError):
-    """A team cannot be used; `flaws` says everything that is wrong."""
+    """Raised for an unusable team. `flaws` lists all errors."""
 
     def __init__(self, flaws: list[Flaw]) -> None:
         rest = f"{len(flaws) - 1} more; " if len(flaws) > 1 else ""
@@ -213,7 +213,7 @@ class TeamError(UsageError):
 
 @dataclass
 class _Document:
-    """Plain data, and for each place in it the file and line that it came from."""
+    """Plain data, with the source file and line of each position."""
 
     data: dict[str, Any]
     lines: dict[Place, tuple[str, int]] = field(default_factory=dict[Place, tuple[str, int]])
@@ -227,13 +227,13 @@ class _Document:
 
 
 def load_team(name: str = "") -> TeamSpec:
-    """A shipped team by its name (none: the film studio), or one of a file."""
+    """Load a shipped team by name (default: the film studio) or a team file."""
     path = find_team(name)
     return _validated(_whole(path, seen=()))
 
 
 def find_team(name: str = "") -> Path:
-    """The file of a team. A name that is neither shipped nor a file is refused."""
+    """Return the path of a team. Raise `UsageError` if the name is neither shipped nor a file."""
     wanted = DEFAULT if name in ("", "default") else name
     if wanted in SHIPPED:
         return SHIPPED[wanted]
@@ -249,7 +249,7 @@ def find_team(name: str = "") -> Path:
 
 
 def _whole(path: Path, seen: tuple[Path, ...]) -> _Document:
-    """A file, put over the one that it extends."""
+    """Read a file and merge it over the file that it extends."""
     document = _read(path)
     base_name = document.data.pop("extends", None)
     document.data.setdefault("name", path.stem)
@@ -270,7 +270,7 @@ def _whole(path: Path, seen: tuple[Path, ...]) -> _Document:
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Mappings are merged, everything else is replaced. An empty department or specialist is taken out."""
+    """Merge mappings recursively and replace everything else. A null department or specialist is removed."""
     merged = dict(base)
     for key, value in over.items():
         before = merged.get(key)
@@ -300,8 +300,8 @@ def _validated(document: _Document) -> TeamSpec:
 
 
 def _fill_in_names(data: dict[str, Any]) -> None:
-    """Name agents without a name after their key (`art-direction` is the Art Direction Specialist), and let
-    `max_retries` of a head count for its department: a head's retries are the department's."""
+    """Name agents without a name after their key (`art-direction` is the Art Direction Specialist). Copy a
+    head's `max_retries` to its department, where it applies."""
     for key, department in _mappings(data.get("departments")):
         department.setdefault("name", f"{_titled(key)} Department")
         for _, head in _mappings({"head": department.get("head")}):
@@ -314,7 +314,7 @@ def _fill_in_names(data: dict[str, Any]) -> None:
 
 
 def _mappings(value: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The entries of a mapping that are mappings themselves; whatever else stands there is told later."""
+    """Return the entries of a mapping that are mappings themselves. Validation reports the others later."""
     entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     return [(key, cast("dict[str, Any]", one)) for key, one in entries.items() if isinstance(one, dict)]
 
@@ -332,7 +332,7 @@ def _in_order(flaws: list[Flaw]) -> list[Flaw]:
 
 
 def _reason(said: str, given: Any) -> str:
-    """Pydantic's words with a small beginning, and what stood there if it is short."""
+    """Return Pydantic's message in lower case, with the invalid value if it is short."""
     text = said.removeprefix("Value error, ")
     text = text[:1].lower() + text[1:]
     if text == "extra inputs are not permitted":
@@ -341,7 +341,7 @@ def _reason(said: str, given: Any) -> str:
     return f"{text} (got {shown})" if shown and len(shown) < 60 and "not" not in text.split() else text
 
 
-# ── YAML with lines ──────────────────────────────────────────────────────────────────────────────
+# ── YAML with line numbers ───────────────────────────────────────────────────────────────────────
 
 
 def _read(path: Path) -> _Document:
@@ -375,7 +375,7 @@ def _syntax(source: str, error: Exception) -> Flaw:
 
 
 class _Reader:
-    """Turns YAML nodes into plain data and remembers their lines."""
+    """Converts YAML nodes to plain data and records their lines."""
 
     def __init__(self, source: str, lines: dict[Place, tuple[str, int]]) -> None:
         self.flaws: list[Flaw] = []

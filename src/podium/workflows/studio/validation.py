@@ -1,4 +1,4 @@
-"""Cross-department validation of `studio`."""
+"""Cross-department validation: find conflicts, let heads resolve them, and check again."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ GONE = "its new text no longer says so."
 
 
 async def held_against_canon(crossing: CrossValidation) -> list[Conflict]:
-    """Read every text that is new since the last time; returns the conflicts that are new, or there again.
-    Where a budget has ended nothing is read: the departments are not at their end."""
+    """Check every text that changed since the last check, and return new or reopened conflicts. Nothing is
+    checked if a budget left a department unfinished."""
     canon = crossing.studio.canon
     if canon is None or any(one.status == "unfinished" for one in crossing.reports.values()):
         return []
@@ -29,7 +29,7 @@ async def held_against_canon(crossing: CrossValidation) -> list[Conflict]:
 
 
 async def _read(crossing: CrossValidation, canon: CanonPort) -> None:
-    """Take the facts of texts that nobody has read yet, and what is settled against them."""
+    """Extract the facts of unread texts and the settled facts that contradict them."""
     studio = crossing.studio
     new = {key: one for key, one in crossing.working.items() if crossing.read.get(key) != one.output}
     if not new:
@@ -52,8 +52,8 @@ async def _read(crossing: CrossValidation, canon: CanonPort) -> None:
 
 
 def _compared(crossing: CrossValidation, key: str) -> list[Conflict]:
-    """The conflicts of one department with what is settled, compared with those that are known of it. Where
-    nobody could tell what a text states, what its head said counts."""
+    """Match one department's contradictions of settled facts with its known conflicts, and return the new or
+    reopened ones. If its facts could not be extracted, the heads' answers stand."""
     denials = crossing.denials.get(key)
     if denials is None:
         return []
@@ -72,12 +72,12 @@ def _compared(crossing: CrossValidation, key: str) -> list[Conflict]:
 
 
 SAME = 0.5
-"""From this likeness on, two descriptions of the same departments' conflict mean the same one."""
+"""Minimum similarity at which two descriptions with the same departments mean the same conflict."""
 
 
 async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -> CrossValidation:
-    """Find conflicts, settle them, look again, also after the last round if it changed a text. Conflicts that
-    two rounds did not settle stay open. Those of low severity alone cost no round."""
+    """Find conflicts, resolve them and check again, also after the last round if it changed a text. Conflicts
+    that two rounds did not resolve stay open. Low severity alone starts no round."""
     crossing = CrossValidation(studio, {one.key: one for one in reports}, list(studio.settled))
     changed = False
     try:
@@ -87,7 +87,7 @@ async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -
                 return crossing
             before = crossing.texts
             for conflict in crossing.to_settle:
-                if conflict.status != "resolved":  # a rewrite for another one may have settled it
+                if conflict.status != "resolved":  # a rewrite for another conflict may have resolved it
                     await _settle(crossing, conflict, number)
             changed = crossing.texts != before
         if changed:
@@ -100,8 +100,8 @@ async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -
 
 
 async def _look(crossing: CrossValidation, number: int) -> None:
-    """What rules find against the project's canon, then what the master finds beyond that. One department
-    without anything settled has nothing to be checked against."""
+    """Check against the canon by rules, then ask the master for further conflicts. A single department
+    without settled facts has nothing to be checked against."""
     studio, error = crossing.studio, ""
     found = await held_against_canon(crossing)
     await recall_texts(crossing)
@@ -120,7 +120,7 @@ async def _look(crossing: CrossValidation, number: int) -> None:
 
 
 async def _find(crossing: CrossValidation) -> list[Conflict]:
-    """Ask the master what contradicts what; returns the conflicts that are new, or there again."""
+    """Ask the master for conflicts, and return those that are new or reopened."""
     studio, working = crossing.studio, crossing.working
     by_rule = [one.description for one in crossing.open_conflicts if one.fact]
 
@@ -140,13 +140,13 @@ async def _find(crossing: CrossValidation) -> list[Conflict]:
 
 
 def _names(crossing: CrossValidation) -> dict[str, tuple[str, ...]]:
-    """The keys and names of those that can be part of a conflict."""
+    """Return the keys and names of all possible parties of a conflict."""
     names = {key: (one.department_name,) for key, one in crossing.working.items()}
     return names | ({CANON: ("the project's canon",)} if crossing.settled else {})
 
 
 def _noted(crossing: CrossValidation, found: FoundConflict) -> Conflict | None:
-    """A conflict that was not known yet, or that was settled and is there again."""
+    """Return the conflict if it is new or reopened, else None."""
     names = _names(crossing)
     departments = list(dict.fromkeys(find_key(one, names) for one in found.departments))
     if len(departments) < 2:
@@ -159,9 +159,9 @@ def _noted(crossing: CrossValidation, found: FoundConflict) -> Conflict | None:
 
 
 async def _settle(crossing: CrossValidation, conflict: Conflict, number: int) -> None:
-    """Ask the heads concerned one after the other, the less relevant department first, until one yields.
-    What is settled never does. A head that yields settles all conflicts between the same departments in one
-    text; the next look shows whether it has."""
+    """Ask the heads concerned, the least relevant department first, until one yields. Settled facts never
+    yield. A head that yields resolves all conflicts between the same departments in one text; the next check
+    verifies it."""
     studio = crossing.studio
     conflict.rounds = number
     more = _between_the_same(crossing, conflict)
@@ -184,7 +184,7 @@ async def _settle(crossing: CrossValidation, conflict: Conflict, number: int) ->
 
 
 def _between_the_same(crossing: CrossValidation, conflict: Conflict) -> list[Conflict]:
-    """The other open conflicts between the departments of one, unless canon is part of it."""
+    """Return the other open conflicts between the same departments. Empty if the canon is a party."""
     if CANON in conflict.departments:
         return []
     departments = set(conflict.departments)
@@ -220,7 +220,7 @@ async def _ask(
 
 
 def _settled(crossing: CrossValidation, conflict: Conflict) -> list[str]:
-    """What cannot yield, the fact in question first."""
+    """Return the settled facts that cannot yield, the contradicted one first."""
     if CANON not in conflict.departments:
         return []
     return list(dict.fromkeys([*([conflict.settled] if conflict.settled else []), *crossing.settled]))

@@ -1,4 +1,4 @@
-"""Lines and drawing of `studio`."""
+"""Terminal lines and lane drawing of `studio`."""
 
 from __future__ import annotations
 
@@ -33,27 +33,28 @@ DECISIONS = {
 
 
 def line_of(event: Event, state: StudioState) -> Line | None:
-    """The line of an event of a studio; `state` has taken it into account already."""
+    """Return the line of a studio event, or None. `state` must already include the event."""
     teller = _LINES.get(type(event.data))
     return None if teller is None else teller(event.data, state)
 
 
 def is_noise(event: Event, state: StudioState) -> bool:
-    """Whether the studio's own lines tell the same, or nobody wants to know while it works."""
+    """True if the studio's own lines already show the event, or if it is not worth a line while the studio
+    works."""
     data = event.data
     if isinstance(data, RunWarned):
         return any(one.error and one.error in data.message for one in state.departments.values())
     if isinstance(data, (ArtifactCreated, events.SpecialistStarted)):
         return True
     if isinstance(data, events.SpecialistGraded):
-        return data.decision == "accept"  # the review tells the same at once
+        return data.decision == "accept"  # the review follows at once
     if isinstance(data, events.StudioEvent):
         return line_of(event, state) is None
     return event.type in ("step.completed", "step.failed")
 
 
 def spent(one: DepartmentState) -> tuple[str, ...]:
-    """What a department cost."""
+    """Return the cost of a department, or its number of calls if it is free."""
     if not one.charge.calls:
         return ()
     return (money(one.charge.usd) if one.charge.usd else count(one.charge.calls, "call"),)
@@ -187,11 +188,11 @@ LAST = {
     "rework": "author works in the editor's remarks",
     "compare": "blind comparison with the direct draft",
 }
-"""Tasks that neither a department nor the master does."""
+"""Labels of tasks that belong neither to a department nor to the master."""
 
 
 def draw(state: StudioState, most: int, *, alive: bool) -> list[Line]:
-    """At most `most` lines; lanes that still move are kept before those that are done."""
+    """Draw at most `most` lines. Active, failed and blocked lanes take precedence over finished ones."""
     lanes = [_lane(one, alive=alive) for one in state.departments.values()]
     if alive and state.master and lanes:
         lanes.append(Line(LAST.get(state.master, f"master: {state.master}"), "result", mark="●"))
@@ -234,7 +235,7 @@ def _notes(one: DepartmentState, alive: bool) -> tuple[str, ...]:
 
 
 def chip(one: SpecialistState) -> str:
-    """`Plot ~82/80 ·`: a name, how it was judged, score against threshold, a dot for each retry."""
+    """Return `Plot ~82/80 ·`: name, review sign, score against threshold, a dot for each retry."""
     name = one.name.removesuffix(" Specialist")
     retries = max(one.attempts or len(one.tried), 1) - 1
     dots = "·" * retries

@@ -1,4 +1,4 @@
-"""Every node decides: do it, or split it into bands of steps; parents read what children return."""
+"""Recursive planning workflow: nodes execute a task or split it into bands of steps; parents aggregate."""
 
 from __future__ import annotations
 

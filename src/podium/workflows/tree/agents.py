@@ -1,4 +1,7 @@
-"""The three roles. They are ways of asking, not kinds of nodes: one node may need all three."""
+"""Agents of `tree`: planner, executor and aggregator.
+
+A role is not a node type: one node may use all three.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,7 @@ ALL = (ROOT_PLANNER, PLANNER, EXECUTOR, QUICK_EXECUTOR, AGGREGATOR)
 
 
 def executor_for(decision: LeafDecision | None) -> Agent:
-    """What its planner calls an easy task is done by a quick model."""
+    """Return the fast executor for a task that the planner rated `low` without blockers, else the normal
+    one."""
     easy = decision is not None and decision.complexity == "low" and not decision.blockers
     return QUICK_EXECUTOR if easy else EXECUTOR

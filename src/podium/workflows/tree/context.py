@@ -1,4 +1,4 @@
-"""TreeContext, notes, results of `tree`."""
+"""Shared state of a tree run: the tree, scratchpads, node results and the final output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from podium.workflows.tree.policy import (
 
 @dataclass
 class Tree:
-    """One run's tree. Nodes read it; what it collects is only for the result."""
+    """State shared by all nodes of a run. What it collects is used only for the output."""
 
     run: Run
     limits: TreeLimits
@@ -39,22 +39,23 @@ class Tree:
     room: int = 0
     """Characters of documents that fit into one prompt."""
     timed: bool = False
-    """Whether planners are told how much time is left."""
+    """Planners see the remaining time."""
     tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
     nodes: dict[str, NodeRow] = field(default_factory=dict[str, "NodeRow"])
     open_nodes: set[str] = field(default_factory=set[str])
-    """Nodes below the root that wait for children: they share what the root leaves of the reserve."""
+    """Nodes below the root that wait for children. They share the half of the closing reserve that is not the
+    root's."""
     root_document: str = ""
     documents: dict[str, list[KeptArtifact]] = field(default_factory=dict[str, list["KeptArtifact"]])
-    """Documents and data by node, but for the root's primary one."""
+    """Documents and data by node id, without the root's primary document."""
     gaps: list[str] = field(default_factory=list[str])
-    """What the root's result does not answer."""
+    """Gaps that the root's result names."""
     met: bool = True
-    """Whether it answers the request, as its own assessment says."""
+    """False if the root's own assessment says that the request is not met."""
 
     @property
     def tools_shown(self) -> list[dict[str, Any]]:
-        """The tools as a prompt tells them."""
+        """The tools as data for a prompt."""
         return [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in self.tools
@@ -62,8 +63,8 @@ class Tree:
 
     @asynccontextmanager
     async def closing(self, node: Node) -> AsyncGenerator[None]:
-        """Draw on the closing reserve. Half of what is left is the root's alone: without its result the
-        others' would be lost."""
+        """Draw on the closing reserve. Half of the remainder is reserved for the root, because without its
+        result the other results would be lost. The open nodes share the other half equally."""
         async with self.run.closing():
             if node.is_root:
                 yield
@@ -75,7 +76,7 @@ class Tree:
 
 @dataclass
 class NodeRow:
-    """A node as the output lists it."""
+    """A node as listed in the output."""
 
     node: Node
     status: str = "planning"
@@ -90,7 +91,7 @@ class NodeRow:
 
 
 class Notes:
-    """The scratchpad of one node: every role adds to it, the next one reads its end."""
+    """The scratchpad of one node. Every role appends to it; the next role reads its tail."""
 
     def __init__(self, run: Run, node: Node) -> None:
         self._run = run
@@ -107,7 +108,7 @@ class Notes:
         )
 
     async def keep(self) -> None:
-        """Leave it behind as a file."""
+        """Save the scratchpad as an artifact, unless it is empty."""
         if self.text:
             await self._run.artifact(SCRATCHPAD, f"# {self._node.title}\n\n{self.text}", "text/markdown")
 
@@ -121,7 +122,8 @@ async def finished(
     metrics: dict[str, int],
     children: Sequence[Returned] = (),
 ) -> Returned:
-    """A node's result: artifacts, hint, result, completed, in this order."""
+    """Save a node's artifacts and return its result. Emits artifacts, hint, result and completed, in this
+    order."""
     run = tree.run
     await notes.keep()
     primary = answer.primary
@@ -186,7 +188,7 @@ def _named(answer: Answer) -> list[tuple[Artifact, str]]:
 
 
 def _share(run: Run, parts: int) -> Budget:
-    """An equal part of what is left of each ceiling."""
+    """Return an equal share of the remaining USD, tokens and calls. Unlimited dimensions stay unlimited."""
     limits, spent = run.budget, run.spent
     return Budget(
         usd=None if limits.usd is None else max(0.0, limits.usd - spent.usd) / parts,
@@ -196,7 +198,7 @@ def _share(run: Run, parts: int) -> Budget:
 
 
 def output_of(grown: Tree, returned: Returned | None) -> dict[str, Any]:
-    """The root's envelope, its document, and every node."""
+    """Return the run's output: the root's envelope, its document, the gaps, and every node."""
     return {
         "result": returned.envelope or None if returned is not None else None,
         "document": grown.root_document,
@@ -206,7 +208,7 @@ def output_of(grown: Tree, returned: Returned | None) -> dict[str, Any]:
 
 
 def as_it_stands(grown: Tree) -> str:
-    """The tree as Markdown: what is done, with what it says, and what is not."""
+    """Render an unfinished tree as Markdown: every node with its status and, if there is one, its summary."""
     rows = list(grown.nodes.values())
     done = sum(row.status == "completed" for row in rows)
     lines = [

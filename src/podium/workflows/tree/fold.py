@@ -1,6 +1,6 @@
-"""Fold and view data of `tree`.
+"""State of a tree run, folded from its events.
 
-A node's cost is found by path: what is charged below a node's branch, and below no deeper node's, is its own.
+A node's cost is found by path: a charge belongs to the deepest node whose branch contains it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ENDED = frozenset({"completed", "failed", "blocked"})
 
 
 class BandState(msgspec.Struct):
-    """Steps that run side by side."""
+    """One band of a plan, with the ids of its steps."""
 
     index: int
     goal: str
@@ -35,31 +35,32 @@ class BandState(msgspec.Struct):
 
 
 class PlanState(msgspec.Struct):
-    """One plan of a node, and what became of its steps."""
+    """One plan of a node and the state of its steps."""
 
     version: int
     summary: str
     bands: list[BandState] = []
     steps: dict[str, events.StepCreated] = {}
     statuses: dict[str, str] = {}
-    """By step id, of those that were begun: `executing, completed, failed, blocked, reused`."""
+    """Status of each started step by step id: `executing, completed, failed, blocked, reused`."""
     nodes: dict[str, str] = {}
-    """By step id: the node that it was given to, or that an earlier plan had given it to."""
+    """Node by step id: the node that this plan, or for a reused step an earlier plan, delegated the step
+    to."""
 
 
 class ToolUse(msgspec.Struct):
-    """One call of a tool."""
+    """One tool call."""
 
     tool: str
     purpose: str
     ok: bool | None = None
-    """`None`: it is under way."""
+    """`None` while the call is running."""
     summary: str = ""
     error: str = ""
 
 
 class NodeArtifact(msgspec.Struct):
-    """An artifact that a node left behind."""
+    """An artifact that a node saved."""
 
     id: str
     type: str
@@ -67,7 +68,7 @@ class NodeArtifact(msgspec.Struct):
 
 
 class Subtree(msgspec.Struct):
-    """A node and everything below it, kept up to date as events come in."""
+    """Totals of a node and all its descendants, updated with every event."""
 
     nodes: int = 0
     ended: int = 0
@@ -77,7 +78,7 @@ class Subtree(msgspec.Struct):
 
 
 class NodeState(msgspec.Struct):
-    """One node as the log tells it."""
+    """State of one node."""
 
     id: str
     parent_id: str | None
@@ -89,14 +90,14 @@ class NodeState(msgspec.Struct):
     step_id: str = ""
     status: str = "created"
     last_open: str = "created"
-    """The status before it ended: where it goes on if the run is resumed."""
+    """The last status before the node ended. A resumed run continues from it."""
     current_band: int | None = None
-    """The band of its plan that was begun last."""
+    """Index of the band that started last."""
     stopped: str = ""
-    """Why it is blocked: `budget:calls`, `rejected`."""
+    """Reason for being blocked: `budget:calls`, `rejected`."""
     guards: list[str] = []
     executed: bool = False
-    """It did its task itself, whatever was planned before."""
+    """The node executed its task itself, whatever was planned before."""
     plans: list[PlanState] = []
     children: list[str] = []
     tools: list[ToolUse] = []
@@ -110,31 +111,31 @@ class NodeState(msgspec.Struct):
     error: str = ""
     retryable: bool = False
     inherited: bool = False
-    """Its end was copied from the run that this one was forked from."""
+    """The end of this node was copied from the run that this run was forked from."""
     began_s: float | None = None
     ended_s: float | None = None
-    """Seconds of driven time since the run began: the time that a run lay still does not count."""
+    """Seconds of driven time since the run began. Time while the run is stopped does not count."""
     worked_s: float = 0.0
-    """Time of its own calls, its children's excluded."""
+    """Seconds spent in the node's own calls, without its children's."""
     charge: Charge = NOTHING
-    """Of its own calls."""
+    """Charge of the node's own calls."""
     below: Subtree = msgspec.field(default_factory=Subtree)
 
     @property
     def plan(self) -> PlanState | None:
-        """The plan that counts."""
+        """The current plan: the latest one, or None."""
         return self.plans[-1] if self.plans else None
 
     @property
     def decision(self) -> str:
-        """`planned`, `executed`, `guarded` (it had to execute), or nothing yet."""
+        """`planned`, `executed`, `guarded` (a guard forced it to execute), or empty if undecided."""
         if not self.executed:
             return "planned" if self.plans else ""
         return "guarded" if any(guard != "maxReplansPerNode" for guard in self.guards) else "executed"
 
     @property
     def took_s(self) -> float | None:
-        """From its first to its last event."""
+        """Seconds from the node's first to its last event, or None if it has not ended."""
         return None if self.began_s is None or self.ended_s is None else self.ended_s - self.began_s
 
 
@@ -149,7 +150,7 @@ class _Answer(msgspec.Struct):
 
 
 class TreeState(Fold):
-    """All nodes of a run, up to the last event that was applied."""
+    """State of all nodes of a run, up to the last event applied."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeState] = {}
@@ -157,15 +158,15 @@ class TreeState(Fold):
         self.depth = 0
         """The deepest level so far; the root's is 0."""
         self._branches: dict[str, str] = {}
-        """Which node works in which branch."""
+        """Node id by branch path."""
         self._running: dict[str, float] = {}
-        """Steps under way, and when they began."""
+        """Start time of each running step by path."""
         self._first: datetime | None = None
         self._last: datetime | None = None
         self._still_s = 0.0
 
     def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+        """Apply one event."""
         data, now = event.data, self._clock(event)
         if isinstance(data, events.TreeEvent):
             if isinstance(data, events.NodeCreated):
@@ -181,14 +182,14 @@ class TreeState(Fold):
             self._charge(self.owner(event.path), data.charge)
 
     def lineage(self, node: NodeState) -> list[NodeState]:
-        """A node and those above it, up to the root."""
+        """Return the node and its ancestors, up to the root."""
         found = [node]
         while found[-1].parent_id is not None and found[-1].parent_id in self.nodes:
             found.append(self.nodes[found[-1].parent_id])
         return found
 
     def owner(self, path: str) -> NodeState | None:
-        """The node in whose branch something happened."""
+        """Return the node whose branch contains this path, or the root."""
         while path and path not in self._branches:
             path = path.rpartition("/")[0]
         return self.nodes.get(self._branches.get(path, "")) or self.root
@@ -204,9 +205,9 @@ class TreeState(Fold):
         return (event.time - self._first).total_seconds() - self._still_s
 
     def _reopen(self) -> None:
-        """A run that is taken up again goes on with what was stopped, and with all above it. It does not tell
-        once more what it had begun to do there. A completed root stays so: only the check of its text goes
-        on."""
+        """Reopen blocked nodes and their ancestors when a run is resumed. Resuming does not repeat the events
+        of work that had already started. A completed root stays completed: only the check of its text
+        continues."""
         stopped = [node for node in self.nodes.values() if node.status == "blocked"]
         if self.root is not None and self.root.status != "completed":
             stopped.append(self.root)
@@ -232,7 +233,7 @@ class TreeState(Fold):
             lineage[1].children.append(node.id)
 
     def _tell(self, node: NodeState, data: events.TreeEvent, path: str, now: float) -> None:
-        """What one event says of its node."""
+        """Apply one event to its node."""
         match data:
             case events.ScratchpadLinked():
                 self._branches[path] = node.id
@@ -263,7 +264,7 @@ class TreeState(Fold):
         self._move(node, data.status, now, inherited=bool(data.inherited))
 
     def _move(self, node: NodeState, status: str, now: float | None, *, inherited: bool) -> None:
-        """Change a status, and count it in all subtrees that it is part of."""
+        """Change a node's status and update the counts of every subtree that contains it."""
         before, node.status = node.status, status
         node.inherited = inherited
         node.ended_s = now if status in ENDED else None
@@ -298,7 +299,7 @@ class TreeState(Fold):
 
 
 def _note(node: NodeState, data: events.TreeEvent) -> None:
-    """What an event adds to what is known of a node."""
+    """Apply an event that changes a node's details, but not its status."""
     plan = node.plan
     match data:
         case events.PlanCreated():
@@ -338,10 +339,11 @@ def _finish_tool(node: NodeState, data: events.ToolCallResult) -> None:
 
 
 def _gaps(data: StepCompleted) -> list[str]:
-    """What an aggregator says is missing. No event carries it; a very long answer is not in the log."""
+    """Return the gaps that an aggregator names. No event carries them; a long answer is stored as a blob and
+    yields none."""
     if data.blob:
         return []
     try:
         return msgspec.json.decode(bytes(data.result), type=_Answer).synthesis.gaps
     except msgspec.ValidationError:
-        return []  # a person wrote another reply into a fork, or another version did
+        return []  # the reply was replaced in a fork, or written by another version

@@ -1,4 +1,4 @@
-"""The material that each role of the tree is shown."""
+"""Prompt contexts of the planner, the executor and the aggregator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.workflows.tree.node import Attempt, KeptArtifact, Node, Returned
 from podium.workflows.tree.policy import MAX_TOOL_CALLS, Deliverable, TreeLimits, child_labels, tail, wanted
 
 READ_ON = 20_000
-"""Characters that one `read_document` returns."""
+"""Characters that one `read_document` call returns."""
 
 READ_DOCUMENT = "read_document"
 _READ_SPEC = {
@@ -28,18 +28,19 @@ _READ_SPEC = {
 
 
 class Piece(NamedTuple):
-    """One artifact that can be shown, and how much it matters to the reader."""
+    """An artifact that a prompt can include, and its rank (0 is the most relevant)."""
 
     label: str
     kept: KeptArtifact
     rank: int
 
 
-# ── the whole ──
+# ── common context ──
 
 
 def whole_context(node: Node) -> dict[str, Any]:
-    """The user's request, the objectives from the root down, and the work of others: for every role."""
+    """Return what every role sees: the user's request, the objectives from the root down, and the sibling
+    steps."""
     above = list(node.line)[:-1]
     return {
         "request": node.root.title,
@@ -58,8 +59,8 @@ def whole_context(node: Node) -> dict[str, Any]:
 
 
 def pieces_of(returned: Sequence[Returned], *, nearer: int = 0) -> list[Piece]:
-    """Everything that was returned, ranked: what a `parentHint` names, other documents, other data. Results
-    from further up, before number `nearer`, come after those."""
+    """Return all artifacts, ranked: those that a `parentHint` names, other documents, other data. Results of
+    plans further up (those before index `nearer`) rank after these."""
     pieces: list[Piece] = []
     for number, one in enumerate(returned):
         named = one.hinted
@@ -71,8 +72,8 @@ def pieces_of(returned: Sequence[Returned], *, nearer: int = 0) -> list[Piece]:
 
 
 def shown_pieces(pieces: Sequence[Piece], room: int) -> dict[str, dict[str, Any]]:
-    """The texts of artifacts by label: whole as far as there is room, the most relevant first. What is cut
-    says how much of it is shown."""
+    """Return the artifacts' texts by label. Texts are whole as long as there is room, the most relevant
+    first; a cut text has a note that says how much is shown."""
     shown: dict[str, dict[str, Any]] = {}
     for piece in sorted(pieces, key=lambda one: one.rank):
         text, note = cut(piece.kept.text, max(room, LEAST))
@@ -82,7 +83,7 @@ def shown_pieces(pieces: Sequence[Piece], room: int) -> dict[str, dict[str, Any]
 
 
 def read_document(pieces: Iterable[Piece], args: Mapping[str, Any]) -> tuple[bool, str]:
-    """Answer a `read_document` call: whether it worked, and the text or the reason."""
+    """Answer a `read_document` call. Return whether it worked, and the text or the error."""
     known = {piece.label: piece.kept.text for piece in pieces}
     label, offset = str(args.get("label", "")), args.get("offset", 0)
     if label not in known:
@@ -95,13 +96,14 @@ def read_document(pieces: Iterable[Piece], args: Mapping[str, Any]) -> tuple[boo
     return True, f"[characters {offset:,} to {end:,} of {len(known[label]):,}]\n\n{part}{rest}"
 
 
-# ── the roles ──
+# ── roles ──────
 
 
 def planner_context(
     node: Node, limits: TreeLimits, seconds_left: float | None, notes: str, before: Attempt | None
 ) -> dict[str, Any]:
-    """Identity, the whole, budgets, notes; when replanning also the old plan and what it brought."""
+    """Return the planner's context: node, whole, limits and notes; for a replan also the old plan and its
+    results."""
     children = [] if before is None else list(before.returned.values())
     return {
         "node": node.shown(),
@@ -130,8 +132,8 @@ def executor_context(
     tools: Sequence[Mapping[str, Any]],
     tool_results: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The task, the whole, the deliverable, notes, and what there is to read: of earlier steps, children and
-    tools."""
+    """Return the executor's context: task, whole, deliverable, notes, and the results of earlier steps,
+    children and tools."""
     shown = shown_pieces(pieces, room)
     offered = list(tools) + ([_READ_SPEC] if any(one["note"] for one in shown.values()) else [])
     return {
@@ -159,7 +161,7 @@ def aggregator_context(
     room: int,
     tool_results: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """The whole, and everything that the children returned: envelopes, documents and data."""
+    """Return the aggregator's context: the whole, and everything that the children returned."""
     shown = shown_pieces(pieces_of(children), room)
     part = any(one["note"] for one in shown.values())
     return {
@@ -176,7 +178,7 @@ def aggregator_context(
 
 
 def _parent_ask(node: Node) -> dict[str, Any] | None:
-    """What the parent wants of this node, and what is there already; nothing for the root."""
+    """Return the parent's title, its criteria and the earlier results, or None for the root."""
     if node.parent is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""What a node tells when it is created, planned, started and stopped: the events, in their order."""
+"""Events of a node's lifecycle: created, planned, started, failed, blocked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.workflows.tree.policy import ordered, retryable, share_of, still_hol
 
 
 def created(grown: Tree, node: Node) -> None:
-    """A node is there."""
+    """Register a node and emit its creation."""
     grown.nodes[node.id] = NodeRow(node)
     grown.run.emit(
         events.NodeCreated(
@@ -34,7 +34,7 @@ def status(grown: Tree, node: Node, now: str, role: str = "", message: str = "")
 
 
 def planned(grown: Tree, node: Node, attempt: Attempt) -> None:
-    """The plan, all its bands and all its steps, before anything of it is done."""
+    """Emit the plan, all its bands and all its steps, before any step runs."""
     run, plan_id, bands = grown.run, f"{node.id}/plan-{attempt.version}", ordered(attempt.plan)
     run.emit(
         events.PlanCreated(
@@ -67,7 +67,8 @@ def band_begun(
     earlier: tuple[Returned, ...],
     plan: Plan,
 ) -> dict[str, Node]:
-    """A band starts: its steps' states, its parent's, and a node for each step that has to run."""
+    """Emit the start of a band: step states and the parent's state. Return a new node for each step that has
+    to run."""
     again = {step.id for step in band.steps if still_holds(step, before)}
     for step in band.steps:
         now = "reused" if step.id in again else "executing"
@@ -115,7 +116,7 @@ def replans(grown: Tree, node: Node, before: Attempt) -> None:
 
 
 def failed(grown: Tree, node: Node, error: Exception) -> Returned:
-    """A node came to nothing; its parent will name the gap."""
+    """Mark a node as failed and return the failed result. Its parent will name the gap."""
     said = error.reason if isinstance(error, StepFailedError) else f"{type(error).__name__}: {error}"
     row = grown.nodes[node.id]
     row.status, row.summary = "failed", said
@@ -126,7 +127,8 @@ def failed(grown: Tree, node: Node, error: Exception) -> Returned:
 def blocked(
     grown: Tree, node: Node, error: BudgetExhaustedError, children: tuple[Returned, ...] = ()
 ) -> Returned:
-    """The budget stopped a node. What its children have finished is handed on as it is."""
+    """Mark a node as blocked by the budget. The returned result carries the artifacts of its finished
+    children."""
     status(grown, node, "blocked", message=f"budget:{error.kind}")
     finished = [child for child in children if child.status == "completed"]
     said = f"out of budget ({error.kind})"

@@ -1,4 +1,4 @@
-"""Presentation, sections, nested data of `tree`."""
+"""Report of a tree run: presentation, sections and nested data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podium.workflows.tree.view import GUARDS, draw, is_noise, line_of, standing
 
 
 def nested(tree: TreeState, *, alive: bool = False) -> dict[str, Any]:
-    """The tree in figures, and its root with everything below it."""
+    """Return the totals of a tree and the root with all its descendants."""
     root = tree.root
     if root is None:
         return {"nodes": 0, "levels": 0, "failed": 0, "unfinished": 0, "root": None}
@@ -81,7 +81,7 @@ def _plan(tree: TreeState, node: NodeState, plan: PlanState, alive: bool) -> dic
 
 
 def _step(tree: TreeState, node: NodeState, plan: PlanState, step_id: str, alive: bool) -> dict[str, Any]:
-    """A step, and the node that it was given to; one that an earlier plan had done is only named."""
+    """Return a step with its node. A reused step only names the node of the earlier plan."""
     step = plan.steps.get(step_id)
     child = tree.nodes.get(plan.nodes.get(step_id, ""))
     reused = plan.statuses.get(step_id) == "reused"
@@ -98,7 +98,8 @@ def _step(tree: TreeState, node: NodeState, plan: PlanState, step_id: str, alive
 
 
 def gaps_of(tree: TreeState, node: NodeState) -> list[str]:
-    """What is missing below a node: what its aggregator named, and steps without a result that it did not."""
+    """Return the gaps below a node: those that its aggregator named, and steps without a result that it did
+    not name."""
     plan = node.plan
     if plan is None or node.executed:
         return node.gaps
@@ -120,7 +121,7 @@ def _why_missing(child: NodeState | None, *, over: bool) -> str:
 
 
 def _decided(node: NodeState) -> str:
-    """What a node decided, in words."""
+    """Describe a node's decision in words."""
     if node.decision == "planned" and node.plan is not None:
         bands, steps = len(node.plan.bands), len(node.plan.steps)
         again = f", planned {len(node.plans)} times" if len(node.plans) > 1 else ""
@@ -150,12 +151,14 @@ def _usage(charge: Charge, seconds: float | None) -> dict[str, Any]:
 
 WIDTH, ROW, GAP = 1000.0, 30, 2
 MOST_CELLS = 400
-"""A level with more is left out with all below it: nobody could tell its cells apart."""
+"""A level with more cells is left out with all levels below it, because its cells would be too small to
+distinguish."""
 CELL_OF_A_LETTER = 8.4
 
 
 def overview(tree: TreeState, *, alive: bool = False) -> dict[str, Any] | None:
-    """Cells with their place, and what a screen reader says instead; nothing for a tree of one node."""
+    """Return the overview's cells with their positions, their height, and the number of nodes left out; None
+    for a single node."""
     root = tree.root
     if root is None or root.below.nodes < 2:
         return None
@@ -195,17 +198,17 @@ def _cell(node: NodeState, left: float, width: float, *, alive: bool) -> dict[st
 
 
 OPEN_NODES = 40
-"""How many nodes a page shows opened; the levels below are a click away."""
+"""Number of nodes that a page shows expanded. Deeper levels are collapsed."""
 
 
 class TreePresentation(Presentation):
-    """Shows one tree."""
+    """Presentation of a tree run."""
 
     def __init__(self) -> None:
         self.tree = TreeState()
         self._exhausted = 0
         self._last_file = ""
-        """What the root left behind last, besides its notes."""
+        """Id of the last artifact that the root saved, without its scratchpad."""
 
     def apply(self, event: Event) -> None:
         self.tree.apply(event)
@@ -221,14 +224,14 @@ class TreePresentation(Presentation):
 
     def is_hidden(self, event: Event) -> bool:
         if event.type == "budget.exhausted":
-            return self._exhausted > 1  # every branch meets the same ceiling
+            return self._exhausted > 1  # every branch hits the same ceiling
         return is_noise(event, self.tree)
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
         return draw(self.tree, most, alive=alive)
 
     def summary(self) -> str:
-        """`7 nodes · 2 levels · 1 failed`: levels below the root, as `--max-depth` counts them."""
+        """`7 nodes · 2 levels · 1 failed`. Levels are counted below the root, like `--max-depth`."""
         root = self.tree.root
         if root is None:
             return ""
@@ -241,12 +244,13 @@ class TreePresentation(Presentation):
         return " · ".join(told)
 
     def deliverable(self, output: Any) -> str | None:
-        """The synthesis document; a tree that was stopped before it had one has nothing to read."""
+        """Return the synthesis document, or None if the tree was stopped before it had one."""
         document = _part(output, "document")
         return document if isinstance(document, str) else None
 
     def leading(self, output: Any) -> list[str]:
-        """The document itself: the root's, or the one that was made where no aggregator could be paid."""
+        """Return the file to show first: the root's document, or the last one saved if no aggregator could be
+        paid."""
         result = _part(output, "result")
         primary = _part(result, "primaryArtifactId")
         return [str(primary or self._last_file)]
@@ -270,7 +274,8 @@ class TreePresentation(Presentation):
 
 
 def open_levels(tree: TreeState, most: int = OPEN_NODES) -> int:
-    """How many levels are open when the page is opened: as many as are not too much to read."""
+    """Return the number of levels that are expanded at first: as many as fit into `most` nodes, at least
+    1."""
     sizes = [0] * (tree.depth + 1)
     for node in tree.nodes.values():
         sizes[node.depth] += 1
@@ -291,7 +296,7 @@ def _part(value: Any, key: str) -> Any:
 
 
 def _bullets(node: dict[str, Any], indent: int) -> Iterator[str]:
-    """A node and those below it as a nested list."""
+    """Render a node and its descendants as a nested list."""
     pad = "  " * indent
     yield f"{pad}- {node['sign']} **{cell(node['title'], 200)}**: {cell(_told(node), 400)}"
     if node["error"]:
@@ -319,7 +324,7 @@ def _planned(node: dict[str, Any], plan: dict[str, Any], indent: int) -> Iterato
 
 
 def _told(node: dict[str, Any]) -> str:
-    """How a node stands, what it decided and what it took, on one line."""
+    """Summarize a node's state, decision, calls, cost and duration on one line."""
     subtree = node["subtree"]
     parts = [node["state"], node["decision_reason"], count(subtree["calls"], "call")]
     parts += [money(subtree["cost_usd"])] if subtree["cost_usd"] else []

@@ -1,4 +1,4 @@
-"""Lines and drawing of `tree`."""
+"""Terminal lines and tree drawing of `tree`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OUTCOMES: dict[str, tuple[str, str, Weight]] = {
     "partial": ("~", "partial", "warning"),
     "no_op": ("·", "nothing to do", "routine"),
 }
-"""Sign, word and weight of what a completed node came to."""
+"""Sign, word and weight for each outcome of a completed node."""
 
 STATUSES: dict[str, tuple[str, str, Weight]] = {
     "created": ("○", "created", "routine"),
@@ -44,7 +44,7 @@ INTERRUPTED: tuple[str, str, Weight] = ("■", "interrupted", "routine")
 
 
 def standing(node: NodeState, *, alive: bool = True) -> tuple[str, str, Weight]:
-    """How a node stands: sign, word, weight. When nobody is at work, nothing is under way."""
+    """Return a node's sign, word and weight. If the run is not alive, open nodes are shown as interrupted."""
     if node.status == "completed":
         return OUTCOMES.get(node.outcome, ("✓", node.outcome, "result"))
     sign, word, weight = STATUSES.get(node.status, ("·", node.status, "routine"))
@@ -58,12 +58,12 @@ def standing(node: NodeState, *, alive: bool = True) -> tuple[str, str, Weight]:
 
 
 def band_number(node: NodeState) -> int:
-    """The band that a node waits for, counted from 1."""
+    """Return the number of the band that a node waits for, counted from 1."""
     return 1 if node.current_band is None else node.current_band + 1
 
 
 def spent(node: NodeState) -> tuple[str, ...]:
-    """What a node and everything below it cost."""
+    """Return the cost of a node and its descendants, or the number of calls if none is priced."""
     charge = node.below.charge
     if not charge.calls:
         return ()
@@ -74,7 +74,7 @@ def spent(node: NodeState) -> tuple[str, ...]:
 
 
 def line_of(event: Event, tree: TreeState) -> Line | None:
-    """The line of an event of a tree; `tree` has taken it into account already."""
+    """Return the line of a tree event, or None. `tree` must already include the event."""
     data = event.data
     if not isinstance(data, events.TreeEvent) or data.node_id not in tree.nodes:
         return None
@@ -83,9 +83,10 @@ def line_of(event: Event, tree: TreeState) -> Line | None:
 
 
 def is_noise(event: Event, tree: TreeState) -> bool:
-    """Whether the tree's own lines tell the same, or nobody wants to know while it grows."""
+    """True if the tree's own lines already show the event, or if it is not worth a line while the tree
+    grows."""
     data = event.data
-    if isinstance(data, RunWarned):  # a failed node has told it, and the end repeats it
+    if isinstance(data, RunWarned):  # the failed node's line shows it, and the summary repeats it
         told = {f"{node.title} failed: {node.error}" for node in tree.nodes.values() if node.error}
         return data.message in told
     if isinstance(data, FileCreated):
@@ -138,7 +139,7 @@ def _band(node: NodeState) -> Line | None:
 
 
 def _executing(data: events.NodeStatus, node: NodeState) -> Line | None:
-    if data.message == "guard:maxDepth":  # what the person asked for, at every leaf of a deep tree
+    if data.message == "guard:maxDepth":  # the requested depth: normal at every leaf of a deep tree
         return Line(f"does it itself: {_guard(data.message)}", indent=node.depth)
     if data.message.startswith("guard:"):
         return Line(f"does it itself: {_guard(data.message)}", "warning", mark="!", indent=node.depth)
@@ -183,7 +184,7 @@ def _failed(data: events.NodeFailed, node: NodeState) -> Line:
 
 
 def _ending(node: NodeState) -> str:
-    """A node's title where it ends, which may be far below its beginning."""
+    """Return a node's title for the line of its end, which may be far below the line of its start."""
     return one_line(node.title, 80)
 
 
@@ -208,16 +209,16 @@ _LINES: dict[type[EventData], Callable[[Any, NodeState], Line | None]] = {
 
 
 class _Row(msgspec.Struct):
-    """A line to be, and the node that can still be opened below it."""
+    """A line of the drawing, and the node that can be expanded below it."""
 
     line: Line
     node: NodeState | None = None
 
 
 def draw(tree: TreeState, most: int, *, alive: bool = True) -> list[Line]:
-    """At most `most` lines. A tree that fits is drawn whole. Of a larger one that still grows, finished nodes
-    beside each other share a line, and what is at work is opened from the root down while there is room; one
-    that is finished is opened level by level."""
+    """Draw the tree in at most `most` lines. A tree that fits is drawn whole. In a larger, running tree,
+    finished siblings share a line, and active nodes are expanded from the root down while there is room. A
+    finished tree is expanded level by level."""
     root = tree.root
     if root is None or most < 1:
         return []
@@ -238,7 +239,7 @@ def draw(tree: TreeState, most: int, *, alive: bool = True) -> list[Line]:
 
 
 def _open(rows: list[_Row], row: _Row, found: list[_Row], room: int) -> list[_Row]:
-    """Put what is below a row under it, as far as there is room."""
+    """Insert the rows below `row`, as many as there is room for, and return them."""
     shown = found if len(found) <= room else _cut(found, room)
     if shown:
         at = next(nth for nth, one in enumerate(rows) if one is row) + 1
@@ -249,8 +250,8 @@ def _open(rows: list[_Row], row: _Row, found: list[_Row], room: int) -> list[_Ro
 
 
 def _below(tree: TreeState, node: NodeState, *, alive: bool, fold: bool) -> list[_Row]:
-    """A node's children: finished ones first and, if they are folded, as one line; then what is at work, then
-    what is still to come."""
+    """Return the rows of a node's children: finished ones as one line if folded, then the others, then the
+    steps to come."""
     children = [tree.nodes[child] for child in node.children]
     quiet = [child for child in children if fold and child.status in ENDED and not _needs_a_look(child)]
     shown = [child for child in children if child not in quiet] if quiet else children
@@ -273,7 +274,7 @@ def _folded(nodes: list[NodeState], indent: int) -> Line:
 
 
 def _cut(rows: list[_Row], room: int) -> list[_Row]:
-    """As many as there is room for, and how many there are besides; what is at work or went wrong first."""
+    """Return as many rows as fit, and a row that counts the rest. Active and failed nodes take precedence."""
     if room < 2:
         return []
     order = sorted(range(len(rows)), key=lambda nth: (_is_dull(rows[nth]), nth))
@@ -287,7 +288,7 @@ def _is_dull(row: _Row) -> bool:
 
 
 def _waiting_steps(node: NodeState) -> int:
-    """Planned steps that no node has been made for yet."""
+    """Return the number of planned steps that have no node yet."""
     plan = node.plan
     if plan is None or node.status in ENDED:
         return 0
@@ -300,7 +301,7 @@ def _line(node: NodeState, alive: bool) -> Line:
 
 
 def _closed(node: NodeState, line: Line) -> Line:
-    """A node whose children are not shown says how many there are below it."""
+    """Append the number of descendants to the line of a collapsed node."""
     if node.below.nodes <= 1:
         return line
     return msgspec.structs.replace(line, what=" · ".join((line.what, *_counts(node))))

@@ -1,7 +1,7 @@
-"""Citations and claims.
+"""Citations and claims of an article.
 
-The writer may cite only by the ids of sources that were retrieved. Everything else that looks like a citation
-or leads elsewhere is taken out of the article by `only_known`, so an invented source reaches nobody.
+The writer may cite only by the ids of retrieved sources. `only_known` removes everything else that looks like
+a citation or links elsewhere, so invented sources never reach a reader.
 """
 
 from __future__ import annotations
@@ -57,32 +57,32 @@ _ILLUSTRATES = re.compile(
 
 
 UNSOURCED = "†"
-"""Stands behind a sentence of general knowledge, which no source supports. Programs need it; no reader sees
-it."""
+"""Marks a sentence of general knowledge that no source supports. Used by programs; removed before readers see
+the text."""
 EXPLAINED = "What has no citation is general knowledge, or could not be confirmed in the sources."
 _EXPLAINED = re.compile(rf"^[*_> ]{{0,3}}{UNSOURCED}[ \t]*([^\n]*?)[*_]{{0,3}}[ \t]*$", re.MULTILINE)
-"""The line that says what has no citation."""
+"""The line that explains what has no citation."""
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """A sentence of the article that can be right or wrong."""
+    """A sentence of the article that makes a claim."""
 
     text: str
-    """As a reader reads it, without citations."""
+    """The text without citations."""
     source_ids: tuple[str, ...] = ()
-    """What it cites; empty: it cites nobody, and should."""
+    """The sources it cites. Empty if it cites none but should."""
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """One citation in the text, in the order of reading, with the sentence that it stands behind."""
+    """One citation in the text, in reading order, with its sentence."""
 
     source_ids: tuple[str, ...]
     sentence: str
 
 
 def split_claims(markdown: str) -> list[Sentence]:
-    """Every sentence, and every row of a table, that cites a source, and every other sentence that needs one,
-    in the order of reading. What is written twice is one claim."""
+    """Return every sentence and table row that cites a source, and every other sentence that needs one, in
+    reading order. Duplicates are one claim."""
     found: dict[str, Sentence] = {}
     for block in blocks_of(markdown):
         sentences = _sentences(block) if block.kind != "heading" else []
@@ -98,7 +98,8 @@ def split_claims(markdown: str) -> list[Sentence]:
 
 
 def marks_of(markdown: str) -> list[Mark]:
-    """Every citation, also those in tables and headings, as a page numbers them."""
+    """Return every citation, including those in tables and headings, in the order in which a page numbers
+    them."""
     return [
         Mark(tuple(ids.split(";")), _read(sentence))
         for block in blocks_of(markdown)
@@ -108,8 +109,8 @@ def marks_of(markdown: str) -> list[Mark]:
 
 
 def illustrations_in(sentences: Sequence[str]) -> set[str]:
-    """Return the sentences of a paragraph that make up a case: one that begins with `Suppose` or the like,
-    and those that follow it. A figure, a citation or a word such as `according to` ends it."""
+    """Return the sentences of a paragraph that describe a hypothetical case: one that begins with `Suppose`
+    or the like, and those that follow it. A figure, a citation or a word such as `according to` ends it."""
     found: set[str] = set()
     within = False
     for sentence in sentences:
@@ -120,7 +121,7 @@ def illustrations_in(sentences: Sequence[str]) -> set[str]:
 
 
 def needs_source(sentence: str) -> bool:
-    """Whether a sentence tells a figure, a date or what somebody found. A question tells nothing."""
+    """True if a sentence states a figure, a date or a finding. Questions state nothing."""
     sentence = without_citations(sentence)
     if sentence.endswith("?") or UNSOURCED in sentence or len(words_in(sentence)) < 4:
         return False
@@ -128,7 +129,7 @@ def needs_source(sentence: str) -> bool:
 
 
 def unsourced_in(markdown: str) -> list[str]:
-    """Return the sentences that are marked as general knowledge; the line that explains them is none."""
+    """Return the sentences marked as general knowledge, without the line that explains the mark."""
     blocks = [one for one in blocks_of(_EXPLAINED.sub("", markdown)) if UNSOURCED in one.text]
     parts = [[_open_cells(one.text)] if one.kind == "row" else sentences_in(one.text) for one in blocks]
     return [_read(one) for part in parts for one in part if UNSOURCED in one]
@@ -141,13 +142,13 @@ def _open_cells(row: str) -> str:
 
 
 def with_marks_inside(markdown: str) -> str:
-    """Return an article whose marks of general knowledge stand before the full stop of their sentence."""
+    """Move marks of general knowledge before the full stop of their sentence."""
     return re.sub(rf"([.!?…]+)[ \t]*{UNSOURCED}", rf"{UNSOURCED}\1", markdown)
 
 
 def unmarked(markdown: str) -> str:
-    """Return an article as readers see it: without the marks of general knowledge, and with a last line that
-    says what has no citation."""
+    """Return an article for readers: without the marks of general knowledge, and with a last line that says
+    what has no citation."""
     if UNSOURCED not in markdown:
         return markdown
     told = [found[1].strip() for found in _EXPLAINED.finditer(markdown)]
@@ -156,13 +157,13 @@ def unmarked(markdown: str) -> str:
 
 
 def _read(sentence: str) -> str:
-    """A sentence as it is read aloud."""
+    """Return a sentence without citations and marks."""
     return re.sub(rf"\s*{UNSOURCED}", "", without_citations(sentence))
 
 
 def _sentences(block: Block) -> list[str]:
-    """What a block says. A row of a table says one thing, without its cells of general knowledge, and so does
-    a heading."""
+    """Return the sentences of a block. A table row is one sentence, without its cells of general knowledge;
+    so is a heading. Code has none."""
     if block.kind == "code":
         return []
     if block.kind == "row":
@@ -200,34 +201,34 @@ _MONTHS = re.compile(
 
 
 class CitationCheck(msgspec.Struct, frozen=True):
-    """What is wrong with an article's citations."""
+    """Citation errors of an article."""
 
     orphans: tuple[str, ...]
-    """Ids of sources that are listed and never cited."""
+    """Ids of listed sources that are never cited."""
     missing: tuple[str, ...]
-    """Sentences with a figure or a finding that cite nobody."""
+    """Sentences with a figure or a finding but without a citation."""
     unknown: tuple[str, ...]
-    """Cited ids that no source has."""
+    """Cited ids that match no source."""
     accuracy: float
-    """The share of right citations among all that are there or missing; 0 if nothing is cited."""
+    """Share of correct citations among all existing and missing ones. 0 if nothing is cited."""
 
 
 class Known(msgspec.Struct, frozen=True):
-    """An article that names only sources that exist."""
+    """An article that names only existing sources."""
 
     markdown: str
     removed: tuple[str, ...]
-    """What was taken out, each as one sentence."""
+    """Removed parts, one sentence each."""
 
 
 def cited_ids(markdown: str) -> list[str]:
-    """Whom an article cites, each once, in the order of reading. What stands in code is no citation."""
+    """Return the cited ids without duplicates, in reading order. Code is ignored."""
     groups = (group for one in blocks_of(markdown) for group in CITED.findall(one.text) if one.kind != "code")
     return list(dict.fromkeys(found for group in groups for found in group.split(";")))
 
 
 def check_citations(markdown: str, sources: Sequence[Source]) -> CitationCheck:
-    """Compare what is cited with what is listed."""
+    """Compare the citations with the listed sources."""
     listed = [one.id for one in sources]
     cited = cited_ids(markdown)
     claims = split_claims(markdown)
@@ -244,7 +245,8 @@ def check_citations(markdown: str, sources: Sequence[Source]) -> CitationCheck:
 
 
 def cited_by_name(markdown: str) -> list[str]:
-    """What looks like a citation by author and year, which nobody can follow; it may also be a remark."""
+    """Return texts that look like citations by author and year, which cannot be followed. They may also be
+    remarks."""
     found = (
         one for block in blocks_of(markdown) if block.kind != "code" for one in _BY_NAME.findall(block.text)
     )
@@ -252,9 +254,10 @@ def cited_by_name(markdown: str) -> list[str]:
 
 
 def only_known(markdown: str, sources: Sequence[Source]) -> Known:
-    """The article without citations of sources that do not exist, and without links to anything else.
+    """Remove citations of sources that do not exist, and links to anything else.
 
-    A link keeps its words. Numbers in brackets and footnotes go too: only our own may stand there at the end.
+    A link keeps its words. Numbers in brackets and footnotes are removed too, because only generated ones may
+    appear there in the end.
     """
     removed: dict[str, None] = {}
     text = _without_list(cleaned(markdown), removed)
@@ -278,7 +281,7 @@ def _without_unknown(text: str, known: set[str], removed: dict[str, None]) -> st
 
 
 def _without_list(text: str, removed: dict[str, None]) -> str:
-    """Without a list of references of the writer's own; the real one is made from the sources."""
+    """Remove the writer's own list of references. The real one is generated from the sources."""
 
     def take(found: re.Match[str]) -> str:
         removed[f"Wrote a list of references of its own: {' '.join(found[0].split())[:120]}"] = None
@@ -317,5 +320,5 @@ def _without_links(text: str, addresses: set[str], removed: dict[str, None]) -> 
 
 
 def _same(url: str) -> str:
-    """An address as it is compared."""
+    """Normalize an address for comparison."""
     return re.sub(r"^https?://(?:www\.)?", "", url.strip().lower()).partition("#")[0].rstrip("/")

@@ -1,4 +1,4 @@
-"""Numbers, dates, units, names and negations of a sentence, in one form for all their spellings."""
+"""Numbers, dates, units and words of a sentence, normalized over their spellings."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ _LONE_MONTH = re.compile(
     r"|(?<=\bin )(?:March|May)|(?<=\bsince )(?:March|May)|(?<=\buntil )(?:March|May))\b"
 )
 _COUNTS = frozenset(_ONES[2:13])
-"""Numbers in words that may count what is listed."""
+"""Number words that may count listed things."""
 _GLUED = re.compile(
     r"(?<=[^\W\d_])(\d+)(seconds?|minutes?|hours?|days?|weeks?|months?|years?|percent|bytes|bits)(?=[^\W\d_])"
 )
-"""A number with its unit among words that are run together, as in texts of PDF files."""
+"""A number with its unit among run-together words, as in text from PDF files."""
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)\b")
 NEGATORS = word_set(
     "not no never neither nor none nobody nothing without cannot can't won't don't doesn't didn't isn't"
@@ -94,21 +94,21 @@ for _one, _other in _ANTONYMS:
 
 
 class Quantity(NamedTuple):
-    """A number and what it counts; an empty unit: none that is known."""
+    """A number and its unit. An empty unit means none that is known."""
 
     value: str
     unit: str
 
 
 class Date(NamedTuple):
-    """As much of a date as the text gives; 0 for a missing part."""
+    """A date, as far as the text gives it. 0 for missing parts."""
 
     year: int
     month: int
     day: int
 
     def covers(self, other: Date) -> bool:
-        """Whether every part that `other` gives is the same here."""
+        """True if every part that `other` gives is the same here."""
         return all(part in (0, own) for own, part in zip(self, other, strict=True))
 
 
@@ -118,7 +118,7 @@ class Figures(NamedTuple):
     quantities: Counter[Quantity]
     dates: tuple[Date, ...]
     counts: tuple[tuple[str, frozenset[str]], ...] = ()
-    """Small numbers of a claim in words, such as `the two keyrings`, with the words that follow them."""
+    """Small number words of a claim, such as `the two keyrings`, with the words that follow them."""
     counted: tuple[frozenset[str], ...] = ()
     """The words that follow each number."""
 
@@ -131,15 +131,15 @@ class Figures(NamedTuple):
 
 
 def tokens_of(text: str) -> list[str]:
-    """Words, numbers and signs of a text, as they are written."""
+    """Return the words, numbers and signs of a text as written."""
     return _TOKEN.findall(text)
 
 
 def figures_of(text: str, *, claim: bool = False) -> Figures:
-    """Dates, and all other numbers with their units.
+    """Return the dates, and all other numbers with their units.
 
-    In a claim a written-out `one` is no number, and a small one without a unit a count: it may sum up what
-    the passage lists.
+    In a claim the word `one` is not a number, and a small number word without a unit is a count, because it
+    may sum up what the passage lists.
     """
     dates, rest = _dates(_GLUED.sub(r" \1 \2 ", text))
     tokens = tokens_of(_ORDINAL.sub(r"\1", rest))
@@ -163,7 +163,7 @@ def figures_of(text: str, *, claim: bool = False) -> Figures:
 
 
 def _things(following: list[str]) -> frozenset[str]:
-    """What a number counts: the words behind it, without the ending of the plural."""
+    """Return the words after a number, lower-cased, without a plural ending."""
     return frozenset(one.lower().removesuffix("s")[:6] for one in following[:3] if len(one) > 3)
 
 
@@ -185,7 +185,7 @@ def _dates(text: str) -> tuple[list[Date], str]:
 
 
 def _number(tokens: list[str], at: int) -> tuple[str, int]:
-    """The value that begins at a token, and how many tokens it takes; 0: none begins there."""
+    """Return the value that starts at a token and its length in tokens; 0 if there is none."""
     word = tokens[at].lower()
     if word[0].isdigit():
         value, length = _digits(word), 1
@@ -204,7 +204,7 @@ def _digits(word: str) -> str:
     plain = plain.replace(",", ".") if plain.count(",") == 1 and "." not in plain else plain
     try:
         return _plain(float(plain))
-    except ValueError:  # a version or an address: compared as it is written
+    except ValueError:  # a version or an address: compared as written
         return plain
 
 

@@ -1,4 +1,4 @@
-"""Structure, readability, SEO."""
+"""Structure, readability and SEO measures of an article."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from podium.workflows.research.measures.text import sentences_in, words_in
 
 
 class ArticleShape(msgspec.Struct, frozen=True):
-    """What is expected of one kind of article."""
+    """Expectations for one kind of article."""
 
     sections: int
-    """At least so many headings below the title."""
+    """Minimum headings below the title."""
     paragraph: int
-    """Words of the longest paragraph."""
+    """Maximum words of a paragraph."""
     parts: tuple[tuple[str, str], ...] = ()
-    """Headings that it has to have: a name, and a pattern for it."""
+    """Required headings: a name and a pattern for each."""
 
 
 CONTENT_TYPES = {
@@ -48,14 +48,15 @@ _CONCLUSION = re.compile(
 
 
 class Structure(msgspec.Struct, frozen=True):
-    """The share of what was expected that is there, and what is not, in words."""
+    """Share of the expectations that are met, and a sentence for each that is not."""
 
     score: float
     findings: tuple[str, ...]
 
 
 def structure(markdown: str, content_type: str) -> Structure:
-    """Every rule counts the same; sections and paragraphs count by how many of them are right."""
+    """Score an article's structure. Every rule has the same weight; sections and paragraphs count
+    proportionally."""
     shape = CONTENT_TYPES.get(content_type, CONTENT_TYPES["article"])
     blocks = blocks_of(markdown)
     told = [
@@ -73,7 +74,7 @@ def structure(markdown: str, content_type: str) -> Structure:
 
 
 def sections_of(blocks: tuple[Block, ...]) -> list[Block]:
-    """The headings below the title, of the highest level that is used more than once."""
+    """Return the section headings: those of the highest level below the title."""
     below = [one for one in blocks if one.kind == "heading" and one.level > 1]
     top = min((one.level for one in below), default=0)
     return [one for one in below if one.level == top]
@@ -89,7 +90,7 @@ def _title(blocks: tuple[Block, ...]) -> tuple[float, str]:
 
 
 def _introduction(blocks: tuple[Block, ...]) -> tuple[float, str]:
-    """Text before the first section, or a first section that is one."""
+    """Check for text before the first section, or for a first section that is an introduction."""
     for one in blocks:
         if one.kind == "heading" and one.level > 1:
             fits = bool(_INTRODUCTION.search(one.text))
@@ -106,7 +107,7 @@ def _sections(blocks: tuple[Block, ...], shape: ArticleShape) -> tuple[float, st
 
 
 def _conclusion(blocks: tuple[Block, ...]) -> tuple[float, str]:
-    """One of the last two headings says so (references may follow), and text stands below it."""
+    """Check that one of the last two headings is a conclusion (references may follow) with text below it."""
     headings = [nth for nth, one in enumerate(blocks) if one.kind == "heading" and one.level > 1]
     for nth in headings[-2:]:
         written = nth + 1 < len(blocks) and blocks[nth + 1].kind != "heading"
@@ -116,7 +117,7 @@ def _conclusion(blocks: tuple[Block, ...]) -> tuple[float, str]:
 
 
 def _levels(blocks: tuple[Block, ...]) -> tuple[float, str]:
-    """No level is left out on the way down, and no heading stands above nothing."""
+    """Check that no heading skips a level."""
     levels = [one.level for one in blocks if one.kind == "heading"]
     jumps = sum(after > before + 1 for before, after in zip([1, *levels], levels, strict=False))
     if not jumps:
@@ -149,15 +150,15 @@ _EXCEPTIONS = {
     "sometimes": 2, "somewhere": 2, "theatre": 3, "theories": 3, "theory": 3, "therefore": 2, "variety": 4,
     "wednesday": 2, "whereas": 2,
 }  # fmt: skip
-"""Words that no rule gets right."""
+"""Words that the rules get wrong."""
 
 _VOWELS = re.compile(r"[aeiouy]+")
 _SILENT = re.compile(
     r"[^aeiouy]e$|[aeiouy][gq]ues?$|[^aeiouytd]ed$|(?<![cgsxz])(?<!ch)(?<!sh)(?<=[^aeiouy])es$"
 )
-"""An `e` at the end that nobody speaks: make, walked, makes; but wanted, boxes."""
+"""A silent `e` at the end: make, walked, makes; but not wanted, boxes."""
 _SYLLABIC = re.compile(r"[^aeiouylr]l(?:e|es|ed)$|thm|sm$|(?<=[ds])n't$")
-"""A syllable without a vowel of its own: table, handled, rhythm, mechanism, isn't."""
+"""A syllable without its own vowel: table, handled, rhythm, mechanism, isn't."""
 _APART = re.compile(
     r"i(?=a)(?<![ctgx]i)(?<!lli)(?!ag)"  # mater-i-al, but spe-cial, brill-iant, marr-iage
     r"|i(?=o)(?<![ctgsxnh]i)(?<!lli)|(?<=[pn])i(?=on?u?s)"  # rad-i-o, var-i-ous, but na-tion, mill-ion
@@ -166,14 +167,14 @@ _APART = re.compile(
     r"|[aeiouy](?=ing)|e(?=o[lgucds])|eo$|e(?=um)"  # se-e-ing, g-e-ology, vid-e-o, mus-e-um
     r"|o(?=e[tm])|(?<=r)e(?=ati|act)|[aeo]y(?=[aeo])"  # p-o-et, r-e-action, be-y-ond
 )
-"""Two vowels that are spoken apart: mater-i-al, vari-ous, actu-al, see-ing, ge-ology."""
+"""Two vowels in separate syllables: mater-i-al, vari-ous, actu-al, see-ing, ge-ology."""
 _JOINT = re.compile(r"[^aeiouyl]e(?=(?:ment|less|ful|ly|ness|some|ware|land|hood|care)s?$)")
 """A silent `e` inside: move-ment, use-less."""
 
 
 @lru_cache(maxsize=16384)
 def count_syllables(word: str) -> int:
-    """At least one for any word; a word with hyphens is counted in its parts."""
+    """Return the number of syllables, at least one. A hyphenated word is counted by its parts."""
     parts = re.findall(r"[a-z]+(?:'[a-z]+)?", word[:100].lower().replace("’", "'"))
     return max(sum(_of_part(part) for part in parts), 1)
 
@@ -190,32 +191,33 @@ def _of_part(word: str) -> int:
 
 
 PLAIN = 60.0
-"""The ease of plain English: from here on a text has the full score."""
+"""Flesch reading ease of plain English. From here on a text has the full score."""
 LONG_SENTENCE, ENDLESS_SENTENCE = 20.0, 60.0
-"""Words of a sentence from which on it is hard to follow, and where nobody does."""
+"""Words per sentence from which a sentence is hard to follow, and at which the score is 0."""
 _COMMON = word_set(
     "the of and to in a is that for it as with on was are by this be from or an at not which have has its"
     " but their were can will more they"
 )
 _ENGLISH = 0.12
-"""At least so many of the words of any English text are these."""
+"""Minimum share of these words in any English text."""
 _FEW = 20
-"""Words; too few to tell the language by."""
+"""Fewer words are too few to detect the language."""
 
 
 class Readability(msgspec.Struct, frozen=True):
-    """Rounded to one decimal; `None` where the formulas do not apply: no words, or not English."""
+    """Readability scores, rounded to one decimal. `None` if the formulas do not apply: no words, or not
+    English."""
 
     flesch: float | None
-    """About 0 (hardly readable) to 100 (a child reads it); plain English is 60 to 70."""
+    """About 0 (very hard) to 100 (very easy); plain English is 60 to 70."""
     grade: float | None
-    """Years of school that a reader needs."""
+    """School years that a reader needs."""
     score: float
-    """0 to 1: full from plain English on. In another language it goes by the length of sentences alone."""
+    """0 to 1; 1 from plain English on. For other languages it depends only on the sentence length."""
 
 
 def readability(markdown: str) -> Readability:
-    """Measured over everything that is written in sentences."""
+    """Measure the readability of all prose."""
     texts = prose_of(markdown)
     words = [word for text in texts for word in words_in(text)]
     sentences = sum(len(sentences_in(text)) for text in texts)
@@ -246,11 +248,11 @@ def _between(value: float) -> float:
 
 TITLE = (20, 65)
 DESCRIPTION = (70, 160)
-"""Characters that a page of search results shows."""
+"""Characters that a search result page shows."""
 DENSITY = (0.003, 0.04)
-"""The share of the topic's words among all: less is missed, more is stuffed."""
+"""Share of the topic's words among all words: below is too few, above is keyword stuffing."""
 BEGINNING = 100
-"""Words in which the topic should be named."""
+"""Number of first words in which the topic should be named."""
 _STOP = word_set(
     "a an and are as at be by can do does for from had has have how in into is it its of on or our should"
     " than that the their them these this those to was we what when where which who why will with you your"
@@ -259,14 +261,14 @@ _STOP = word_set(
 
 
 class Seo(msgspec.Struct, frozen=True):
-    """The mean of all rules, and what could be better."""
+    """Mean of all rules, and possible improvements."""
 
     score: float
     findings: tuple[str, ...]
 
 
 def seo(markdown: str, topic: str) -> Seo:
-    """Every rule counts the same."""
+    """Score an article's SEO. Every rule has the same weight."""
     blocks = blocks_of(markdown)
     keys = keywords(topic)
     told = [
@@ -282,20 +284,20 @@ def seo(markdown: str, topic: str) -> Seo:
 
 
 def keywords(topic: str) -> frozenset[str]:
-    """The words of a topic that somebody would search for, in one number."""
+    """Return the stemmed words of a topic that a reader would search for."""
     found = [word.lower() for word in words_in(topic[:500])]
     kept = [word for word in found if word not in _STOP and len(word) > 1]
     return frozenset(map(_stem, kept or found))
 
 
 def title_of(markdown: str) -> str:
-    """The article's own title; empty if it has none."""
+    """Return the article's title, or an empty string."""
     titles = (one.text for one in blocks_of(markdown) if one.kind == "heading" and one.level == 1)
     return without_citations(next(titles, ""))
 
 
 def description_of(markdown: str) -> str:
-    """What a page of search results says about it: the beginning of its first paragraph."""
+    """Return the description for search results: the start of the first paragraph."""
     first = next((one.text for one in blocks_of(markdown) if one.kind == "paragraph"), "")
     text = without_citations(first)
     if len(text) <= DESCRIPTION[1]:
@@ -315,7 +317,7 @@ def _stem(word: str) -> str:
 
 
 def _share(text: str, keys: frozenset[str]) -> float:
-    """How many of the topic's words a text holds."""
+    """Return the share of the topic's words that a text contains."""
     return len(keys & {_stem(word) for word in words_in(text)}) / len(keys) if keys else 1.0
 
 
@@ -370,6 +372,6 @@ def _description(markdown: str) -> tuple[float, str]:
 
 
 def _links(blocks: tuple[Block, ...]) -> tuple[float, str]:
-    """Citations become links, so they count."""
+    """Check for links. Citations count, because they become links."""
     found = any(one.links or CITED.search(one.text) for one in blocks)
     return float(found), "" if found else "Nothing links to a source."

@@ -1,6 +1,6 @@
-"""Citation styles, author names.
+"""Citation styles and author names.
 
-The result is Markdown in which nothing that a source says of itself is markup.
+The result is Markdown. Metadata of sources is escaped, so it cannot add markup.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MONTHS = (
     "November", "December",
 )  # fmt: skip
 LONGEST = 80
-"""Characters of one name."""
+"""Maximum characters of a name."""
 
 
 class Name(NamedTuple):
@@ -51,13 +51,13 @@ class Name(NamedTuple):
 
     @property
     def initials(self) -> str:
-        """`Jean-Luc Marie` is `J.-L. M.`"""
+        """`J.-L. M.` for `Jean-Luc Marie`."""
         words = [re.sub(r"(\w)[\w'’.]*", r"\1.", word) for word in self.given.split()]
         return " ".join(words)
 
 
 class Date(NamedTuple):
-    """As much of a date as is known."""
+    """A date, as far as it is known."""
 
     year: int
     month: int = 0
@@ -65,7 +65,8 @@ class Date(NamedTuple):
 
 
 def name_of(author: str) -> Name | None:
-    """`Jane van der Berg` and `van der Berg, Jane` are one; a body keeps its name as it is."""
+    """Parse an author's name. `Jane van der Berg` and `van der Berg, Jane` give the same; an organisation
+    keeps its name."""
     text = one_line(author, LONGEST).strip(" ,;")
     if not any(map(str.isalnum, text)):
         return None
@@ -88,7 +89,7 @@ def names_of(authors: list[str] | tuple[str, ...]) -> list[Name]:
 
 
 def date_of(text: str) -> Date | None:
-    """An ISO date, its beginning, or nothing."""
+    """Parse an ISO date or its beginning. None if there is none."""
     found = _DATE.match(text.strip())
     if found is None or not 1000 <= int(found[1]) <= 2999:
         return None
@@ -99,7 +100,8 @@ def date_of(text: str) -> Date | None:
 
 
 def listed(names: list[str], word: str) -> str:
-    """`A, and B`, `A, B, and C`, or with `&`: a name may hold a comma, so one stands before the last too."""
+    """Join names: `A, and B`, `A, B, and C`, or with `&`. A name may contain a comma, so there is one before
+    the last too."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])}, {word} {names[-1]}" if names else ""
 
 
@@ -108,41 +110,41 @@ _MLA_MONTHS = (
     "Jan.", "Feb.", "Mar.", "Apr.", "May", "June", "July", "Aug.", "Sept.", "Oct.", "Nov.", "Dec.",
 )  # fmt: skip
 SHORT = 4
-"""Words of a title where it stands for an author."""
+"""Words of a title that replaces a missing author."""
 
 
 class Reference(NamedTuple):
-    """One line of the references."""
+    """One entry of the references."""
 
     source_id: str
     mark: str
-    """How the text cites it: `Smith, 2020`, or `3`."""
+    """Citation text: `Smith, 2020`, or `3`."""
     text: str
     """Markdown."""
 
 
 class Rendered(NamedTuple):
-    """An article with readable citations, and the list of those that it cites as Markdown."""
+    """An article with rendered citations, and its bibliography as Markdown."""
 
     markdown: str
     bibliography: str
 
 
 class _Cited(NamedTuple):
-    """A source with what the styles need of it."""
+    """A source with the data that the styles need."""
 
     source: Source
     names: list[Name]
     date: Date | None
     suffix: str
-    """`a`, `b` where author and year alone would name two sources."""
+    """`a`, `b` if author and year are the same for several sources."""
     number: int
     ambiguous: bool
     """Another cited source has the same author."""
 
 
 def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> Rendered:
-    """Put the style's words in the place of every `[@s3; @s7]`. Ids that no source has leave nothing."""
+    """Replace every `[@s3; @s7]` with the style's citation. Unknown ids are removed."""
     style = style if style in STYLES else "numeric"
     found = {one.source_id: one for one in references(markdown, sources, style)}
 
@@ -163,7 +165,7 @@ def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> 
 
 
 def references(markdown: str, sources: Sequence[Source], style: str = "numeric") -> list[Reference]:
-    """The cited sources, in the order of the style: by number, or by name."""
+    """Return the cited sources in the order of the style: by number or by name."""
     known = {one.id: one for one in sources}
     cited = dict.fromkeys(
         one for group in CITATION.findall(markdown) for one in ids_of(group) if one in known
@@ -176,13 +178,13 @@ def references(markdown: str, sources: Sequence[Source], style: str = "numeric")
 
 
 def bibliography(entries: Sequence[Reference], style: str = "numeric") -> str:
-    """References as a Markdown list."""
+    """Return references as a Markdown list."""
     sign = "{0}. " if style == "numeric" else "- "
     return "\n".join(sign.format(one.mark) + one.text for one in entries)
 
 
 def _gathered(sources: list[Source]) -> list[_Cited]:
-    """Everything that is needed to tell the sources apart."""
+    """Collect everything that is needed to distinguish the sources."""
     names = [names_of(one.authors) for one in sources]
     dates = [date_of(one.published) for one in sources]
     keys = [
@@ -201,7 +203,7 @@ def _gathered(sources: list[Source]) -> list[_Cited]:
 
 
 def _letter(nth: int) -> str:
-    """`a` to `z`, then `aa`."""
+    """Return `a` to `z`, then `aa`."""
     return (_letter(nth // 26 - 1) if nth >= 26 else "") + chr(ord("a") + nth % 26)
 
 
@@ -215,7 +217,7 @@ def _sorting(one: _Cited) -> str:
     return f"{key} {one.date.year if one.date else ''}".casefold()
 
 
-# ── the parts of a citation ──────────────────────────────────────────────────────────────────────
+# ── parts of a citation ──────────────────────────────────────────────────────────────────────────
 
 
 def _title(source: Source) -> str:
@@ -228,7 +230,7 @@ def _short(source: Source) -> str:
 
 
 def _who(source: Source, names: list[Name], word: str = "and") -> str:
-    """Authors in the text: one, two, or the first of many; without any, the title."""
+    """Return the authors for the text: one, two, or the first of many; without any, the title."""
     if not names:
         return f"“{cell(_short(source), 120)}”"
     if len(names) > 2:
@@ -237,17 +239,17 @@ def _who(source: Source, names: list[Name], word: str = "and") -> str:
 
 
 def _marked(who: str, rest: str) -> str:
-    """A comma stands inside the quote marks of a title."""
+    """Join author and rest. A comma goes inside the quotation marks of a title."""
     return f"{who[:-1]},”{rest[1:]}" if who.endswith("”") and rest.startswith(",") else who + rest
 
 
 def _ended(text: str) -> str:
-    """With one full stop."""
+    """End a text with one full stop."""
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 def _where(source: Source, *, retrieved: str = "") -> str:
-    """The address of a page, which can be opened; a document of the corpus is named."""
+    """Return the link to a page, or the name of a corpus document."""
     link = web_address(source.url)
     if link:
         return f"{retrieved}<{link}>"
@@ -269,7 +271,7 @@ def _joined(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-# ── the styles ───────────────────────────────────────────────────────────────────────────────────
+# ── styles ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _apa(one: _Cited) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Words, sentences, length, excerpts."""
+"""Words, sentences, length and selection of passages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.brain.vocabulary import word_set
 from podium.workflows.research.measures.markup import CITED, prose_of
 
 ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-"""Scripts that put no spaces between words: there a letter counts as a word."""
+"""Scripts without spaces between words: each letter counts as a word."""
 _WORD = re.compile(rf"[{ALONE}]|[^\W_{ALONE}]+(?:['’.,-][^\W_{ALONE}]+)*")
 _STOP = re.compile(
     rf"(?:[.!?…]+[\"'”’»)\]]*(?P<cited>(?:\s*{CITED.pattern})*)(?=\s|$))|[。！？]+[」』”]*(?:{CITED.pattern})*"
@@ -25,23 +25,24 @@ _ABBREVIATIONS = word_set(
 )
 _LAST = re.compile(r"([\w.]+)\.$")
 SHORT = 5
-"""Letters; a longer word before a full stop is no abbreviation."""
+"""Maximum letters of an abbreviation before a full stop."""
 _GOES_ON = re.compile(r"\s*[a-z]")
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text; `co-operate`, `1,000` and `don't` are one each."""
+    """Return the words of a text. `co-operate`, `1,000` and `don't` are one each."""
     return _WORD.findall(text)
 
 
 def count_words(markdown: str) -> int:
-    """How many words a reader reads: code, headings, tables and citations are not counted."""
+    """Count the words of the prose, without code, headings, tables and citations."""
     return sum(len(words_in(text)) for text in prose_of(markdown))
 
 
 def sentences_in(text: str) -> list[str]:
-    """A block's sentences; a citation that follows the full stop belongs to the sentence before it, and so
-    does whatever else holds no word (`... ” [@s5].`). Nothing is left out: a page counts every citation."""
+    """Return a block's sentences. A citation after the full stop belongs to the sentence before it, and so
+    does anything else without a word (`... ” [@s5].`). Nothing is dropped, because a page counts every
+    citation."""
     found: list[str] = []
     before = ""
     for one in _sentences(text):
@@ -68,7 +69,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _is_abbreviation(text: str, stop: re.Match[str]) -> bool:
-    """Whether a full stop ends a word and not a sentence: `Dr. Who`, `J. Smith`, `et al. found`."""
+    """True if a full stop ends an abbreviation, not a sentence: `Dr. Who`, `J. Smith`, `et al. found`."""
     if stop["cited"]:
         return False
     before = text[max(stop.start() - 20, 0) : stop.start() + 1]
@@ -82,12 +83,12 @@ def _is_abbreviation(text: str, stop: re.Match[str]) -> bool:
 
 
 NEAR = 0.10
-"""So far from the target, up or down, nothing is lost."""
+"""Relative distance from the target length, up or down, that costs nothing."""
 WORDS_A_MINUTE = 220
 
 
 def length_score(words: int, target: int) -> float:
-    """1 within a tenth of the target, then falling evenly: 0 for nothing at all and for twice as much."""
+    """Return 1 within a tenth of the target, then fall linearly to 0 at no words and at twice the target."""
     if target <= 0:
         return 1.0
     away = abs(words - target) / target
@@ -95,7 +96,7 @@ def length_score(words: int, target: int) -> float:
 
 
 def reading_minutes(words: int) -> int:
-    """How long reading takes, in whole minutes; anything takes at least one."""
+    """Return the reading time in whole minutes, rounded up."""
     return ceil(words / WORDS_A_MINUTE)
 
 
@@ -106,45 +107,46 @@ _COMMON = word_set(
     " some such only very each between because been being both does did you your our"
 )
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]{2,}")
-"""Writing without spaces between words: Japanese, Chinese, Thai."""
+"""Scripts without spaces between words: Japanese, Chinese, Thai."""
 _STEM = 6
-"""Words that begin with the same letters count as one: `trend` and `trends`."""
+"""Words with the same first letters count as one: `trend` and `trends`."""
 LONGEST_PASSAGE = 1_200
 GAP = "\n[…]\n"
 BESIDE = 0.3
-"""How much of a passage's score its neighbours in the same text get."""
+"""Share of a passage's score that its neighbours in the same text get."""
 SAME = 0.85
-"""Share of common words from which on two passages say the same."""
+"""Share of common words from which two passages say the same."""
 LEAST_STEMS = 8
-"""Shorter passages are not compared."""
+"""Passages with fewer stems are not compared."""
 PROBES = 4
-"""Words by which earlier passages are looked up: if two passages are alike, one of them is in both."""
+"""Number of rarest words by which earlier passages are looked up. Two similar passages share at least one of
+them."""
 KEPT_ROOM = 0.7
 """Share of the room for passages that are kept from the last version."""
 DOUBLE = 0.75
-"""Share of the words of the shorter of two points from which on they are the same point."""
+"""Share of the words of the shorter of two points from which they are the same point."""
 
 
 def terms_of(text: str) -> set[str]:
-    """The words of a text that say what it is about."""
+    """Return the content words of a text."""
     return {word for word in (found.lower() for found in _TERM.findall(text)) if word not in _COMMON}
 
 
 def shared_most(topic: str, texts: Iterable[str]) -> float:
-    """0 to 1: how many of the topic's words that source holds which holds the most of them."""
+    """Return the share of the topic's words in the text that contains the most of them, 0 to 1."""
     wanted = stems_of(topic)
     return max((len(wanted & stems_of(text)) / len(wanted) for text in texts), default=0.0) if wanted else 1.0
 
 
 def stems_of(text: str) -> set[str]:
-    """Return the content words of a text, each by its first letters."""
+    """Return the content words of a text, each truncated to its first letters."""
     runs = _UNSPACED.findall(text)
     pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
     return pairs | {word[:_STEM] for word in terms_of(_UNSPACED.sub(" ", text))}
 
 
 def excerpt_of(text: str, about: str, room: int) -> str:
-    """The whole text if it fits, else its passages that hold most of the words, in their order."""
+    """Return the whole text if it fits, otherwise the passages with most of the words, in order."""
     if len(text) <= room:
         return text
     wanted = terms_of(about)
@@ -171,12 +173,12 @@ def best_passages(
     room: int,
     kept: Mapping[str, Sequence[tuple[int, int]]] | None = None,
 ) -> dict[str, str]:
-    """Return the passages of all texts that say most about the aspects, by text, within `room` characters.
+    """Return the most relevant passages of all texts for the aspects, by text, within `room` characters.
 
     Passages with one of the spans in `kept` come first. Then every aspect fills an equal share of the room
-    with its best passages, from whichever text; what is left over goes to the best of the rest. A passage
-    between good ones, and one of a text that is about the aspect as a whole, counts more than a stray one;
-    what two texts say alike is taken once. A text of which nothing is chosen is not in the result.
+    with its best passages, from any text; the rest of the room goes to the best remaining ones. A passage
+    scores higher next to good passages, and in a text that is about the aspect as a whole. Duplicates in two
+    texts are taken once. A text without a selected passage is not in the result.
     """
     if sum(map(len, texts.values())) <= room:
         return dict(texts)
@@ -205,7 +207,7 @@ def _holding(
     pieces: Sequence[tuple[str, int, str]],
     kept: Mapping[str, Sequence[tuple[int, int]]],
 ) -> list[int]:
-    """The passages that hold a part of one of the spans."""
+    """Return the passages that overlap one of the spans."""
     found, at, before = list[int](), 0, ""
     for nth, (key, _, piece) in enumerate(pieces):
         start = texts[key].find(piece, at if key == before else 0)
@@ -223,7 +225,7 @@ def nearest(points: Sequence[str], about: str, most: int) -> list[str]:
 
 
 def without_doubles(points: Iterable[str], known: Iterable[str], most: int) -> list[str]:
-    """Return the points that say something else than those before them and than what is known."""
+    """Return the points that differ from those before them and from the known ones, at most `most`."""
     seen, found = [stems_of(one) for one in known], list[str]()
     for point in points:
         stems = stems_of(point)
@@ -241,7 +243,8 @@ def _alike(stems: set[str], other: set[str]) -> bool:
 def _ranking(
     aspect: str, held: Sequence[set[str]], often: Mapping[str, int], keys: Sequence[str]
 ) -> list[int]:
-    """Passages with a word of the aspect, or beside such ones, the best first; rare words count more."""
+    """Rank the passages that contain a word of the aspect, or are next to one, the best first. Rare words
+    weigh more."""
     wanted = stems_of(aspect)
     weights = {stem: log(1 + len(held) / often[stem]) for stem in wanted if often[stem]}
     most = sum(weights.values())
@@ -264,7 +267,7 @@ def _ranking(
 
 
 def _doubles(held: Sequence[set[str]]) -> set[int]:
-    """Passages whose words nearly all stand in an earlier passage of about the same length: the same page in
+    """Return passages whose words nearly all occur in an earlier passage of similar length: the same page in
     another format."""
     by_stem: dict[str, list[int]] = {}
     found = set[int]()
@@ -282,7 +285,7 @@ def _doubles(held: Sequence[set[str]]) -> set[int]:
 
 
 def _fill(order: Iterable[int], pieces: Sequence[tuple[str, int, str]], chosen: set[int], room: float) -> int:
-    """Choose passages in this order while they fit; return how many characters they take."""
+    """Choose passages in this order while they fit. Return the number of characters used."""
     used = 0
     for nth in order:
         needed = len(pieces[nth][2]) + len(GAP)
@@ -293,7 +296,7 @@ def _fill(order: Iterable[int], pieces: Sequence[tuple[str, int, str]], chosen: 
 
 
 def _joined(key: str, pieces: Sequence[tuple[str, int, str]], chosen: Iterable[int]) -> str:
-    """The chosen passages of one text in their order; a gap is marked."""
+    """Join the chosen passages of one text in order, with gaps marked."""
     own = sorted((pieces[one][1], pieces[one][2]) for one in chosen if pieces[one][0] == key)
     parts, before = list[str](), -1
     for nth, piece in own:
@@ -304,7 +307,7 @@ def _joined(key: str, pieces: Sequence[tuple[str, int, str]], chosen: Iterable[i
 
 
 def _passages(text: str) -> list[str]:
-    """Paragraphs; long ones are cut at the ends of sentences."""
+    """Split a text into paragraphs; long ones are split at the ends of sentences."""
     found: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text):
         rest = paragraph.strip()
@@ -319,8 +322,8 @@ def _passages(text: str) -> list[str]:
 
 
 def relevance_of(topic: str, aspects: list[str], title: str, text: str, rank: int) -> float:
-    """0 to 1: how many of the topic's words a source holds, most of all in its title, and how early it was
-    found."""
+    """Rate a source from 0 to 1 by the topic's words that it contains, especially in its title, and by its
+    search rank."""
     wanted = terms_of(" ".join([topic, *aspects]))
     core = terms_of(topic) or wanted
     held = terms_of(f"{title} {text[:20_000]}")

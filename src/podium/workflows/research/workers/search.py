@@ -1,4 +1,4 @@
-"""Searches, scraping, source intake."""
+"""Research workers: searches, scraping and source intake."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from podium.workflows.research.measures.text import relevance_of
 from podium.workflows.research.policy import SEARCHES
 
 QUERIES = {"light": 1, "standard": 2, "deep": 3}
-"""How many queries a search is given, before it is sent further."""
+"""Number of queries of a search, before it is extended."""
 MOST_MISSING = 4
-"""Queries for aspects that the last version left out."""
+"""Maximum queries for aspects that the last version left out."""
 POINT_RESULTS = 3
 """Results of a query for one point of a complete answer."""
 SPARE = 3
-"""More results than the share of a worker: some are found by several."""
+"""Results in addition to a worker's share, because several workers may find the same."""
 
 
 class Hits(msgspec.Struct, frozen=True):
-    """What a search worker found."""
+    """Results of a search worker."""
 
     found: list[Found]
     troubles: list[str] = []
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """What the scraper read, by source id."""
+    """Texts that the scraper read, by source id."""
 
     texts: dict[str, Retrieved]
     troubles: list[str] = []
 
 
 async def search(study: Study, worker: str) -> WorkerOutput:
-    """Ask what stands behind the worker, with queries of its own."""
+    """Run a search worker's own queries with its own provider."""
     return await search_as(study, worker, worker)
 
 
 async def search_as(study: Study, worker: str, asked: str) -> WorkerOutput:
-    """The worker's queries, put to what stands behind `asked`: itself, or who stands in for it."""
+    """Run the worker's queries with the provider of `asked`: the worker itself or its fallback."""
     found: dict[str, Found] = {}
     troubles: list[str] = []
     wanted = dict.fromkeys(queries_of(study, worker), results_wanted(study))
@@ -72,7 +72,8 @@ async def search_as(study: Study, worker: str, asked: str) -> WorkerOutput:
 
 
 def queries_of(study: Study, worker: str) -> list[str]:
-    """Every search begins elsewhere in the planner's list, so that they do not all find the same."""
+    """Return the worker's queries. Each worker starts at a different place in the planner's list, so that
+    their results differ."""
     planned = study.assessment.queries if study.assessment else []
     known = list(dict.fromkeys([*planned, study.brief.topic, *study.aspects]))
     first = SEARCHES.index(worker) % len(known)
@@ -82,8 +83,8 @@ def queries_of(study: Study, worker: str) -> list[str]:
 
 
 def points_of(study: Study, worker: str) -> list[str]:
-    """The points of a complete answer that this worker looks for: each is looked for once. In a later
-    iteration everybody who searches looks for aspects that no source covered and nobody has searched for."""
+    """Return the points of a complete answer that this worker searches for. In the first iteration each point
+    has one worker; later all search workers look for uncovered aspects that were not searched for yet."""
     if study.iteration > 1:
         return [one for one in study.unsupported if one not in study.given_up][:MOST_MISSING]
     workers = [one for one in (study.plan.workers if study.plan else []) if one in SEARCHES]
@@ -91,15 +92,15 @@ def points_of(study: Study, worker: str) -> list[str]:
 
 
 def results_wanted(study: Study) -> int:
-    """Of one query: the worker's share of the sources that are asked for, and some to spare."""
+    """Return the number of results per query: the worker's share of the requested sources, plus a reserve."""
     workers = [one for one in (study.plan.workers if study.plan else []) if one in SEARCHES]
     share = math.ceil(study.brief.min_sources / max(len(workers), 1))
     return min(share + SPARE + 5 * study.deeper, 25)
 
 
 async def scrape(study: Study, worker: str) -> WorkerOutput:
-    """Read the whole text of every source of which only a snippet is known. One that cannot be read keeps its
-    snippet; if none can be read, the worker has failed."""
+    """Read the whole text of every source that is known only by its snippet. An unreadable source keeps its
+    snippet; if none can be read, the worker fails."""
     snippets = {one.id: study.found[one.id] for one in study.sources if not one.full_text}
     at = await study.clock.now(study.run, "read")
     outcomes = await study.run.gather({key: _read(study, found, at) for key, found in snippets.items()})
@@ -128,14 +129,14 @@ def _reason(error: Exception) -> str:
 
 
 MOST_SOURCES = 60
-"""More than a prompt can hold helps nobody."""
+"""Maximum number of sources; a prompt cannot hold more."""
 PREFERRED = 0.1
-"""What a kind that the brief prefers adds to the relevance of a source."""
+"""Addition to the relevance of a source of a preferred kind."""
 
 
 async def shelve(study: Study, found: Iterable[Found], step: int) -> list[str]:
-    """Take in what is new among the results; returns the ids. Documents of a corpus are read at once, because
-    that needs no network; of everything else there is the snippet until the scraper reads it."""
+    """Add the new results as sources and return their ids. Corpus documents are read at once, because that
+    needs no network; other sources have only a snippet until the scraper reads them."""
     known = {same(one.url) for one in study.sources} | study.copies
     fresh: dict[str, Found] = {}
     for one in found:
@@ -159,8 +160,8 @@ async def shelve(study: Study, found: Iterable[Found], step: int) -> list[str]:
 
 
 async def _drop_copies(study: Study, fresh: Iterable[str]) -> None:
-    """Keep one source of each work: the whole book instead of its chapters, the page instead of the PDF file.
-    Once something is written, only what is fresh goes."""
+    """Keep one source of each work: the whole book instead of its chapters, the web page instead of the PDF
+    file. Once something is written, only new sources are dropped."""
     texts = {one.id: study.texts[one.id] for one in study.sources if one.full_text}
     works = await offload(works_of, texts)
     written = bool(study.versions) or "article_writer" in study.made
@@ -181,19 +182,20 @@ def _drop(study: Study, keys: Iterable[str]) -> None:
 
 
 def _preferred(work: Sequence[str], texts: Mapping[str, str], urls: Mapping[str, str]) -> str:
-    """Of those that hold the whole work the one that reads best: pages before plain text and PDF files."""
+    """Return the most readable text among those that contain the whole work: web pages before plain text and
+    PDF files."""
     whole = [one for one in work if is_contained(texts[work[0]], texts[one])]
     return min(whole, key=lambda one: (_markup(urls[one]), work.index(one)))
 
 
 def _markup(url: str) -> int:
-    """How much the text of such a file suffers: PDF files lose spaces, sources of pages hold markup."""
+    """Rate the text quality of a file type, 0 is best: PDF files lose spaces, page sources contain markup."""
     name = url.lower()
     return 2 if name.endswith(".pdf") else int(name.endswith((".rst", ".rst.txt", ".txt", ".adoc")))
 
 
 async def keep(study: Study, key: str, found: Found, text: Retrieved, *, rank: int, whole: bool) -> None:
-    """A source and its text; a better text of a known source takes the place of the other."""
+    """Store a source and its text. A better text of a known source replaces the old one."""
     made = await study.run.artifact(f"{key}.txt", text.text)
     relevance = relevance_of(study.brief.topic, study.aspects, text.title, text.text, rank)
     wanted = PREFERRED if found.kind in study.brief.preferred_sources else 0.0
@@ -210,7 +212,8 @@ async def keep(study: Study, key: str, found: Found, text: Retrieved, *, rank: i
 
 
 async def take_texts(study: Study, texts: Texts) -> None:
-    """What the scraper has read. The snippets stay in the log, under the same names in another branch."""
+    """Store the texts that the scraper read. The snippets stay in the log, under the same names in another
+    branch."""
     async with study.run.branch("texts"):
         for nth, (key, text) in enumerate(texts.texts.items()):
             if text.text.strip():
@@ -247,7 +250,7 @@ def _snippet(found: Found, at: str) -> Retrieved:
 
 
 def same(url: str) -> str:
-    """An address in the form that its spellings share."""
+    """Normalize an address."""
     if url.startswith(SCHEME):
         return url
     parts = urlsplit(url)

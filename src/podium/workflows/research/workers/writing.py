@@ -50,12 +50,12 @@ async def extract_insights(study: Study, worker: str, *, cheaper: bool) -> Worke
 
 
 def material(study: Study) -> dict[str, Any]:
-    """What is wanted, and what there is to work with."""
+    """Return the task and the sources for a prompt."""
     return {"task": study.task, "sources": study.fenced()}
 
 
 def known(study: Study) -> dict[str, Any]:
-    """What the analysis made of the sources, as far as it was made."""
+    """Return the available results of the analysis workers for a prompt."""
     synthesis = value_of(study, "content_synthesizer", Synthesis)
     summaries = value_of(study, "summarization", Summaries)
     insights = value_of(study, "insight_extractor", Insights)
@@ -69,13 +69,13 @@ def known(study: Study) -> dict[str, Any]:
 
 
 def value_of(study: Study, worker: str, kind: type[T]) -> T | None:
-    """What a worker of the plan has made."""
+    """Return the result of a worker, or None if there is none of this type."""
     made = study.made.get(worker)
     return made.value if made is not None and isinstance(made.value, kind) else None
 
 
 def unknown_ids(study: Study, ids: Iterable[str]) -> str:
-    """What is wrong with ids that a model names; nothing: they are all sources."""
+    """Return the correction for ids that match no source, or an empty string."""
     listed = {one.id for one in study.sources}
     unknown = sorted({one for one in ids if one not in listed})
     return f"there is no source {', '.join(unknown[:10])}" if unknown else ""
@@ -86,14 +86,14 @@ def _points(points: list[Point]) -> list[dict[str, Any]]:
 
 
 OPENING, ENDING = 0.1, 0.08
-"""Shares of the length that a separate introduction and conclusion take."""
+"""Shares of the length for a separate introduction and conclusion."""
 MOST_FAILED = 40
-"""Unconfirmed claims that a writer is shown."""
+"""Maximum unconfirmed claims in a writer's prompt."""
 _TITLE = re.compile(r"\A\s*#\s+(.+)$", re.MULTILINE)
 
 
 async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool = False) -> WorkerOutput:
-    """The body, or all of it where nobody else writes the introduction and the conclusion."""
+    """Write the body, plus the introduction and the conclusion if no other worker writes them."""
     workers = study.plan.workers if study.plan and not alone else []
     opening, ending = "introduction_writer" not in workers, "conclusion_writer" not in workers
     share = 1 - (0 if opening else OPENING) - (0 if ending else ENDING)
@@ -106,7 +106,7 @@ async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool
 
 
 def revised(study: Study) -> dict[str, Any]:
-    """The last version and its claims that no source confirmed, for whoever writes it again."""
+    """Return the last version and its unconfirmed claims, for a rewrite."""
     version = study.final or (study.versions[-1] if study.versions else None)
     last = version.article if version else ""
     failed = [{"text": one.text, "reason": one.reason} for one in study.failed[:MOST_FAILED]]
@@ -137,7 +137,7 @@ def _written(study: Study, worker: str, text: str) -> WorkerOutput:
 
 
 def draft_of(study: Study) -> str:
-    """Title, introduction, body and conclusion as they were written, invented sources included."""
+    """Return title, introduction, body and conclusion as written, including invented sources."""
     body = value_of(study, "article_writer", str) or ""
     opening = value_of(study, "introduction_writer", str) or ""
     ending = value_of(study, "conclusion_writer", str) or ""
@@ -150,7 +150,7 @@ def draft_of(study: Study) -> str:
 
 
 def clean_draft(study: Study) -> tuple[str, list[str]]:
-    """The draft with real sources only, and what had to be taken out."""
+    """Return the draft with real sources only, and the parts that were removed."""
     known = only_known(draft_of(study), study.sources)
     return known.markdown, list(known.removed)
 
@@ -161,12 +161,12 @@ def title_of(markdown: str, otherwise: str) -> str:
 
 
 def _headless(text: str) -> str:
-    """Without the heading that was not asked for."""
+    """Remove an unrequested heading."""
     return re.sub(r"\A\s*#{1,6}\s+[^\n]*\n+", "", text).strip()
 
 
 def unwrapped(text: str) -> str:
-    """Markdown that a model has put between fences, its own or ours, is meant as it is."""
+    """Remove the fences that a model put around its Markdown."""
     text = unfenced(text.strip())
     found = re.fullmatch(r"\s*```(?:markdown|md)?\s*\n(.*)\n```\s*", text, re.DOTALL)
     return found[1] if found else text
