@@ -1,7 +1,7 @@
 """Store protocols for project facts and cached replies.
 
 A fact has a subject, a predicate and a value, and names the run and the quote that it was taken from. It
-becomes canon once a person or a run has accepted it; until then it awaits review and is not used.
+becomes canon once it is accepted; until then it awaits review and nothing is built upon it.
 
 One request may have several cached replies, because asking twice is meant to give two: they are samples, in
 the order of their numbers. Losing cache entries costs money at most, so writes to the cache are never waited
