@@ -131,7 +131,7 @@ class RunResumed(EventData, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "run.resumed"
     holder: str = ""
     after: str = ""
-    """How the previous driver ended: `crash`, `paused`, `waiting`, `partial`, `failed`, `queued`; `take-over`
+    """End of the previous driver: `crash`, `paused`, `waiting`, `partial`, `failed`, `queued`; `take-over`
     if it still ran and was fenced off."""
     budget: dict[str, Any] = {}
     """New totals of the ceilings that changed."""

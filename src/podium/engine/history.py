@@ -28,7 +28,7 @@ from podium.engine.result import RunResult
 from podium.errors import NotResumableError, StoreError, UsageError
 
 _LEFT_BEHIND = ("run.", "budget.")
-"""Event types that describe the source run itself, not its work; a fork does not inherit them."""
+"""Types of events about the source run itself, not its work; a fork inherits only `_KEPT_ANYWAY` of them."""
 _OUTCOMES = frozenset({"step.completed", "step.failed", "run.answered"})
 _KEPT_ANYWAY = frozenset({"run.answered", "run.waiting", "run.warned"})
 

@@ -189,7 +189,7 @@ class Memo:
 
     @property
     def left(self) -> str:
-        """How the last driver ended: `queued` (there was none yet), `waiting`, `crash`, or the status that it
+        """End of the last driver: `queued` (there was none yet), `waiting`, `crash`, or the status that it
         wrote."""
         if not self._begun:
             return "queued"

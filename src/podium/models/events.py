@@ -30,12 +30,12 @@ class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True)
     model: str
     """The model that answered."""
     ok: bool
-    """Whether a reply was received; not whether it fits its schema."""
+    """A reply was received; it need not fit its schema."""
     error: str = ""
     finish: str = ""
     """Finish reason: `stop`, `length`, …"""
     mode: str = ""
-    """How structured output was requested, for providers with several ways."""
+    """Structured-output mode of the request, for providers with several modes."""
     nth: int = 1
     """Number of the attempt at this model with this request."""
     retry_in_s: float = 0.0

@@ -72,7 +72,7 @@ class Reply(msgspec.Struct, frozen=True):
     finish: str = "stop"
     """Finish reason: `stop`, `length`, …"""
     mode: str = ""
-    """How structured output was requested: `native`, `tool` or `prompted`."""
+    """Structured-output mode of the request: `native`, `tool` or `prompted`; empty for text."""
     calls: int = 1
     """Requests that were sent; more than 1 only if an adapter breaks its contract."""
 
@@ -241,7 +241,7 @@ class ModelFault(Exception):
         self.calls = calls
         """Requests that were sent."""
         self.mode = mode
-        """How structured output was requested."""
+        """Structured-output mode of the request."""
         self.hint = hint
         """Advice for the user, if any: half a sentence without a full stop."""
 

@@ -345,7 +345,7 @@ class AllProviderLimits:
         tokens: int | None,
         limits: SharedLimits | None = None,
     ) -> ProviderLimits:
-        """Return the limits of a provider. `limits` is the store of a fleet; `None` for a single process.
+        """Return the limits of a provider. `limits` are those of a fleet; `None` for a single process.
         Without any limit there is nothing to share."""
         key = (provider, address, requests, tokens)
         if limits is None or not (requests or tokens):

@@ -138,7 +138,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> str:
-        """What has to be done before it can be used, in one line."""
+        """Steps to take before it can be used, in one line; empty if there are none."""
         steps = [] if self.installed else [install(self.provider.extra)]
         if not (self.key or self.provider.keyless or self.own_address):
             steps.append(f"set {' or '.join(self.provider.keys)}")

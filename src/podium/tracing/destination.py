@@ -19,7 +19,7 @@ INSTALL = "Install it with `pip install 'podium[otel]'`."
 
 
 class Destination(NamedTuple):
-    """Where spans are sent, and with what content."""
+    """The address that spans are sent to, and whether they contain content."""
 
     endpoint: str
     """Full URL; empty: as the OTEL_* variables say, else a collector on this machine."""

@@ -279,7 +279,7 @@ def _takes_temperature(backend: Backend) -> bool:
 def open_hosted(
     access: Access, prices: Mapping[str, OwnPrice], limits: SharedLimits | None = None
 ) -> HostedModel:
-    """Open a hosted model. Sends nothing yet. `limits` is the store's rate limits of a fleet."""
+    """Open a hosted model. Sends nothing yet. `limits` are the shared rate limits of a fleet."""
     provider, options = access.provider.name, access.options
     try:
         opened = open_backend(access)
