@@ -1,6 +1,6 @@
-"""The attempts of one ask: which call comes next, after replies that did not fit or were cut off.
+"""The sequence of calls of one ask, after replies that did not fit or were cut off.
 
-Every reply that was paid for is logged whole before the next call is made, so a resumed run continues after
+Every reply that was paid for is logged in full before the next call is made, so a resumed run continues after
 the last one.
 """
 
@@ -29,19 +29,19 @@ from podium.models.repair import (
 )
 
 Check = Callable[[Any], str]
-"""Looks at an answer that fits its type: what is still wrong with it, or nothing."""
+"""Checks a reply that fits its type: returns an error message, or an empty string."""
 
 AGAIN = object()
-"""There is no answer yet: `Exchange.call` is the next call."""
+"""Returned when there is no result yet: `Exchange.call` is the next call."""
 
 MAX_CONTINUATIONS = 1
-"""How often a text that was cut off is continued."""
+"""Maximum continuations of a text that was cut off."""
 
 _RAW_IN_ERROR = 1_000_000
-"""Longer replies are cut in an error."""
+"""Maximum characters of a reply in an error; longer ones are truncated."""
 
 _EARLY = 0.9
-"""A reply that was cut off below this share of its limit was ended by something else."""
+"""A reply that was cut off below this share of its limit was ended by something other than the limit."""
 
 LIMIT_REACHED = (
     "Replies reach their limit: set a larger reply_tokens for the agent or the model, in podium.toml or with "
@@ -51,16 +51,16 @@ ENDED_EARLY = (
     "Replies end before their limit, so the model's server or context window allows no more: raise that, or "
     "use another model."
 )
-"""What to do about replies that are cut off. A run warns of each once."""
+"""Advice for replies that are cut off. A run shows each once."""
 
 
 class Cut(NamedTuple):
-    """Where a reply was cut off."""
+    """The point where a reply was cut off."""
 
     limit: int
-    """The tokens that the call allowed."""
+    """Token limit of the call."""
     early: int = 0
-    """The tokens after which the server ended the reply, if that was before the limit; else 0."""
+    """Tokens after which the server ended the reply, if that was before the limit; else 0."""
 
     @classmethod
     def of(cls, reply: Reply, limit: int) -> Cut | None:
@@ -78,16 +78,16 @@ class Cut(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """Return what to do about it."""
+        """Advice for the user."""
         return ENDED_EARLY if self.early else LIMIT_REACHED
 
 
 class Exchange:
-    """One ask from its first call to its answer."""
+    """One ask, from its first call to its result."""
 
     def __init__(self, effect: Effect, first: Call, returns: Any, check: Check | None) -> None:
         self.call = first
-        """The call that comes next."""
+        """The next call."""
         self._effect = effect
         self._first = first
         self._returns = returns
@@ -96,10 +96,10 @@ class Exchange:
         """The beginning of a text that was cut off."""
         self._continued = 0
         self._cut: Cut | None = None
-        """Where the text was cut off last."""
+        """The last cut of the text."""
 
     async def restore(self, progress: Sequence[EventData]) -> None:
-        """Continue after the last reply that an earlier life of the run has logged."""
+        """Continue after the last reply that was logged before a resume."""
         for event in progress:
             if isinstance(event, ModelRepaired):
                 raw = await self._read(event.raw, event.blob)
@@ -110,8 +110,8 @@ class Exchange:
                 self._continue(await self._read(event.raw, event.blob))
 
     def take(self, reply: Reply, model: str) -> Any:
-        """Return the answer in a reply; or log why it is none, prepare the next call and return `AGAIN`.
-        Raise `InvalidReplyError` when there is no call left."""
+        """Return the result in a reply; or log why there is none, prepare the next call and return `AGAIN`.
+        Raises `InvalidReplyError` when no call is left."""
         cut = Cut.of(reply, self.call.max_tokens)
         if self._returns is str:
             return self._take_text(reply.text, cut, model)
@@ -121,7 +121,7 @@ class Exchange:
         return self._again(reply.text, found.error, cut, model)
 
     def lower_limit(self) -> bool:
-        """Go back to the agent's own limit, if a larger one was refused."""
+        """Return to the agent's own limit, if a larger one was refused; return whether it was changed."""
         if self.call.max_tokens <= self._first.max_tokens:
             return False
         self.call = replace(self.call, max_tokens=self._first.max_tokens)
@@ -130,7 +130,7 @@ class Exchange:
     def _take_text(self, text: str, cut: Cut | None, model: str) -> Any:
         if cut is None:
             return join(self._text, text)
-        if not text.strip() and not self._text:  # all of it went into thinking
+        if not text.strip() and not self._text:  # all tokens were spent on thinking
             return self._again(text, "", cut, model)
         self._cut = cut
         if self._continued < MAX_CONTINUATIONS:
@@ -141,8 +141,8 @@ class Exchange:
         return self._end_cut(join(self._text, text), cut)
 
     def close(self) -> str | None:
-        """Return a text that was cut off as it is, if it cannot be continued any more and belongs to the
-        closing words of a run: better a part of them than none. Elsewhere return None."""
+        """Return an incomplete text, if the budget allows no continuation and the step is a closing step,
+        where a part is better than nothing. Otherwise return None."""
         if self._cut is None or not self._text or not self._effect.branch.closing:
             return None
         return self._end_cut(self._text, self._cut)
@@ -177,7 +177,7 @@ class Exchange:
         return AGAIN
 
     def _repair(self, raw: str, error: str, cut: Cut | None, allowed: int) -> None:
-        """Ask again, saying what is wrong. After a reply that was cut off, ask with a larger limit; or for
+        """Ask again and say what is wrong. After a reply that was cut off, ask with a larger limit; or for
         fewer tokens, if the limit is not what cut it off."""
         if cut is None:
             prompt = repair_prompt(self._first.prompt, raw, error)
@@ -197,7 +197,7 @@ class Exchange:
         self.call = replace(self.call, prompt=prompt, attempt=self.call.attempt + 1, max_tokens=max_tokens)
 
     def _kept(self, raw: str) -> tuple[str, str]:
-        """Return a reply as the log keeps it: its text, or the hash of a blob when it is long."""
+        """Return a reply as the log keeps it: its text, or the hash of a blob if it is long."""
         data = redacted(self._effect, raw).encode("utf-8", "replace")
         if len(data) <= BLOB_BYTES:
             return raw, ""

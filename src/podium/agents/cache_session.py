@@ -1,7 +1,7 @@
-"""Who has had which answer from the cache: the nth identical call of a run gets the nth sample.
+"""Cache use of one run: the nth identical call of a run gets the nth sample.
 
-What a run has taken, and what it has put in itself, stands in its log, so a resumed or forked run goes on
-where that left off. A step that is run again gets the answer again that it had taken.
+The samples that a run has used or stored are in its log, so a resumed or forked run continues from there. A
+step that runs again gets the same sample again.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from podium.models.events import ModelCached, ModelKept, ModelUncached
 from podium.models.model import Call, Model, Reply
 
 Fits = Callable[[str], bool]
-"""Whether a text is an answer of the type that is wanted."""
+"""Returns whether a text is a valid reply for the wanted type."""
 
 
 class Place(NamedTuple):
-    """Where the reply to one call belongs in the cache."""
+    """The place of a reply in the cache."""
 
     key: str
     number: int
-    """Which call of the run with this question it is."""
+    """Ordinal of this call among the run's calls with the same request."""
 
 
 class _Taken(msgspec.Struct, frozen=True):
-    """What `model.cached` and `model.kept` have in common."""
+    """The common fields of `model.cached` and `model.kept`."""
 
     key: str = ""
     sample: str = ""
 
 
 class CacheSession:
-    """What one run takes from the cache and puts into it. Only made when the run was started with it."""
+    """The cache use of one run. Only created if the run was started with the cache."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._by_key: dict[str, dict[str, str]] = {}
-        """Question, answer, and the path that has had it."""
+        """Request key, sample id, and the path that used it."""
         self._asked: dict[str, int] = {}
-        """How many calls with this question there were."""
+        """Number of calls per request key."""
         self._turn = asyncio.Lock()
-        """First come, first served, also with a store that takes its time."""
+        """FIFO order, also with a slow store."""
         self._remembered = False
 
     async def take(self, effect: Effect, model: Model, call: Call, fits: Fits) -> Reply | Place | None:
-        """The next answer that this run has not had; else where the one that is made now belongs; `None`
-        if this model's replies are not for a cache."""
+        """Return the next cached reply that this run has not used; else the place for the new reply; `None`
+        if this model's replies are not cached."""
         key = cache.key_of(model, call)
         if not key:
             return None
@@ -63,7 +63,7 @@ class CacheSession:
             try:
                 await self._remember(effect)
                 found = await self._next(effect, key, model, fits)
-            except StoreError as error:  # a cache that cannot be read is an empty one
+            except StoreError as error:  # a cache that cannot be read counts as empty
                 effect.emit(ModelUncached(model=model.name, reason=error.message))
                 return None
             if found is not None:
@@ -72,7 +72,7 @@ class CacheSession:
             return Place(key, self._asked[key])
 
     def keep(self, effect: Effect, model: Model, place: Place, reply: Reply) -> None:
-        """Put a reply into the cache that has turned out to be of use. It rides with the step's result."""
+        """Store a reply that proved valid. It is written together with the step's result."""
         if not cache.is_good(reply) or effect.core.journal.closed:
             return
         journal = effect.core.journal
@@ -89,10 +89,10 @@ class CacheSession:
         journal.store.keep_sample(sample, self._most_bytes)
         effect.emit(ModelKept(model=model.name, key=place.key, sample=sample.id))
 
-    # ── what was taken ──
+    # ── used samples ──
 
     async def _next(self, effect: Effect, key: str, model: Model, fits: Fits) -> tuple[Sample, Reply] | None:
-        """The first answer that nobody else in this run has had; those that are of no use are removed."""
+        """Return the first sample that no other step of this run has used; remove invalid ones."""
         store = effect.core.journal.store
         dropped: list[str] = []
         while True:
@@ -129,7 +129,7 @@ class CacheSession:
         self._by_key.setdefault(key, {})[sample] = path
 
     async def _remember(self, effect: Effect) -> None:
-        """Read what earlier lives of the run have taken; once, when it is first asked for."""
+        """Read the samples that were used before a resume; once, on first use."""
         if self._remembered:
             return
         journal = effect.core.journal

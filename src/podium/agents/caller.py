@@ -1,6 +1,7 @@
-"""ModelCaller, attempts, fallback, CallAccounting.
+"""`ModelCaller` (retries and fallback) and `CallAccounting`.
 
-Every request has its own reservation and its own event; while an ask waits it holds neither a slot nor money.
+Every request has its own reservation and its own event; while an ask waits, it holds neither a slot nor a
+reservation.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ from podium.models.model import (
 from podium.models.provider_limits import ProviderLimits, RequestPace
 
 MOST_TEXT = 100_000_000
-"""Characters of one reply. A longer one does not fit into a store."""
+"""Maximum characters of one reply. A longer one does not fit into a store."""
 
 
 async def complete(model: Model, call: Call, on_delta: OnDelta | None) -> Reply:
-    """Call a model once. What must not leave a call (an exit, a stray cancellation, something else than a
-    reply) becomes `ModelFailedError`; a cancellation from outside and Ctrl-C pass."""
+    """Call a model once. Exceptions that must not leave a call (an exit, a stray cancellation) and invalid
+    replies become `ModelFailedError`; cancellation from outside and Ctrl-C pass."""
     task = running_task()
     try:
         reply = await model.complete(call, on_delta)
@@ -67,7 +68,7 @@ async def complete(model: Model, call: Call, on_delta: OnDelta | None) -> Reply:
 
 
 def _wrong_with(reply: Any) -> str:
-    """Return what is wrong with the object that a model returned; empty: it is a reply."""
+    """Return what is wrong with the object that a model returned; empty if it is a valid reply."""
     if not isinstance(reply, Reply):
         name, hint = type(reply).__name__, unawaited(reply)
         return f"{name}, not a Reply: {hint}" if hint else f"{name}, not a Reply"
@@ -86,7 +87,7 @@ def _wrong_with(reply: Any) -> str:
 
 
 class CallAccounting:
-    """One call under way. Exactly one of its methods is called."""
+    """Accounting of one call in flight. Exactly one of its methods is called."""
 
     __slots__ = ("_attempt", "_began", "_call", "_effect", "_model", "_nth", "_worst")
 
@@ -102,7 +103,7 @@ class CallAccounting:
         self._began = time.perf_counter()
 
     def answered(self, reply: Reply) -> ModelAttempted:
-        """Settle a call that was answered. The caller logs the returned event together with what it makes of
+        """Settle a call that was answered. The caller logs the returned event together with its processing of
         the reply, so that a crash leaves either both or neither."""
         used = reply.usage
         spent = self._worst if used is None else charge(self._model.price, used, reply.calls)
@@ -119,7 +120,8 @@ class CallAccounting:
         )
 
     def faulted(self, fault: ModelFault, retry_in_s: float) -> None:
-        """An error reply costs nothing, but it was a call; what may have been billed counts in full."""
+        """Settle a failed call. An error reply costs nothing but counts as a call; if it may have been
+        billed, its worst case counts."""
         self._settle(
             self._worst if fault.billed else Charge(calls=fault.calls),
             ok=False,
@@ -130,7 +132,7 @@ class CallAccounting:
         )
 
     def failed(self, error: Exception) -> ModelFailedError:
-        """Whatever else a model raised."""
+        """Settle a call for any other exception of the model, and return the error."""
         if isinstance(error, StepFailedError):
             kind, said = error.error_type, error.reason
         else:
@@ -142,7 +144,7 @@ class CallAccounting:
         )
 
     def timed_out(self, seconds: float) -> StepTimeoutError:
-        """It may have been answered and billed, so all of it counts."""
+        """Settle a call that timed out with its worst case, since it may have been answered and billed."""
         said = f"{self._model.name} gave no answer within {seconds:g} s. {MORE_TIME}"
         self._settle(self._worst, estimated=True, ok=False, error=said)
         return StepTimeoutError(
@@ -166,19 +168,19 @@ class CallAccounting:
 
 
 def redacted(effect: Effect, text: str) -> str:
-    """Keys reach no prompt and no message either."""
+    """Return text without secrets; applied to prompts and messages."""
     return redact_text(text, effect.core.journal.redact)
 
 
 LONGEST_WAIT_S = 60.0
-"""However long a provider asks to wait, and however often it failed."""
+"""Maximum seconds between attempts, whatever the provider requests."""
 
 Deltas = Callable[[], OnDelta | None]
-"""Makes the receiver of one attempt's pieces: each begins anew."""
+"""Creates the receiver for the pieces of one attempt."""
 
 
 class ModelCaller:
-    """The calls of one ask. It stays with the model that it has turned to."""
+    """Makes the calls of one ask. After a fallback it stays with the new model."""
 
     def __init__(
         self,
@@ -191,22 +193,22 @@ class ModelCaller:
     ) -> None:
         self._effect = effect
         self._taking = taking
-        """What the run takes from the cache; `None`: it was not asked to."""
+        """The run's use of the cache; `None` if it was started without it."""
         self._place: Place | None = None
-        """Where the last reply belongs in the cache."""
+        """The place of the last reply in the cache."""
         self._models = models
         self._names = names
         self._agent = agent
         self._unlogged: ModelAttempted | None = None
-        """The call whose reply was returned last; see `log_call`."""
+        """The call of the reply that was returned last; see `log_call`."""
         self._failed_before: ModelAttempted | None = None
-        """The last failed attempt of an earlier life of the run, which the next one counts on from."""
+        """The last failed attempt before a resume; the next attempt continues its count."""
         self._restore(progress)
         self.model = self._open()
-        """The model that answers now."""
+        """The current model."""
 
     def _restore(self, progress: Sequence[EventData]) -> None:
-        """Continue after the attempts of an earlier life of the run."""
+        """Continue after the attempts before a resume."""
         for event in progress:
             if isinstance(event, ModelFellBack) and event.to_model in self._names:
                 self._names = self._names[self._names.index(event.to_model) :]
@@ -215,18 +217,18 @@ class ModelCaller:
                 self._failed_before = None if event.ok else event
 
     def log_call(self) -> None:
-        """Log the call whose reply was returned last, together with what the caller logs next."""
+        """Log the call of the reply that was returned last, together with the caller's next events."""
         event, self._unlogged = self._unlogged, None
         if event is not None and not self._effect.core.journal.closed:
             self._effect.emit(event)
 
     def limit(self, call: Call) -> Call:
-        """Return the call with the limits that hold for the agent and the model that answers now."""
+        """Return the call with the limits of the agent and the current model."""
         return limited(call, self._agent, self.model, self._models.settings, self._effect.run.config)
 
     async def answer(self, call: Call, deltas: Deltas, fits: Fits) -> Reply:
-        """The reply of the first model that gives one, or that has given one to another run and it `fits`.
-        The cache is asked before anything is reserved: what it serves needs no budget and no slot."""
+        """Return the reply of the first model that answers, or a cached one that `fits`. The cache is checked
+        before anything is reserved: a cached reply needs no budget and no slot."""
         while True:
             call = within(call, self.model)
             found = await self._taking.take(self._effect, self.model, call, fits) if self._taking else None
@@ -246,12 +248,12 @@ class ModelCaller:
                 return self._accepted(call, reply)
 
     def keep(self, reply: Reply) -> None:
-        """The last reply is what was wanted: others may have it too."""
+        """Store the last reply in the cache, after it proved valid."""
         if self._taking is not None and self._place is not None:
             self._taking.keep(self._effect, self.model, self._place, reply)
 
     def _accepted(self, call: Call, reply: Reply) -> Reply:
-        """A model that does not want to answer will not want to when it is asked again."""
+        """Return the reply; raise for a refusal, because asking again would not help."""
         if reply.finish == "refusal":
             self.log_call()
             said = redacted(self._effect, f"{self.model.name}: {reply.text}")
@@ -260,10 +262,10 @@ class ModelCaller:
             )
         return reply
 
-    # ── which model ──
+    # ── model selection ──
 
     def _open(self) -> Model:
-        """The first model that can be opened; the last one's trouble is the step's failure."""
+        """Return the first model that can be opened; raise for the last one."""
         while True:
             try:
                 model = self._affordable(self._models.open(self._names[0]))
@@ -278,7 +280,8 @@ class ModelCaller:
                 return model
 
     def _affordable(self, model: Model) -> Model:
-        """A ceiling of money alone does not hold for a model without a price, wherever it was named."""
+        """Return the model; raise if it has no price and only money is limited, because that limit could not
+        hold."""
         budget = self._effect.core.budget
         unlimited = budget.tokens is None and budget.calls is None
         if model.price.kind == "unknown" and budget.usd is not None and unlimited:
@@ -292,7 +295,7 @@ class ModelCaller:
         self._names = self._names[1:]
         self._effect.emit(ModelFellBack(from_model=name, to_model=self._names[0], error=error))
 
-    # ── how often ──
+    # ── retries ──
 
     @property
     def _retry(self) -> Retry:
@@ -324,8 +327,7 @@ class ModelCaller:
                 guard.breaker.left()
 
     def _next_attempt(self, call: Call) -> int:
-        """Return the number of the next attempt at this model; raise when an earlier life of the run has
-        used up all of them."""
+        """Return the number of the next attempt at this model; raise if all were used up before a resume."""
         before, self._failed_before = self._failed_before, None
         if before is None or before.model != self.model.name or before.attempt != call.attempt:
             return 1
@@ -336,8 +338,8 @@ class ModelCaller:
         )
 
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: RequestPace | None) -> Reply:
-        """One request, as soon as the provider's pace allows it: asked before anything is reserved, and again
-        when it is our turn, because another call may have been refused meanwhile."""
+        """Make one request as soon as the provider's rate limit allows it. Checked before anything is
+        reserved, and again afterwards, because another call may have been refused meanwhile."""
         effect, worst = self._effect, self._worst_case(call)
         tokens = 0 if pace is None else estimate(call, "").input_tokens + call.max_tokens
         while True:
@@ -358,14 +360,14 @@ class ModelCaller:
     async def _call(
         self, attempt: CallAttempt, call: Call, worst: Charge, on_delta: OnDelta | None, nth: int
     ) -> Reply:
-        """One call on the wire: timed and settled, whatever comes of it."""
+        """Make one call, with a timeout; settle it whatever its outcome."""
         limit = asyncio.timeout(call.timeout)
         wire = CallAccounting(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
                 reply, refused = plausible(await complete(self.model, call, on_delta))
         except StoreError:
-            raise  # the log itself is in trouble; that is no outcome of a call
+            raise  # a failure of the log itself is not an outcome of the call
         except Exception as error:
             hosted = _guard_of(self.model) is not None
             if limit.expired() and not hosted:
@@ -384,7 +386,7 @@ class ModelCaller:
         return reply
 
     def _worst_case(self, call: Call) -> Charge:
-        """Return what the call may cost at most; a model that gives an impossible figure cannot be paid."""
+        """Return the worst-case cost of the call; raise if the model gives an impossible figure."""
         worst = self._models.worst_case(self.model, call)
         if problem := problem_with(worst):
             said = f"{self.model.name} names an impossible worst case: {problem}"
@@ -399,7 +401,7 @@ class ModelCaller:
             core.note(f"{known} ({refused}): such calls are counted with their worst case.")
 
     def _wait(self, fault: ModelFault, nth: int) -> float:
-        """Seconds until the next attempt: as long as the provider asks, else longer each time."""
+        """Return the seconds until the next attempt: what the provider requests, else exponential backoff."""
         if not fault.retry:
             return 0.0
         asked = fault.wait_s is not None
@@ -407,7 +409,7 @@ class ModelCaller:
         wait *= random.uniform(1.0, 1.1) if asked else 1.0
         guard = _guard_of(self.model)
         if guard is not None and (asked or fault.kind == "limited"):
-            wait = guard.pace.hold(wait)  # the other calls wait as well, also when this one gives up
+            wait = guard.pace.hold(wait)  # other calls wait too, even if this one gives up
         return wait if nth < self._retry.attempts else 0.0
 
     def _failed(self, call: Call, fault: ModelFault, nth: int) -> ModelFailedError:
@@ -426,12 +428,12 @@ def _late(call: Call) -> ModelFault:
 
 
 def _guard_of(model: Model) -> ProviderLimits | None:
-    """Only hosted models have one: what a function raises is never tried again."""
+    """Return the limits of a hosted model; None for others, whose exceptions are never retried."""
     return cast("ProviderLimits | None", getattr(model, "guard", None))
 
 
 def _judged(guard: ProviderLimits, fault: ModelFault, trial: bool) -> bool:
-    """Tell the breaker how a call ended; a trial is over with that."""
+    """Report the outcome of a call to the breaker; this ends a trial."""
     if fault.down:
         guard.breaker.gave_up(trial)
     elif fault.kind != "resting":

@@ -1,4 +1,4 @@
-"""Model and reply limits per agent."""
+"""Models and reply limits per agent."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from podium.settings.options import ProviderOptions, for_model
 
 
 class Models:
-    """The models of one run, each opened once and only when it is needed.
+    """The models of one run, each opened once and only when needed.
 
     A run's `config` holds names: `{"model": NAME, "model_for": {ROLE or AGENT: NAME}, "profiles": {…}}`.
-    From strong to weak: `model_for`, `model`, the agent's own model, its profile, the rehearsal. Profiles are
-    those that the run was started with; only a run without any takes the settings' own.
+    Precedence, highest first: `model_for`, `model`, the agent's own model, its profile, the rehearsal.
+    Profiles are those that the run was started with; only a run without any uses the settings' own.
     """
 
     def __init__(
@@ -43,18 +43,18 @@ class Models:
         self._store = store
         self._env = env
         self._opened = dict(opened or {})
-        """Models by name; those that were handed in as objects are here from the start."""
+        """Models by name; those that were passed in as objects are here from the start."""
         self._factors: dict[str, float] = {}
-        """By how much models have passed the worst case of a call."""
+        """Factor by which a model exceeded the worst case of a call, by model name."""
         self._ours: list[Model] = []
-        """Models that were opened here and have to be closed here."""
+        """Models that were opened here and must be closed here."""
 
     def name_for(self, agent: Agent, config: Mapping[str, Any]) -> str:
-        """The name of the model that an agent gets; opens nothing, so a replay can ask for it too."""
+        """Return the name of an agent's model; opens nothing, so a replay can use it too."""
         return self.names_for(agent, config)[0]
 
     def names_for(self, agent: Agent, config: Mapping[str, Any]) -> list[str]:
-        """The same, followed by those that take over when it gives up: only a profile has such."""
+        """Return the model names of an agent: the first one, then its fallbacks, which only a profile has."""
         chosen: Mapping[str, str] = config.get("model_for") or {}
         named = chosen.get(agent.name) or chosen.get(agent.role) or config.get("model") or agent.model
         return self._models_of(named, config) if named else self._profile(agent.profile, config)
@@ -63,7 +63,7 @@ class Models:
         return self.open(self.name_for(agent, config))
 
     def main(self, config: Mapping[str, Any]) -> Model:
-        """The model that stands for the whole run in lists and results: of a profile, the first that can be
+        """Return the model shown for the whole run in lists and results: of a profile, the first that can be
         opened now."""
         names = [config["model"]] if config.get("model") else self._profile("balanced", config)
         return self._first(names)
@@ -73,11 +73,11 @@ class Models:
             try:
                 return self.open(name)
             except ModelUnavailableError:
-                continue  # the next one takes over, also when it is really asked
+                continue  # the next one is used, as it will be for real calls
         return self.open(names[-1])
 
     def open(self, name: str) -> Model:
-        """The model of a name; `ModelUnavailableError` if there is none."""
+        """Return the model of a name; raise `ModelUnavailableError` if there is none."""
         found = self._opened.get(name)
         if found is None:
             found = open_model(name, store=self._store, settings=self.settings, env=self._env)
@@ -86,8 +86,8 @@ class Models:
         return found
 
     async def prepare(self, config: Mapping[str, Any]) -> list[Model]:
-        """Open the models that a run names before it starts, so that a wrong name starts nothing.
-        Their `name` is what belongs into the log: it holds no relative path."""
+        """Open the models that a run names before it starts, so that a wrong name starts nothing. Their
+        `name` belongs into the log: it contains no relative path."""
         chosen: Mapping[str, str] = config.get("model_for") or {}
         others = [self._first(self._models_of(name, config)) for name in chosen.values()]
         models = [self.main(config), *others]
@@ -97,7 +97,8 @@ class Models:
         return models
 
     def worst_case(self, model: Model, call: Call) -> Charge:
-        """The most that a call can cost; more for a model that has used more than that before in this run."""
+        """Return the worst-case cost of a call; scaled up for a model that has exceeded it before in this
+        run."""
         worst, factor = model.worst_case(call), self._factors.get(model.name)
         if factor is None:
             return worst
@@ -109,7 +110,7 @@ class Models:
         )
 
     def note_overrun(self, model: Model, call: Call, actual: Charge) -> None:
-        """Remember by how much a model has passed the worst case of a call."""
+        """Record by how much a model exceeded the worst case of a call."""
         worst = model.worst_case(call)
         factor = actual.tokens / worst.tokens if worst.tokens else 1.0
         if worst.usd:
@@ -118,7 +119,7 @@ class Models:
             self._factors[model.name] = factor
 
     async def close(self) -> None:
-        """Give back the connections of all models that were opened here; they can be opened again."""
+        """Close all models that were opened here; they can be opened again."""
         closing, self._ours = self._ours, []
         for model in closing:
             self._opened = {name: one for name, one in self._opened.items() if one is not model}
@@ -127,7 +128,7 @@ class Models:
                 await close()
 
     def _models_of(self, name: str, config: Mapping[str, Any]) -> list[str]:
-        """A role may be given a profile instead of a model."""
+        """Return the models for a name, which may be a profile."""
         known = is_profile(name, config.get("profiles", self._profiles))
         return self._profile(name, config) if known else [name]
 
@@ -136,7 +137,7 @@ class Models:
 
 
 class CallLimits(NamedTuple):
-    """The limits of one reply that are in force."""
+    """The effective limits of one reply."""
 
     timeout: float
     """Seconds."""
@@ -151,7 +152,7 @@ def limits_for(
     workflow: str = "",
     config: Mapping[str, Any] | None = None,
 ) -> CallLimits:
-    """Return the limits of a reply of `model` to `agent`.
+    """Return the limits for a reply of `model` to `agent`.
 
     Each limit is taken from the first place that sets it: the run's own config (`--reply-timeout`), the
     agent's table, the model's, the provider's, the settings for all agents, the agent's code.
@@ -167,7 +168,7 @@ def limits_for(
 
 
 def limited(call: Call, agent: Agent, model: Model, settings: Settings, config: Mapping[str, Any]) -> Call:
-    """Return the call with the limits that hold for it."""
+    """Return the call with its effective limits."""
     limits = limits_for(agent, model.name, settings, workflow=call.workflow, config=config)
     if (call.timeout, call.max_tokens) != limits:
         call = msgspec.structs.replace(call, timeout=limits.timeout, max_tokens=limits.max_tokens)
@@ -175,7 +176,7 @@ def limited(call: Call, agent: Agent, model: Model, settings: Settings, config: 
 
 
 def within(call: Call, model: Model) -> Call:
-    """Return the call with no longer a reply than the model can give: its provider would refuse the call."""
+    """Return the call with `max_tokens` capped to what the model supports: its provider would refuse more."""
     longest: int | None = getattr(model, "longest_reply", None)
     if longest is None or call.max_tokens <= longest:
         return call
@@ -185,7 +186,7 @@ def within(call: Call, model: Model) -> Call:
 def _entries(
     agent: Agent, model: str, settings: Settings, workflow: str
 ) -> list[ReplyLimits | ProviderOptions | Settings]:
-    """Return the parts of the settings that apply, the most specific first."""
+    """Return the applicable parts of the settings, the most specific first."""
     found: list[ReplyLimits | ProviderOptions | Settings | None] = []
     if settings.agents:
         names = (f"{workflow}/{agent.name}", f"{workflow}/{agent.role}", agent.name, agent.role)
@@ -196,7 +197,7 @@ def _entries(
 
 
 class Rule(NamedTuple):
-    """One place that sets limits of replies."""
+    """One place that sets reply limits."""
 
     table: str
     """`agents`, `models`, `providers`, `settings` (for all agents) or `code`."""
@@ -206,8 +207,8 @@ class Rule(NamedTuple):
 
 
 def rules(settings: Settings) -> list[Rule]:
-    """Return every place that sets limits, the strongest first. The last is what an agent has whose code says
-    nothing."""
+    """Return every place that sets limits, highest precedence first. The last one is the default of an
+    agent."""
     found = [
         Rule(table, name, entry.reply_timeout, entry.reply_tokens)
         for table, entries in _tables(settings).items()

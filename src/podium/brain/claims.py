@@ -1,4 +1,4 @@
-"""Comparable claims, numbers, units, dates."""
+"""Comparable claims in facts: numbers, units, dates, colours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SPOKEN = re.compile(
 )
 _FEET = re.compile(r"(\d+)\s*(?:'|ft\b|feet\b|foot\b)\s*(\d+)\s*(?:\"|''|in\b|inch(?:es)?\b)?")
 _ENDLESS = re.compile(r"\d{16}")
-"""A code, not a number: nothing to count with."""
+"""An identifier rather than a number."""
 _HOURS = re.compile(r"\b(\d+)\s*h(?:ours?|rs?)?\s*(?:and\s+)?(\d{1,2})\s*(?:m|min|mins|minutes?)?\b")
 _METRES = re.compile(r"\b(\d)\s*m\s*(\d{2})\b")
 _SCALES = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
@@ -65,37 +65,37 @@ _DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\
 _MONTH_FIRST = re.compile(rf"\b({_MONTH})\b\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(\d{{4}}))?")
 _MONTH_YEAR = re.compile(rf"\b({_MONTH})\b\.?,?\s+(\d{{4}})\b")
 _SLASHED = re.compile(r"\b\d{1,2}[/.]\d{1,2}[/.](\d{4})\b")
-"""Day and month may stand in either order: only the year is certain."""
+"""Day and month may be in either order: only the year is certain."""
 _YEAR = re.compile(r"^\s*(?:in\s+|the\s+year\s+|year\s+)?(1\d{3}|2[01]\d{2})\s*$")
 
 
 class Date(NamedTuple):
-    """A day, a month or a year; 0 for what is not told."""
+    """A day, a month or a year; 0 for unknown parts."""
 
     year: int
     month: int = 0
     day: int = 0
 
     def fits(self, other: Date) -> bool:
-        """Nothing that both tell differs."""
+        """Return whether all parts known to both are equal."""
         return all(not mine or not theirs or mine == theirs for mine, theirs in zip(self, other, strict=True))
 
 
 class Quantity(NamedTuple):
-    """A number, with its measure where it has one."""
+    """A number, with its unit if there is one."""
 
     number: float
     dimension: str = ""
     amount: float = 0.0
-    """In the measure that its dimension is counted in here."""
+    """The number in the base unit of its dimension."""
     about: bool = False
     unit: float = 1.0
-    """The size of its unit; 0 for two units together, as in feet and inches."""
+    """Factor of its unit; 0 for two units together, as in feet and inches."""
     span: float = 0.0
-    """How far it reaches beyond its number: the 1920s reach 9 years."""
+    """Length of the range that starts at the number: 9 for the 1920s."""
 
     def fits(self, other: Quantity) -> bool:
-        """The same. What was converted may be rounded; more room where one is only about right."""
+        """Return whether both are equal, with tolerance for conversions and more for approximate numbers."""
         if self.span or other.span:
             return self.number <= other.number + other.span and other.number <= self.number + self.span
         measured = self.dimension and other.dimension
@@ -108,7 +108,7 @@ class Quantity(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The figures of a text, and the text without them."""
+    """The dates and quantities of a text, and the text without them."""
 
     dates: list[Date]
     quantities: list[Quantity]
@@ -117,7 +117,7 @@ class Figures(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def figures_of(text: str) -> Figures:
-    """Take the dates and numbers out of a text."""
+    """Extract the dates and numbers of a text."""
     if _ENDLESS.search(text):
         return Figures([], [], text)
     plain = _SPOKEN.sub(_digits, text.casefold().replace("’", "'").replace("″", '"').replace("′", "'"))
@@ -153,7 +153,7 @@ def figures_of(text: str) -> Figures:
 
 
 def _scaled(text: str) -> str:
-    """`5 million` and `1 hundred 99` as one number each."""
+    """Replace `5 million` and `1 hundred 99` by one number each."""
     for word, factor in _SCALES.items():
         pattern = rf"\b(\d+(?:\.\d+)?)\s+{word}s?\b(?:\s+(?:and\s+)?(\d+)\b)?"
         text = re.sub(
@@ -187,22 +187,22 @@ def _take_dates(text: str) -> tuple[list[Date], str]:
 
 
 _OPEN = frozenset({"is", "has", DESCRIPTION, "eye", "hair", "skin"})
-"""Predicates whose values may tell several things at once."""
+"""Predicates whose values may contain several claims."""
 _PARTS = {"eye": "eye colour", "hair": "hair colour", "skin": "skin colour"}
 _AGED = re.compile(r"\b(?:years?[\s-]old|years of age|aged)\b", re.IGNORECASE)
 _NEAR = 4
-"""So many words before `eyes` may hold their colour."""
+"""Maximum number of words between a colour and `eyes`."""
 
 
 class Claim(NamedTuple):
-    """One thing that a fact says, in words that other facts share."""
+    """One statement of a fact, with a normalized predicate."""
 
     predicate: str
     value: str
 
 
 def claims_of(fact: Fact) -> list[Claim]:
-    """Everything that a fact says; the first is the fact itself."""
+    """Return all claims of a fact; the first is the fact itself."""
     predicate = predicate_key(fact.predicate)
     if predicate == "born":
         dated = bool(figures_of(fact.value).dates)
@@ -218,7 +218,7 @@ def claims_of(fact: Fact) -> list[Claim]:
 
 
 def _coloured(predicate: str, value: str) -> list[Claim]:
-    """`tall, with green eyes and black hair`: the colours, each with what it is the colour of."""
+    """Return colour claims: `tall, with green eyes and black hair` has two."""
     words = [singular(SPELLINGS.get(word, word)) for word in words_of(value)]
     found: list[Claim] = []
     begin = 0

@@ -1,6 +1,6 @@
 """Contradiction rules.
 
-Everything that these rules cannot decide is left alone; a model may be asked about it.
+Cases that these rules cannot decide are skipped; a model may be asked about them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from podium.brain.vocabulary import COLOURS, FIXED, LOCATION, STATUS, is_single,
 from podium.engine.store_parts import Fact
 
 LONGEST = 8
-"""Values of more words than this are prose: whether they contradict is for a model to say."""
+"""Values with more words than this are prose: only a model can tell whether they contradict."""
 ALIKE = 0.5
-"""Longer values that share so much of their words are taken as the same thing said twice."""
+"""Share of common words from which longer values count as the same."""
 
 _NOISE = frozenset({"old", "age", "aged", "year", "born", "tall", "high", "long", "dark", "light", "bright",
                     "deep", "pale", "very", "quite", "eye", "hair"})  # fmt: skip
-"""Words that only shade a value."""
+"""Words that only qualify a value."""
 _OPPOSITES = (
     ("short", "long"), ("short", "tall"), ("young", "old"), ("left", "right"), ("high", "low"),
     ("open", "closed"), ("straight", "curly"), ("rich", "poor"), ("alive", "dead"), ("married", "single"),
@@ -34,8 +34,8 @@ _NOT = frozenset({"not", "no"})
 
 
 def difference(new: str, canon: str, name: Callable[[str], str] = lambda text: "") -> str:
-    """Why two values contradict each other; empty: they do not, or only a model could tell. `name` gives
-    the name that a value stands for, so that a nickname is no other person."""
+    """Return why two values contradict each other; empty if they do not, or if only a model could tell.
+    `name` returns the subject that a value refers to, so that a nickname is not another person."""
     if new.casefold().strip() == canon.casefold().strip() or (name(new) and name(new) == name(canon)):
         return ""
     mine, theirs = figures_of(new), figures_of(canon)
@@ -46,7 +46,7 @@ def difference(new: str, canon: str, name: Callable[[str], str] = lambda text: "
 
 
 def _figures(mine: Figures, theirs: Figures) -> str | None:
-    """`None`: there is nothing to compare."""
+    """Compare dates and quantities; `None` if there is nothing to compare."""
     if mine.dates and theirs.dates:
         return "" if _any_fits(mine.dates, theirs.dates) else "another date"
     pairs = [(a, b) for a in mine.quantities for b in theirs.quantities if a.comparable(b)]
@@ -74,7 +74,7 @@ def _words(new: str, canon: str, *, figured: bool = False) -> str:
     if any(_parted(mine, theirs, one, other) for pair in _OPPOSITES for one, other in (pair, pair[::-1])):
         return OPPOSITE
     colours, others = mine & COLOURS, theirs & COLOURS
-    if colours or others:  # a colour beside something else may tell of something else
+    if colours or others:  # a colour beside something else may refer to something else
         return "" if colours <= others or others <= colours else "another colour"
     mine, theirs = mine - _NOISE or mine, theirs - _NOISE or theirs
     if not mine or not theirs or mine <= theirs or theirs <= mine:
@@ -91,7 +91,7 @@ SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 
 
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
-    """A new fact that does not go with what a project knows."""
+    """A new fact that contradicts a fact of the project."""
 
     new: Fact
     canon: Fact
@@ -101,7 +101,7 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_contradictions(facts: Sequence[Fact], canon: Canon) -> list[Contradiction]:
-    """All of them, each pair of facts once, with what weighs most."""
+    """Return all contradictions, each pair of facts once, with the highest severity."""
     found: dict[tuple[int, str], Contradiction] = {}
     for place, fact in enumerate(facts):
         for clash in (*_life(fact, canon), *_values(fact, canon)):
@@ -112,10 +112,10 @@ def find_contradictions(facts: Sequence[Fact], canon: Canon) -> list[Contradicti
     return list(found.values())
 
 
-# ── another value ──
+# ── different values ──
 
 _SHORT = 3
-"""Words of a value that leaves little room for interpretation."""
+"""Maximum number of words of a value that leaves little room for interpretation."""
 
 
 def _values(fact: Fact, canon: Canon) -> Iterator[Contradiction]:

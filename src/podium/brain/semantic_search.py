@@ -1,10 +1,10 @@
 """Embeddings and vector search.
 
-Optional: without one, facts are found by names and words. What a hosted one costs is counted and priced like
-any other call, and kept with the project.
+Optional: without an embedding model, facts are found by names and words. The cost of a hosted one is counted
+and priced like any other call, and stored with the project.
 
-A whole vector of 1,536 numbers is 6 KB to read and a tenth of a millisecond to compare. So each has a sketch
-of one bit a number, and only the vectors with the most promising sketches are read and compared in full.
+A vector of 1,536 numbers is 6 KB to read and 0.1 ms to compare. So each has a sketch of one bit per number,
+and only the vectors with the closest sketches are read and compared in full.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ from podium.settings import Settings
 from podium.settings.places import named
 
 HOSTED = ("openai", "ollama", "openai-compatible")
-"""Providers with an address for embeddings that Podium speaks to."""
+"""Providers with a supported embeddings endpoint."""
 _FORMS = "python:FILE.py:function, openai:MODEL, ollama:MODEL or openai-compatible:MODEL@URL"
 
 
 class Embedder(Protocol):
-    """Something that turns texts into vectors."""
+    """A model that turns texts into vectors."""
 
     @property
     def name(self) -> str:
-        """Vectors of different names are never compared."""
+        """Name of the model; vectors of different names are never compared."""
         ...
 
     @property
     def price(self) -> Price: ...
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """One request. Raises `EmbeddingError`; what it returns is yet to be `checked`."""
+        """Embed texts in one request. Raises `EmbeddingError`; the result must still be validated with
+        `checked`."""
         ...
 
     async def close(self) -> None: ...
 
 
 class FunctionEmbedder:
-    """A function `(texts) -> vectors`, plain or async."""
+    """An embedder backed by a function `(texts) -> vectors`, sync or async."""
 
     price = FREE
 
@@ -72,7 +73,7 @@ class FunctionEmbedder:
 
 
 def open_embedder(settings: Settings) -> Embedder | None:
-    """The model that the settings name; `None` when they name none."""
+    """Open the embedding model of the settings; `None` if there is none."""
     name = settings.brain.embedding
     kind = name.partition(":")[0]
     if not name:
@@ -107,7 +108,8 @@ def _open_function(name: str) -> FunctionEmbedder:
 
 
 def checked(vectors: Any, count: int, name: str) -> list[list[float]]:
-    """One list of finite numbers for each text, all of one length."""
+    """Return the vectors if there is one list of finite numbers per text, all of one length; else raise
+    `EmbeddingError`."""
     try:
         found = [[float(number) for number in vector] for vector in vectors]
     except (TypeError, ValueError) as error:
@@ -124,13 +126,13 @@ def checked(vectors: Any, count: int, name: str) -> list[list[float]]:
 
 
 LEAST = 0.2
-"""Cosine similarity below which two texts have nothing to do with each other."""
+"""Cosine similarity below which two texts count as unrelated."""
 COMPARED = 100_000
 """Numbers that one search compares in full: 65 vectors of 1,536 numbers, or 1,000 of 100."""
 
 
 def pack(vector: Sequence[float]) -> bytes:
-    """A vector of length 1 as 32-bit floats, least significant byte first."""
+    """Normalize a vector to length 1 and pack it as little-endian 32-bit floats."""
     length = math.sqrt(sum(map(mul, vector, vector))) or 1.0
     packed = array("f", (number / length for number in vector))
     if sys.byteorder == "big":
@@ -146,8 +148,8 @@ def unpack(data: bytes) -> list[float]:
 
 
 def sketch(data: bytes) -> bytes:
-    """One bit for each number of a packed vector: whether it lies above the mean of them. The sign alone
-    would say nothing about vectors that have no negative numbers."""
+    """Return one bit for each number of a packed vector: whether it is above their mean. The sign alone would
+    carry no information for vectors without negative numbers."""
     numbers = unpack(data)
     mean = sum(numbers) / len(numbers)
     bits = "".join("1" if number > mean else "0" for number in numbers)
@@ -155,8 +157,9 @@ def sketch(data: bytes) -> bytes:
 
 
 def promising(sketches: Mapping[str, bytes], query: bytes, limit: int) -> list[str]:
-    """The facts whose sketches differ least from the query's: as many as may be compared in full, and never
-    fewer than are wanted. Sketches of another length are of another model under the same name."""
+    """Return the facts whose sketches differ least from the query's: as many as may be compared in full, and
+    at least `limit`. Sketches of another length are from another model under the same name and are
+    skipped."""
     sought = sketch(query)
     wanted, size = int.from_bytes(sought, "big"), len(sought)
     apart = {
@@ -169,7 +172,7 @@ def promising(sketches: Mapping[str, bytes], query: bytes, limit: int) -> list[s
 
 
 def nearest(vectors: Mapping[str, bytes], query: bytes, limit: int) -> list[str]:
-    """The facts that mean most nearly the same, the nearest first."""
+    """Return the facts with the most similar meaning, the most similar first."""
     sought = unpack(query)
     scored = [
         (sum(map(mul, sought, unpack(data))), fact)
@@ -181,9 +184,9 @@ def nearest(vectors: Mapping[str, bytes], query: bytes, limit: int) -> list[str]
 
 
 AT_ONCE = 128
-"""Facts in one request; what was paid for is kept before the next one."""
+"""Facts per request; each request's vectors are stored before the next one."""
 LONGEST = 8000
-"""Characters of a text that are embedded; models refuse what is much longer."""
+"""Maximum characters of a text that are embedded; models refuse much longer ones."""
 
 
 class Meaning:
@@ -194,16 +197,18 @@ class Meaning:
         self._project = project
         self._embedder = embedder
         self._sketched = f"{embedder.name} (sketches)"
-        """Sketches lie beside the vectors that they are of, and go with them when a fact changes."""
+        """Name for the sketches, stored like vectors of a model: they are removed with the vectors when a
+        fact changes."""
         self._sketches: dict[str, bytes] = {}
         self._read: dict[str, bytes] = {}
-        """Vectors that a search has read already."""
+        """Vectors that a search has already read."""
         self._revision = -1
         self.warning = ""
-        """Why the last search went by words and names alone; empty: it did not."""
+        """Why the last search used words and names alone; empty if it did not."""
 
     async def nearest(self, text: str, canon: Sequence[Fact], limit: int) -> list[Fact]:
-        """The facts nearest in meaning. A model that fails costs the search its meaning, not its result."""
+        """Return the facts of the most similar meaning; empty if the model fails, so that the search still
+        works without it."""
         facts = {fact.id: fact for fact in canon}
         try:
             (query,) = await self._embedded([text[:LONGEST]])
@@ -216,7 +221,7 @@ class Meaning:
         return [facts[fact] for fact in nearest(vectors, query, limit)]
 
     async def embed(self, canon: Sequence[Fact]) -> int:
-        """Embed the facts that have no vector of this model yet; returns how many."""
+        """Embed the facts that have no vector of this model yet; return how many."""
         done = await self._current()
         left = [fact for fact in canon if fact.id not in done]
         paid = await self._vectors([fact.id for fact in left])  # a crash came between vector and sketch
@@ -236,7 +241,7 @@ class Meaning:
             await self._store.put_vectors(self._project, self._sketched, made)
 
     def worst_case(self, text: str) -> Charge | None:
-        """The most that a search can cost; `None`: nothing."""
+        """Return the maximum cost of a search; `None`: free."""
         if self._embedder.price.kind == "free":
             return None
         return charge(self._embedder.price, Usage(len(text[:LONGEST].encode())))
@@ -245,14 +250,14 @@ class Meaning:
         await self._embedder.close()
 
     async def _embedded(self, texts: list[str]) -> list[bytes]:
-        """Count what it cost before anything is made of it."""
+        """Embed texts. Records the cost before the result is used."""
         done = await self._embedder.embed(texts)
         if done.charge.calls:
             await self._store.put_vectors(self._project, self._embedder.name, {}, done.charge)
         return [pack(vector) for vector in checked(done.vectors, len(texts), self._embedder.name)]
 
     async def _current(self) -> dict[str, bytes]:
-        """The sketches of all facts that have a vector."""
+        """Return the sketches of all facts that have a vector."""
         revision = await self._store.project_revision(self._project)
         if revision != self._revision:
             self._sketches = await self._store.get_vectors(self._project, self._sketched)
@@ -268,5 +273,5 @@ class Meaning:
 
 
 def text_of(fact: Fact) -> str:
-    """A fact as a sentence."""
+    """Return a fact as a sentence."""
     return f"{fact.subject}, {fact.predicate}: {fact.value}"

@@ -1,4 +1,4 @@
-"""Word and predicate normalization."""
+"""Normalization of words and predicates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FILLERS = _ARTICLES | {
     "of", "and", "with", "in", "on", "at", "is", "are", "was", "were", "be", "has", "have", "had", "her",
     "his", "their", "its", "color", "colour", "coloured", "colored", "who", "which", "that", "by", "to",
 }  # fmt: skip
-"""Words that change nothing in a value."""
+"""Words that do not affect the meaning of a value."""
 STOP_WORDS = _FILLERS | {
     "i", "me", "my", "we", "our", "you", "your", "he", "she", "it", "they", "them", "this", "these", "those",
     "as", "for", "from", "into", "or", "but", "if", "then", "than", "so", "do", "does", "did", "will",
@@ -21,7 +21,7 @@ STOP_WORDS = _FILLERS | {
     "where", "how", "why", "about", "over", "under", "up", "down", "out", "all", "any", "some", "one", "make",
     "create", "write",
 }  # fmt: skip
-"""Too common to look for."""
+"""Too common to search for."""
 
 SPELLINGS = {
     "gray": "grey", "blonde": "blond", "color": "colour", "center": "centre", "mom": "mother",
@@ -33,7 +33,7 @@ SPELLINGS = {
     "kid": "child", "cannot": "not", "never": "not", "without": "not", "isn't": "not", "doesn't": "not",
     "can't": "not", "won't": "not", "didn't": "not", "don't": "not", "wasn't": "not", "hasn't": "not",
 }  # fmt: skip
-"""Words that say the same; shades count as their colour."""
+"""Synonyms and spellings; shades count as their colour."""
 
 COLOURS = frozenset(
     {"black", "white", "grey", "red", "green", "blue", "brown", "blond", "hazel", "amber", "yellow", "pink",
@@ -42,12 +42,13 @@ COLOURS = frozenset(
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a table, written as one text: easier to read than a page of quotation marks."""
+    """Return the words of a table that is written as one text, which is easier to read than many quoted
+    words."""
     return frozenset(text.split())
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case, without accents, possessives and punctuation."""
+    """Return the words of a text in lower case, without accents, possessives and punctuation."""
     plain = text.lower() if text.isascii() else _unaccented(text)
     return [word.removesuffix("'s").removesuffix("s'") or word for word in _WORD.findall(plain)]
 
@@ -59,29 +60,29 @@ def _unaccented(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def name_key(name: str) -> str:
-    """A name as it is compared: `The Dr. Elena Marsh` and `elena marsh` are one."""
+    """Return a name in normalized form: `The Dr. Elena Marsh` and `elena marsh` are equal."""
     words = words_of(name)
     kept = [word for word in words if word not in _ARTICLES and word not in TITLES]
-    return " ".join(kept or words) or " ".join(name.casefold().split())  # a name may be a 🦊
+    return " ".join(kept or words) or " ".join(name.casefold().split())  # a name may be an emoji
 
 
 @lru_cache(maxsize=65536)
 def value_words(text: str) -> frozenset[str]:
-    """The words of a value that carry meaning, in one spelling and number."""
+    """Return the meaningful words of a value, with normalized spelling and in the singular."""
     found = words_of(text)
     kept = [singular(SPELLINGS.get(word, word)) for word in found if word not in _FILLERS]
     return frozenset(kept) or frozenset(found)
 
 
 def singular(word: str) -> str:
-    """Roughly: `eyes` and `eye` are one word, `glass` stays."""
+    """Return an approximate singular: `eyes` becomes `eye`, `glass` stays."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word[:-1]
     return word
 
 
 def search_terms(text: str, most: int = 64) -> list[str]:
-    """The words of a text worth looking for, each once."""
+    """Return the words of a text worth searching for, each once."""
     found = dict.fromkeys(words_of(text))
     return ([word for word in found if word not in STOP_WORDS] or list(found))[:most]
 
@@ -132,7 +133,8 @@ MANY = frozenset(
         "history", "symbol", "rule", "detail", "happen", "scene", "character", "participant", "cast",
     }
 )  # fmt: skip
-"""What may be told of one subject again and again, or changes from scene to scene: another value is news."""
+"""Predicates that may have several values, or that change from scene to scene: another value is new
+information."""
 
 FIXED = frozenset(
     {
@@ -141,7 +143,7 @@ FIXED = frozenset(
         "first name", "last name",
     }
 )  # fmt: skip
-"""What does not change by itself: another value is a mistake."""
+"""Predicates whose values do not change: another value is an error."""
 
 _LEADING = frozenset(
     {"has", "have", "had", "is", "are", "was", "were", "the", "a", "an", "his", "her", "its"}
@@ -162,7 +164,7 @@ _TABLE = _table()
 
 @lru_cache(maxsize=8192)
 def predicate_key(predicate: str) -> str:
-    """`Eye_color`, `eyeColor` and `has the eye colour` are one predicate."""
+    """Return a predicate in normalized form: `Eye_color`, `eyeColor` and `has the eye colour` are equal."""
     given = words_of(_CAMEL.sub(" ", predicate).replace("_", " "))
     words = list(given)
     while len(words) > 1 and words[0] in _LEADING:
@@ -174,7 +176,8 @@ def predicate_key(predicate: str) -> str:
 
 
 def is_single(predicate: str, kind: str) -> bool:
-    """Return whether one subject has one value of it. People and things move; everything else stays."""
+    """Return whether a subject has at most one value of this predicate. People and objects move; everything
+    else stays."""
     if predicate == LOCATION:
         return kind not in ("character", "object")
     return predicate not in MANY

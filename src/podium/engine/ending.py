@@ -1,4 +1,4 @@
-"""Stop orders, draining, recorded endings."""
+"""Stop orders, draining and the events that end a run."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ASYNCIO = str(Path(asyncio.__file__).parent)
 
 MAX_CAUSES = 10_000
 ASLEEP = "asleep until "
-"""How the reason begins why a run is paused that sleeps."""
+"""Prefix of the pause reason of a sleeping run."""
 
 
 class Ending(msgspec.Struct):
-    """One of the ways in which a stretch can end."""
+    """The outcome of one stretch of a run."""
 
     status: str
-    """`completed, partial, failed, cancelled, paused` or `waiting`."""
+    """`completed`, `partial`, `failed`, `cancelled`, `paused` or `waiting`."""
     reason: str = ""
     output: Any = None
     quality: float | None = None
@@ -54,7 +54,8 @@ class Ending(msgspec.Struct):
     wake_at: float | None = None
 
     def fill(self, result: RunResult, core: Core) -> None:
-        """Tell the caller. The output is what the log will hold, not the object that was returned."""
+        """Fill the result for the caller. The output is the redacted one of the log, not the returned
+        object."""
         result.quality = self.quality
         result.wake_at = self.wake_at
         if self.error is not None:
@@ -66,7 +67,7 @@ class Ending(msgspec.Struct):
             result.questions = dict(core.asked)
 
     def write(self, core: Core, result: RunResult) -> None:
-        """Append the last events of the stretch."""
+        """Append the final event of the stretch and update the summary."""
         data = self._event(core, result)
         if data is not None:
             core.emit("", data)
@@ -97,7 +98,8 @@ class Ending(msgspec.Struct):
 
     @staticmethod
     def not_written(result: RunResult, error: StoreError) -> None:
-        """The end itself could not be logged; what was committed before is safe."""
+        """Report a run whose final event could not be logged as paused; everything committed before is
+        safe."""
         if isinstance(error, FencedError):
             raise error
         result.status = "paused"
@@ -106,7 +108,7 @@ class Ending(msgspec.Struct):
 
 
 def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
-    """What a workflow that has come to its end amounts to."""
+    """Return the ending for a workflow task that has finished."""
     if main.cancelled():
         return Ending("failed", error=cancelled_inside())
     error = main.exception()
@@ -123,7 +125,8 @@ def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
 
 
 def _given_up(error: GaveUpError) -> Ending:
-    """The run fails with what the workflow has; what cannot be logged must not hide why it failed."""
+    """Fail with the workflow's output. An output that cannot be encoded is dropped, so that it does not hide
+    the error."""
     try:
         encode(error.output)
     except PodiumError:
@@ -132,14 +135,14 @@ def _given_up(error: GaveUpError) -> Ending:
 
 
 def ending_of_broken(error: StoreError) -> Ending:
-    """The log took no more, so nothing else counts: the run can be taken up where the log ends."""
+    """Pause the run because the log could not be written; a resume continues where the log ends."""
     if isinstance(error, FencedError):
         raise error
     return Ending("paused", reason=_trouble(error), error=error)
 
 
 def overrun_warnings(core: Core) -> list[str]:
-    """Say which ceilings were passed, because calls cost more than their worst case."""
+    """Return warnings about exceeded ceilings and about calls that cost more than their worst case."""
     overruns = core.overruns
     if not overruns.calls:
         return []
@@ -155,13 +158,13 @@ def _trouble(error: StoreError) -> str:
 
 
 def ending_asleep(until: float) -> Ending:
-    """Nobody is busy before a moment that is far: no process has to wait for it."""
+    """Pause a run that sleeps for a long time, so that no process has to wait."""
     moment = datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return Ending("paused", reason=f"{ASLEEP}{moment}", wake_at=until)
 
 
 def cancelled_inside() -> PodiumError:
-    """Nobody ordered a stop, and yet a cancellation came out of the workflow's own code."""
+    """Return the error for a cancellation that the workflow's own code caused."""
     return PodiumError(
         "Something that the workflow waited for was cancelled.",
         hint="Catch asyncio.CancelledError where the workflow cancels something itself.",
@@ -169,7 +172,8 @@ def cancelled_inside() -> PodiumError:
 
 
 def _exhaustion_behind(error: BaseException) -> BudgetExhaustedError | None:
-    """The exhausted budget that an error stands for: itself, what it was raised from, one of its group."""
+    """Return the exhausted budget behind an error: the error itself, one of its causes, or a member of its
+    group."""
     for cause in _chain(error):
         if isinstance(cause, BudgetExhaustedError):
             return cause
@@ -180,7 +184,7 @@ def _exhaustion_behind(error: BaseException) -> BudgetExhaustedError | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, what it was raised from, and so on; a chain that bites its tail ends there."""
+    """Yield an error and its causes; stops at a cycle."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -206,7 +210,7 @@ def _ending_of_value(value: Any, core: Core) -> Ending:
 
 
 def _as_spent(error: BudgetExhaustedError, core: Core) -> BudgetExhaustedError:
-    """The error with what was spent in the end, where that is more than the ceiling."""
+    """Return the error with the final spending, if that exceeds the ceiling."""
     scope = core.overruns.passed.get(error.scope)
     if scope is None or error.kind not in KINDS:
         return error
@@ -234,7 +238,7 @@ def _said(error: Exception) -> str:
 
 
 def where(error: BaseException) -> str:
-    """Which line of the user's own code raised an error, for somebody who is still writing it."""
+    """Return the file, function and line of the user's code that raised an error; empty if there is none."""
     for cause in _chain(error):
         error = cause
         if not isinstance(cause, StepFailedError):
@@ -250,7 +254,7 @@ def where(error: BaseException) -> str:
 
 
 def causes_of(error: BaseException | None) -> list[str]:
-    """Paths of the failed steps behind an error: those that a resume runs again."""
+    """Return the paths of the failed steps behind an error, which a resume runs again."""
     found: dict[str, None] = {}
     todo, seen = [error], set[int]()
     while todo and len(found) < MAX_CAUSES:
@@ -267,43 +271,43 @@ def causes_of(error: BaseException | None) -> list[str]:
 
 
 CANCEL_GRACE_S = 0.5
-"""How long a call in flight may still bring its reply after a cancel."""
+"""Seconds that calls in flight have to finish after a cancel."""
 PAUSE_GRACE_S = 10.0
-"""How long calls in flight may take to be recorded when a run is paused, unless somebody says otherwise."""
+"""Default seconds that calls in flight have to finish when a run is paused."""
 
 
 class Orders:
-    """What a driver was told from outside. The last word has a cancel; a second pause means: at once."""
+    """Stop orders from outside. A cancel overrides a pause; a second pause stops at once."""
 
     def __init__(self, pause_grace_s: float = PAUSE_GRACE_S) -> None:
         self.wake = asyncio.Event()
-        """There is something for the driver to look at."""
+        """Set when the driver has something to process."""
         self.hurry = asyncio.Event()
-        """What is in flight is not waited for any more."""
+        """Set when calls in flight are no longer waited for."""
         self.given: RunInterrupted | None = None
         self.core: Core | None = None
-        """The stretch that is under way: from an order on, nothing in it starts."""
+        """The current stretch; after an order, no step starts in it."""
         self._pause_grace_s = pause_grace_s
 
     @property
     def grace_s(self) -> float:
-        """How long calls in flight may take to be recorded."""
+        """Seconds that calls in flight have to finish."""
         return CANCEL_GRACE_S if isinstance(self.given, RunCancelledError) else self._pause_grace_s
 
     @property
     def cancelled(self) -> Ending | None:
-        """How the stretch ends if the run was cancelled."""
+        """The ending if the run was cancelled, else `None`."""
         given = self.given
         return Ending("cancelled", reason=str(given)) if isinstance(given, RunCancelledError) else None
 
     def cancel(self, reason: str = "") -> None:
-        """End the run for good."""
-        if isinstance(self.given, RunPausedError):  # what is in flight has less time now
+        """End the run permanently."""
+        if isinstance(self.given, RunPausedError):  # shortens the grace period of the pause
             asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self.hurry.set)
         self._give(RunCancelledError(reason or "cancelled"))
 
     def pause(self, reason: str = "paused", *, at_once: bool = False, grace_s: float | None = None) -> None:
-        """Stop so that it can be resumed."""
+        """Stop the run so that it can be resumed."""
         if at_once or grace_s == 0 or isinstance(self.given, RunPausedError):
             self.hurry.set()
         if grace_s is not None:
@@ -320,11 +324,11 @@ class Orders:
 
 
 CANCEL_LIMIT_S = 1.8
-"""After this the run is ended, whatever still runs is cut off from the log."""
+"""Seconds after which a cancelled run is ended; steps that still run can no longer write to the log."""
 
 
 async def stop(core: Core, main: asyncio.Task[Any], orders: Orders, grace: float) -> Ending:
-    """Nothing starts any more; calls in flight get a moment to be recorded; then all is ended."""
+    """Start no more steps, give calls in flight `grace` seconds to be recorded, then end everything."""
     began = time.monotonic()
     for effect in list(core.effects):
         if not effect.calling and effect.task is not None:
@@ -339,10 +343,10 @@ async def stop(core: Core, main: asyncio.Task[Any], orders: Orders, grace: float
 
 
 async def end_all(core: Core, main: asyncio.Task[Any], limit: float | None = None) -> None:
-    """End the workflow and whatever it has under way."""
+    """Cancel the workflow and its steps."""
     limit = time.monotonic() + CANCEL_LIMIT_S if limit is None else limit
     if core.effects:
-        await asyncio.sleep(0)  # one that was started just now has to begin before it can end
+        await asyncio.sleep(0)  # a task that was just created must start before it can be cancelled cleanly
     effects = [effect.task for effect in core.effects if effect.task is not None]
     for task in effects:
         task.cancel()
@@ -352,14 +356,14 @@ async def end_all(core: Core, main: asyncio.Task[Any], limit: float | None = Non
 
 
 async def _end_task(task: asyncio.Task[Any], limit: float) -> None:
-    """Cancel a task until it gives in, or time is up."""
+    """Cancel a task repeatedly until it ends or `limit` is reached."""
     while not task.done() and time.monotonic() < limit:
         task.cancel()
         await asyncio.wait([task], timeout=min(0.2, max(0.0, limit - time.monotonic())))
 
 
 async def _drain(core: Core, hurried: asyncio.Event, until: float) -> None:
-    """Wait until nothing is in flight, or there is no time for that any more."""
+    """Wait until no call is in flight, `until` is reached or `hurried` is set."""
     hurry = asyncio.get_running_loop().create_task(hurried.wait())
     try:
         while not hurried.is_set():

@@ -1,4 +1,4 @@
-"""Forks and resumability of a stored log."""
+"""Forks of a stored log, and checks whether a run can be resumed."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ from podium.engine.result import RunResult
 from podium.errors import NotResumableError, StoreError, UsageError
 
 _LEFT_BEHIND = ("run.", "budget.")
-"""Kinds of rows that belong to the old run's life, not to its work."""
+"""Types of events about the source run itself, not its work; a fork inherits only `_KEPT_ANYWAY` of them."""
 _OUTCOMES = frozenset({"step.completed", "step.failed", "run.answered"})
 _KEPT_ANYWAY = frozenset({"run.answered", "run.waiting", "run.warned"})
 
 
 class Fork(msgspec.Struct, frozen=True):
-    """Where and how a fork differs from its source."""
+    """The source of a fork, the step where it differs, and the edit."""
 
     source: str
-    """The run that it is taken from."""
+    """Id of the source run."""
     at: str
-    """The step from which on it differs."""
+    """Path of the first step that differs."""
     reply: Any = msgspec.UNSET
-    """Put in the place of that step's result, or of the answer to that question."""
+    """Replaces that step's result, or the answer to that question; unset: no replacement."""
     edit: str = ""
-    """What is changed: `reply`, `prompt`, `model`, or nothing."""
+    """Kind of edit: `reply`, `prompt`, `model` or empty."""
 
 
 def steps_of(rows: Sequence[Row]) -> list[str]:
-    """The steps that a fork can start from, in the order in which they began."""
+    """Return the steps that a fork can start from, in the order in which they began."""
     return list(dict.fromkeys(row.path for row in rows if row.type in {"step.started", "run.waiting"}))
 
 
 def forked_rows(rows: Sequence[Row], created: bytes, fork: Fork) -> tuple[list[Row], list[bytes]]:
-    """The first rows of the new run: its creation, the fork, what it inherits, and the edit; and the
-    blobs that they name and the store may not hold yet."""
+    """Return the first rows of the new run (creation, fork, inherited rows, edit), and the blobs that they
+    reference and that the store may not hold yet."""
     start = _start_of(rows, fork.at)
     now = time.time_ns() // 1000
     before = [row for row in rows if row.seq < start]
     kept = [_inherited(row) for row in before if row.path != fork.at and _is_work(row)]
     if any(row.path == fork.at and row.type in _OUTCOMES for row in before):
-        again = StepStale(reason="forked here", inherited=True)  # an earlier life had recorded it
+        again = StepStale(reason="forked here", inherited=True)  # an earlier stretch had recorded it
         kept.append(Row(0, now, fork.at, again.type, encode(again)))
     finished = sum(row.type in {"step.completed", "step.failed"} for row in kept)
     told = RunForked(source=fork.source, at=fork.at, edit=fork.edit, steps=finished)
@@ -94,7 +94,7 @@ def _inherited(row: Row) -> Row:
 
 
 def _edited(rows: Sequence[Row], fork: Fork, blobs: list[bytes]) -> Row:
-    """The chosen step with the result (or the question with the answer) that a person wrote."""
+    """Return the row of the chosen step with the edited result, or of the question with the edited answer."""
     last = [row for row in rows if row.path == fork.at and row.type in _OUTCOMES]
     if not last:
         raise UsageError(
@@ -115,7 +115,7 @@ def _edited(rows: Sequence[Row], fork: Fork, blobs: list[bytes]) -> Row:
 
 
 def _in_order(rows: list[Row]) -> list[Row]:
-    """Times never go backwards in a log: what is inherited gets the time of the fork at the earliest."""
+    """Make times non-decreasing, as the log requires: inherited rows get the time of the fork or later."""
     latest, ordered = 0, list[Row]()
     for row in rows:
         latest = max(latest, row.time_us)
@@ -128,12 +128,12 @@ HISTORY = ("run.created", "run.started", "run.resumed", "budget.raised")
 
 
 def shown_model(config: Mapping[str, Any]) -> str:
-    """How lists and results name the model of a run."""
+    """Return the model name of a run for lists and results."""
     return str(config.get("model") or ", ".join(config.get("models", ())))
 
 
 def history_of(rows: Sequence[Row]) -> tuple[RunCreated, dict[str, Any], Budget]:
-    """How a run was created, and its settings and ceilings with all later changes."""
+    """Return a run's creation event, and its settings and ceilings with all later changes."""
     if not rows or rows[0].type != "run.created":
         raise StoreError("The log of this run does not begin with its creation; it is damaged.", hint=DAMAGED)
     created, config, budget = RunCreated(workflow="", request=None), dict[str, Any](), Budget()
@@ -162,7 +162,7 @@ _RAISED = msgspec.json.Decoder(BudgetRaised)
 
 
 OVER = frozenset({"completed", "cancelled"})
-"""Of a run that cannot go on any more; it can only be forked."""
+"""Statuses of runs that cannot be resumed, only forked."""
 
 
 def check_resumable(run_id: str, status: str) -> None:
@@ -174,7 +174,7 @@ def check_resumable(run_id: str, status: str) -> None:
 
 
 def cancelled_elsewhere(row: RunRow, workflow: str) -> RunResult:
-    """The end of a run that somebody else cancelled while its driver did not react."""
+    """Return the result of a run that was cancelled from outside while its driver did not react."""
     return RunResult(
         run_id=row.run_id,
         workflow=workflow,

@@ -1,7 +1,7 @@
-"""Log writer and memo of finished steps.
+"""Log writer, and memo of finished steps.
 
-The memo is read once, at the start of a driven stretch. Small results are kept as bytes and decoded
-when they are asked for; larger ones stay in the store.
+The memo is read once, at the start of a stretch. Small results are kept as bytes and decoded on demand;
+larger ones stay in the store.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from podium.errors import FencedError
 
 
 class Journal:
-    """Appends to the log of one run while its lease lasts."""
+    """Appends to the log of one run while its lease is held."""
 
     def __init__(self, store: Store, lease: Lease, redact: Redact) -> None:
         self.store = store
@@ -53,11 +53,11 @@ class Journal:
         self._time_us = lease.last_time_us
 
     def append(self, path: str, data: EventData) -> int:
-        """Queue an event; it becomes durable with the next commit."""
+        """Queue an event and return its sequence number; it becomes durable with the next commit."""
         return self.append_raw(path, data.type, self.redact(encode(data)))
 
     def append_raw(self, path: str, event_type: str, data: bytes) -> int:
-        """The same for data that is encoded and redacted already."""
+        """Queue an event whose data is already encoded and redacted."""
         if self.closed:
             raise FencedError(self.lease.run_id)
         self._seq = seq = self._seq + 1
@@ -78,7 +78,7 @@ class Journal:
         outcome: Any = None,
         first: Callable[[], None] | None = None,
     ) -> asyncio.Future[Any] | None:
-        """Make everything so far durable; `None` when it is already."""
+        """Make everything so far durable; `None` if it is already."""
         return self.store.commit(self.lease, waiter, outcome, first)
 
     async def committed(self) -> None:
@@ -90,48 +90,49 @@ class Journal:
         return self.store.put_blob(data)
 
     def now_us(self) -> int:
-        """The time of the next event: never before the last one's, whatever the clock does."""
+        """Return the time for the next event, in microseconds: never before the last event's, even if the
+        clock goes back."""
         now = time.time_ns() // 1000
         self._time_us = now if now > self._time_us else self._time_us
         return self._time_us
 
     def close(self) -> None:
-        """From here on a late writer of this process is refused like one of another process."""
+        """Refuse late writes of this process as if it had lost the lease."""
         self.closed = True
 
 
 KEEP_BYTES = 2048
-"""Results up to this size stay in memory."""
+"""Results up to this many bytes stay in memory."""
 
 _ENGINE_NAMESPACES = ("run.", "step.", "model.", "budget.", "artifact.")
 
 MAX_RECOVERIES = 5
-"""Crashes in a row without a newly finished step after which a run is given up."""
+"""Consecutive crashes without a newly finished step after which a run is abandoned."""
 
 
 class Done(msgspec.Struct):
-    """A finished step."""
+    """The recorded result of a finished step."""
 
     seq: int
     fingerprint: str
     result: bytes | None = None
-    """`None`: it is larger than `KEEP_BYTES` and stays in the store."""
+    """`None` if it is larger than `KEEP_BYTES` or a blob; it then stays in the store."""
     blob: str = ""
     edited: bool = False
-    """A person gave it in the place of what the step gave."""
+    """A person wrote it in place of the step's own result."""
     cut: bool = False
-    """The result ends where a reply was cut off."""
+    """The result ends where a model's reply was cut off."""
 
 
 class Memo:
-    """The outcome of every step, answer, artifact and emitted event that the log holds."""
+    """The outcome of every step, answer, artifact and workflow event in the log."""
 
     def __init__(self) -> None:
         self.done: dict[str, Done] = {}
         self.failed: dict[str, tuple[int, StepFailed]] = {}
-        """Failures, and where in the log they stand; so it is with answers and questions."""
+        """Failures with their sequence numbers, by path. `answered` and `asked` have the same form."""
         self.stale: dict[str, int] = {}
-        """Where in the log a step began to run again over its record."""
+        """Sequence number at which a recorded step began to run again, by path."""
         self.answered: dict[str, tuple[int, RunAnswered]] = {}
         self.asked: dict[str, tuple[int, RunWaiting]] = {}
         self.artifacts: dict[str, ArtifactCreated] = {}
@@ -139,31 +140,31 @@ class Memo:
         self.emitted: dict[tuple[str, str], deque[int]] = {}
         """Hashes of the workflow's own events by branch and type, in order."""
         self._out: set[str] = set()
-        """Branches that have met an exhausted budget in this stretch."""
+        """Branches that met an exhausted budget in this stretch."""
         self._said_since: list[tuple[str, str]] = []
-        """What they have told since then."""
+        """Keys in `emitted` of the events that those branches emitted since then."""
         self.rehearsed = False
-        """Something in here was answered by a model that makes its answers up."""
+        """A rehearsal model, which invents its replies, answered at least one call."""
         self.charges: list[tuple[str, Charge]] = []
-        """What was spent, and where; an open lease of a process that died is spent too."""
+        """Charges with their paths, including open leases of processes that died."""
         self.saved = NOTHING
-        """What was not spent, because a cache held the answer."""
+        """Cost that cached replies saved."""
         self.forfeited: dict[str, Charge] = {}
         """Logs of earlier versions: leases that died with their process, by scope."""
         self.forfeited_now: dict[str, Charge] = {}
-        """Those among them that died with the last driver."""
+        """The part of `forfeited` that died with the last driver."""
         self.lost: list[tuple[str, Charge]] = []
-        """Calls that were under way when the last driver died: where, and their worst case."""
+        """Calls in flight when the last driver died: path and worst case."""
         self.notes: list[str] = []
-        """Warnings of the engine's own."""
+        """Warnings written by the engine."""
         self.cut_steps: set[str] = set()
-        """Steps that the workflow has come to whose result ends where a reply was cut off."""
+        """Steps that the workflow has reached whose result ends where a model's reply was cut off."""
         self._reserved: dict[str, Charge] = {}
-        """Calls that the log does not know the outcome of, by path."""
+        """Calls without a logged outcome, by path."""
         self._progress: dict[str, list[EventData]] = {}
-        """What unfinished steps have paid for already."""
+        """Progress events of unfinished steps, whose cost is already paid."""
         self._marks: dict[str, bytes] = {}
-        """The `step.started` of unfinished steps that can be continued."""
+        """The `step.started` data of unfinished steps that can be continued."""
         self.recoveries = 0
         self.last_type = ""
         self.driven_s = 0.0
@@ -188,8 +189,8 @@ class Memo:
 
     @property
     def left(self) -> str:
-        """How the last driver left the run: `queued` (there was none yet), `waiting`, `crash`, or the
-        status that it wrote."""
+        """End of the last driver: `queued` (there was none yet), `waiting`, `crash`, or the status that it
+        wrote."""
         if not self._begun:
             return "queued"
         if self.last_type in TERMINAL or self.last_type == "run.paused":
@@ -197,7 +198,7 @@ class Memo:
         return "waiting" if self.asked and not self._under_way else "crash"
 
     def spent_below(self, branch: str) -> Charge:
-        """What was spent in a branch, a dead lease of its own budget included."""
+        """Return the spending below a branch, including a dead lease of its own budget."""
         total = self.forfeited.get(branch, NOTHING)
         prefix = branch + "/"
         for path, charge in self.charges:
@@ -206,8 +207,8 @@ class Memo:
         return total
 
     def prepare_resume(self) -> None:
-        """The run is taken up again: failures that ended it run anew, what was told because a budget ran
-        out may be told otherwise, and what a driver that died may have had in flight counts as spent."""
+        """Prepare for a resume: failures that ended the run run again, events that were emitted because a
+        budget ran out may differ, and open leases of a dead driver count as spent."""
         for key in self._said_since:
             self.emitted[key].pop()
         self._said_since.clear()
@@ -222,7 +223,8 @@ class Memo:
         self._leases.clear()
 
     def count_lost_calls(self) -> None:
-        """Count the calls that were under way when the last driver died: they may have been paid for."""
+        """Charge the worst case of the calls in flight when the last driver died, since they may have been
+        billed."""
         for path, worst in self._reserved.items():
             charge = msgspec.structs.replace(worst, unknown_calls=worst.calls)
             self.lost.append((path, charge))
@@ -230,7 +232,7 @@ class Memo:
         self._reserved.clear()
 
     def progress_of(self, path: str, fingerprint: str) -> list[EventData]:
-        """What an unfinished step with this input has paid for already, in order."""
+        """Return the progress events of an unfinished step with this input, in order, and forget them."""
         found = self._progress.pop(path, None)
         if found is None or _STARTED.decode(self._marks.pop(path, b"{}")).fingerprint != fingerprint:
             return []
@@ -252,7 +254,7 @@ class Memo:
         self.last_type = row.type
 
     def _count_time(self, now_us: int) -> None:
-        """The run was driven since the last row, unless it only slept or waited for a person."""
+        """Count the time since the last row as driven, unless the run only slept or waited for a person."""
         since = self._time_us
         if not self._under_way:
             since = now_us if self.asked else min(now_us, max(since, self._asleep_until_us))
@@ -297,7 +299,7 @@ class Memo:
             return
         if row.type == "model.attempted" and _REHEARSAL in row.data:
             self.rehearsed = True
-        cls = EVENT_TYPES.get(row.type, ChargedData)  # what this version does not know may still cost money
+        cls = EVENT_TYPES.get(row.type, ChargedData)  # unknown event types may still carry a charge
         data = msgspec.json.decode(row.data, type=cls)
         if isinstance(data, StepFailed):
             self.failed[row.path] = row.seq, data

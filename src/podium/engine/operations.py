@@ -1,4 +1,4 @@
-"""Gather, emit, artifact and wait_for behind Run."""
+"""Implementation of `gather`, `emit`, `artifact` and `wait_for` of `Run`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from podium.errors import ConcurrentBranchError, DuplicateKeyError, ExitError, R
 T = TypeVar("T")
 
 _NEVER_DATA = (StoreError, ReplayDivergedError, ConcurrentBranchError, DuplicateKeyError)
-"""Errors that end the run instead of one branch: hiding them would hide a fault of the program."""
+"""Errors that end the run instead of one branch, because they indicate a bug or a broken store."""
 
 
 class Gathering(Generic[T]):
@@ -39,7 +39,7 @@ class Gathering(Generic[T]):
         core.split(count)
 
     def spawn(self, child: Branch, coroutine: Coroutine[Any, Any, T]) -> None:
-        """Walk a branch in a task that knows it as its own."""
+        """Run a branch in a task of its own, with the branch as its current one."""
         context = copy_context()
         context.run(CURRENT.set, child)
         walk = self._walk(len(self._tasks), child, coroutine)
@@ -68,27 +68,28 @@ class Gathering(Generic[T]):
                 raise
             self._outcomes[index] = error  # `join` raises it
         finally:
-            child.task = None  # task, context and branch would keep each other alive
+            child.task = None  # breaks the reference cycle of task, context and branch
             self._left -= 1
             self._core.branch_ended()
             if self._left == 0 and not self._done.done():
                 self._done.set_result(None)
 
     def _stopped(self, error: asyncio.CancelledError) -> Failed | BaseException:
-        """A branch was ordered to stop; or something in it was cancelled, which is that branch's failure."""
+        """Return the outcome of a cancelled branch: the stop order, or a failure if the cancellation came
+        from inside the branch."""
         task = asyncio.current_task()
         if self._core.stop is not None or task is None or task.cancelling():
             return error
         return Failed(cancelled_inside())
 
     def _close_unstarted(self) -> None:
-        """A task that was cancelled before it began never came to await its coroutine."""
+        """Close the coroutines of tasks that were cancelled before they started."""
         for coroutine in self._coroutines:
             if getcoroutinestate(coroutine) == CORO_CREATED:
                 coroutine.close()
 
     async def join(self) -> list[Ok[T] | Failed]:
-        """Wait for all of them; what each came to, in the order in which they were spawned."""
+        """Wait for all branches; return their outcomes in the order in which they were spawned."""
         try:
             if self._tasks:
                 await self._done
@@ -117,18 +118,18 @@ ENGINE_NAMESPACES = frozenset({"", "run", "step", "model", "budget", "artifact"}
 
 
 WELCOME: set[str] = set()
-"""Types of events that were looked at: once is enough."""
+"""Event types that passed `check_namespace`, as a cache."""
 
 
 def check_namespace(data: EventData) -> None:
-    """Refuse events that only the engine may write."""
+    """Raise `ValueError` for events that only the engine may write."""
     if data.type.split(".", 1)[0] in ENGINE_NAMESPACES:
         raise ValueError(f"an event of type {data.type!r} belongs to the engine; use a namespace of your own")
     WELCOME.add(data.type)
 
 
 def tell(core: Core, data: EventData) -> None:
-    """Append an event at the current branch, unless an earlier life of the run has told it."""
+    """Append an event at the current branch, unless it was logged before a resume."""
     branch = core.enter()
     emitted = core.memo.emitted
     known = emitted.get((branch.path, data.type)) if emitted else None
@@ -136,7 +137,7 @@ def tell(core: Core, data: EventData) -> None:
         known.popleft()
         return
     raw = core.journal.redact(encode(data))
-    if known and hash(raw) in known:  # steps ran again here, so only the content tells which one it is
+    if known and hash(raw) in known:  # steps ran again here, so only the content identifies the event
         known.remove(hash(raw))
         return
     if core.replaying:
@@ -145,8 +146,8 @@ def tell(core: Core, data: EventData) -> None:
 
 
 WAIT_BYTES = 65_536
-"""Whoever keeps more at once waits until it is on disk, so that memory does not fill up. Less is written with
-the next step: until then a crash loses it, and the resumed workflow keeps the same again."""
+"""Artifacts above this many bytes are committed at once, so that memory does not fill up. Smaller ones are
+written with the next step: a crash before that loses them, and the resumed workflow stores them again."""
 
 
 async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> ArtifactCreated:
@@ -174,7 +175,7 @@ async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> Art
 
 
 async def ask_person(core: Core, question: str, choices: Sequence[str], details: Any, key: str | None) -> Any:
-    """The recorded answer, or the one that a person gives now."""
+    """Return the recorded answer, or wait for a person's."""
     branch = core.enter()
     path = branch.take("question", key)
     mark = fingerprint([question, list(choices)])

@@ -1,11 +1,11 @@
-"""Limits shared by processes, owner budgets drawn from them.
+"""Limits shared by several processes, and the owner budget drawn from them.
 
-Two things are lent in small parts, so that nobody has to ask for each call: time on a provider's pace, and
-money of the owner of runs. What is lent counts as used until it is given back.
+Two quantities are lent in small parts, so that not every call needs a request: time slots of a provider's
+rate limit, and money of the owner of runs. A lent part counts as used until it is returned.
 
-The purse is one more scope, around the run's own: its limit is what the store has lent so far. It grows in
-parts that double, so that few calls have to wait for one, and what is not used goes back. Since the store
-counts all that is lent as spent, all runs together never pass the owner's limit.
+The owner budget is one more scope, around the run's own: its limit is the amount that the store has lent so
+far. It grows in parts that double in size, so that few calls have to wait for one; unused money goes back.
+Since the store counts everything that is lent as spent, all runs together never exceed the owner's limit.
 """
 
 from __future__ import annotations
@@ -24,64 +24,65 @@ from podium.errors import OWNER, BudgetExhaustedError, StoreError
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """What an owner of runs may have, and what of it is taken."""
+    """An owner's limit for all runs, and how much of it is used."""
 
     usd: float | None = None
-    """What all runs together may cost; `None`: no limit."""
+    """Maximum cost of all runs together; `None`: no limit."""
     taken_usd: float = 0.0
     """Spent, or lent to runs that are driven or whose driver died."""
 
 
 class Drawn(NamedTuple):
-    """The answer to a wish for money, in nano-dollars."""
+    """The store's answer to a request for money, in nano-dollars."""
 
     granted: int
-    """What may be spent beyond what was told; 0: not enough is free."""
+    """Additional amount that may be spent; 0 if not enough is free."""
     most: int
-    """The most that could still be had, if everybody gave back what they have not spent."""
+    """The most that could be granted if all other runs returned their unspent money."""
     limit: int | None
-    """What all runs of the owner may cost together; `None`: whatever they like."""
+    """Maximum cost of all runs of the owner; `None`: no limit."""
 
 
 class SharedLimits(Protocol):
-    """The half of a shared store that keeps limits."""
+    """The part of a shared store that keeps limits."""
 
     async def lend_pace(self, name: str, span_s: float, burst_s: float) -> float:
-        """Take the next `span_s` seconds of a pace, after those that others have. Returns in how many seconds
-        they begin; negative, at most by `burst_s`: they have begun. A negative span gives back."""
+        """Take the next `span_s` seconds of a rate limit, after those lent to others. Returns the seconds
+        until they begin; negative, at least `-burst_s`, if they have begun. A negative span gives back."""
         ...
 
     async def hold_pace(self, name: str, seconds: float) -> None:
-        """Nobody gets a part of this pace that begins earlier."""
+        """Lend no part of this rate limit that begins within the next `seconds`."""
         ...
 
     async def set_account(self, owner: str, usd: float | None) -> Account:
-        """Say what all runs of an owner, the past ones included, may cost; `None`: whatever they like."""
+        """Set the maximum cost of all runs of an owner, past ones included; `None` removes the limit."""
         ...
 
     async def draw(self, lease: Lease, spent: int, held: int, need: int, want: int) -> Drawn:
-        """Ask for money for a run that has spent so much so far, and may spend `held` by calls in flight.
-        What it was lent beyond these is given back; then it gets between `need` and `want`, or nothing.
-        `want` 0 only gives back. Money that nobody limits is granted as wanted. Durable when this
-        returns."""
+        """Request money for a run that has spent `spent` so far and may spend `held` by calls in flight.
+        Money lent beyond these is returned; then the run gets between `need` and `want`, or nothing. `want` 0
+        only returns money. Without a limit, all of `want` is granted. Durable when this returns."""
         ...
 
     def settle(self, lease: Lease, spent: int) -> None:
-        """The run is left in order and has spent so much. Queued, and durable with the release of the run."""
+        """Record the final spending of a run that is released in order. Queued; durable with the release of
+        the run."""
         ...
 
 
 AGAIN_S = 0.2
-"""When too little is free now, but runs elsewhere may give some back, it is asked for again so much later."""
+"""Seconds before another request when too little is free but other runs may return money."""
 IDLE_S = 2.0
-"""A run that made no call for so long gives back what it was lent."""
+"""Seconds without a call after which a run returns the money that it was lent."""
 _TRUE_S = 1.0
-"""So long it is believed that an account is empty."""
+"""Seconds for which an account is assumed to stay empty."""
 _STOP_S = 2.0
 
 
 class OwnerBudget(Scope):
-    """What one stretch of a run may spend. Nothing is there before the first call asks for it."""
+    """Scope for the money that a run was lent by its owner's account. Empty before the first call requests
+    some."""
 
     __slots__ = (
         "_broke", "_changed", "_drawing", "_empty_until", "_idle", "_lease", "_limits", "_most", "_part",
@@ -101,15 +102,15 @@ class OwnerBudget(Scope):
         self._limits = limits
         self._lease = lease
         self._changed = changed
-        """Called when somebody who waits should be looked at again."""
+        """Called when queued reservations should be checked again."""
         self._broke = broke
-        """Called when the store cannot be asked, so that nobody waits for ever."""
+        """Called when the store cannot be reached, so that no call waits forever."""
         self.spent[0] = spent
         self.limit = (spent, None, None)
         self._part = 0
-        """What was lent last."""
+        """The last amount that was lent."""
         self._wanted = 0
-        """The largest that somebody waits for."""
+        """The largest amount that a queued call needs."""
         self._most = 0
         self._total = 0
         self._empty_until = 0.0
@@ -118,7 +119,7 @@ class OwnerBudget(Scope):
         self._idle: asyncio.Task[None] | None = None
 
     async def open(self) -> int | None:
-        """What all runs of the owner may cost; `None`: nobody limits it, and this purse is of no use."""
+        """Return the owner's limit for all runs; `None` if there is none and this scope is not needed."""
         return (await self._asked(0, 0)).limit
 
     def lacks(self, amount: Amount, closing: bool, *, counting_reserved: bool) -> int:
@@ -151,7 +152,7 @@ class OwnerBudget(Scope):
         self._changed()
 
     async def _tried(self, need: int) -> bool:
-        """Ask once; `True` when those who wait should be looked at."""
+        """Request once; return `True` if queued reservations should be checked again."""
         self._wanted = 0
         drawn = await self._asked(need, max(need, 2 * self._part))
         if drawn.granted:
@@ -162,38 +163,38 @@ class OwnerBudget(Scope):
         if need > drawn.most:
             self._empty_until = time.monotonic() + _TRUE_S
             return True
-        self._changed()  # those who still wait say so again, and some want less than the largest
+        self._changed()  # calls that still wait request again, and some need less than the largest
         return False
 
     async def _asked(self, need: int, want: int) -> Drawn:
-        """Between the question and the answer nothing is free: what is unused is given back with it."""
-        async with self._turn:  # what the store knows last is what holds here
+        """Request money. During the request no money is free, because it also returns what is unused."""
+        async with self._turn:  # the last state sent to the store must be the one in effect here
             spent, held = self.spent[0], self.reserved[0]
             self.limit = (spent + held, None, None)
             drawn = await self._limits.draw(self._lease, spent, held, need, want)
             self.limit = (spent + held + drawn.granted, None, None)
             return drawn
 
-    # ── giving back ──
+    # ── returning unused money ──
 
     def _watch(self) -> None:
         if self._idle is None:
             self._idle = asyncio.get_running_loop().create_task(self._give_back(), name="podium-purse-idle")
 
     async def _give_back(self) -> None:
-        """When a run does something else for a while than asking models."""
+        """Return unused money when the run makes no calls for `IDLE_S` seconds."""
         while True:
             before = (self.spent[0], self.reserved[0])
             await asyncio.sleep(IDLE_S)
             idle = before == (self.spent[0], self.reserved[0]) and self._drawing is None
             if idle and (self.limit[0] or 0) > self.spent[0] + self.reserved[0]:
                 self._part = 0
-                with suppress(StoreError):  # it counts as spent until the run is left
+                with suppress(StoreError):  # the money counts as spent until the run is released
                     await self._asked(0, 0)
                     self._changed()
 
     async def stop(self) -> None:
-        """Draw nothing more."""
+        """Stop requesting and returning money."""
         tasks = [task for task in (self._drawing, self._idle) if task is not None]
         for task in tasks:
             task.cancel()
@@ -201,5 +202,5 @@ class OwnerBudget(Scope):
             await asyncio.wait(tasks, timeout=_STOP_S)
 
     def settle(self) -> None:
-        """The run is left in order: what it has spent is settled with its last events."""
+        """Record the final spending with the last events of the run."""
         self._limits.settle(self._lease, self.spent[0])

@@ -1,12 +1,12 @@
-"""Driven clock, call slots, loop fairness, GC tuning.
+"""Driven clock, call slots, event loop fairness and GC tuning.
 
-When sixty replies arrive at once, reading all of them in one iteration would keep every new call, every
-commit and every reader of the process waiting until the last is read. So whoever is about to work for a
-while takes a turn first: at once while the iteration is young, otherwise behind those who wait.
+When sixty replies arrive at once, decoding all of them in one loop iteration would delay every new call,
+commit and reader of the process until the last is decoded. So a task takes a turn before longer work: at once
+while the iteration is young, otherwise behind the tasks that already wait.
 
-A wide run holds tens of thousands of small objects that live until its steps end: looking through them for
-garbage after every 700 new ones, as Python does by itself, takes a sixth of its time and finds nothing. And
-a thread that writes the log waits 5 ms for a busy event loop to make room, each time.
+A wide run holds tens of thousands of small objects that live until its steps end: collecting garbage after
+every 700 new objects, Python's default, takes a sixth of its time and finds nothing. And with the default
+switch interval, a thread that writes the log waits 5 ms for a busy event loop each time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 
 class RecordedClock:
-    """Seconds that the run has been driven in all. Waiting for people and timers does not count."""
+    """Total seconds that the run has been driven, without waits for people and timers."""
 
     def __init__(self, before: float) -> None:
         self._total = before
@@ -44,8 +44,7 @@ class RecordedClock:
 
 
 class Slots:
-    """The slots of one run. Whoever gives one back hands it to the one who has waited longest: nobody who
-    comes just then is quicker, and a slot that is free is taken without a wait."""
+    """Concurrency slots of one run, granted in FIFO order. A free slot is taken without a wait."""
 
     __slots__ = ("_free", "_line", "_loop")
 
@@ -53,10 +52,11 @@ class Slots:
         self._loop = asyncio.get_running_loop()
         self._free = count
         self._line: deque[asyncio.Future[None]] | None = None
-        """Those who wait; most runs that are idle never had any, and an empty line takes half a kilobyte."""
+        """Waiting tasks; `None` until the first one, because an empty deque takes half a kilobyte per idle
+        run."""
 
     def take(self) -> asyncio.Future[None] | None:
-        """`None`: it is yours; else it is when `taken` of this returns."""
+        """Take a slot. Returns `None` if it was free, otherwise a future to pass to `taken`."""
         if self._free:
             self._free -= 1
             return None
@@ -67,7 +67,7 @@ class Slots:
         return turn
 
     async def taken(self, turn: asyncio.Future[None]) -> None:
-        """Wait in line. Whoever leaves it when the slot is there already hands it on."""
+        """Wait for the slot. If the wait is cancelled after the slot was granted, pass it on."""
         try:
             await turn
         except asyncio.CancelledError:
@@ -76,7 +76,7 @@ class Slots:
             raise
 
     def give(self) -> None:
-        """Give one back."""
+        """Release a slot."""
         line = self._line
         while line:
             turn = line.popleft()
@@ -87,9 +87,9 @@ class Slots:
 
 
 SLICE_S = 0.002
-"""How long one iteration should be busy."""
+"""Target duration of one loop iteration, in seconds."""
 _MOST = 64
-"""More in one iteration than this is a burst, however short each of them was so far."""
+"""Maximum number of turns per iteration, even if each is short."""
 
 
 class Turns:
@@ -102,10 +102,11 @@ class Turns:
         self._began = 0.0
         self._counting = False
         self._share = 8
-        """How many may go in one iteration: more while iterations are short."""
+        """Number of turns per iteration; grows while iterations are short."""
 
     def take(self, *, urgent: bool = False) -> asyncio.Future[None] | None:
-        """`None`: go on at once; else wait for the future first. Urgent is what frees a slot for a call."""
+        """Return `None` to continue at once, or a future to await first. `urgent` is for work that frees a
+        call slot."""
         if not self._counting:
             self._counting = True
             self._began = perf_counter()
@@ -118,7 +119,7 @@ class Turns:
         return turn
 
     def _next(self) -> None:
-        """An iteration is over: let the next ones go."""
+        """Start the next turns when an iteration is over."""
         if not self._urgent and not self._patient:
             self._counting = False
             return
@@ -142,7 +143,7 @@ _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary(
 
 
 def turns_of(loop: asyncio.AbstractEventLoop) -> Turns:
-    """Those of a loop: runs that share it take turns with each other."""
+    """Return the turns of a loop, shared by all runs on it."""
     found = _TURNS.get(loop)
     if found is None:
         found = _TURNS[loop] = Turns(loop)
@@ -150,12 +151,11 @@ def turns_of(loop: asyncio.AbstractEventLoop) -> Turns:
 
 
 _COLLECT_AFTER = 10_000
-"""New objects, before the youngest are looked through."""
+"""Gen-0 collection threshold, in new objects."""
 _ALL_AFTER = 50
-"""So many looks at the middle-aged, before all there are are looked through: tens of milliseconds in which
-nothing else goes on."""
+"""Gen-1 collections per full collection, which blocks everything for tens of milliseconds."""
 _SWITCH_S = 0.0003
-"""After so long a thread that waits gets its turn."""
+"""Thread switch interval, in seconds."""
 
 _lock = threading.Lock()
 _drivers = 0
@@ -164,13 +164,14 @@ _before = (gc.get_threshold(), sys.getswitchinterval())
 
 @contextmanager
 def tuned() -> Generator[None]:
-    """Around the driving of a run: any number of them, on any thread. The last one puts it all back."""
+    """Tune GC and thread switching while runs are driven. Reentrant across threads; the last exit restores
+    both."""
     global _drivers, _before
     with _lock:
         if _drivers == 0:
             _before = gc.get_threshold(), sys.getswitchinterval()
             (youngest, middle, oldest), switch_s = _before
-            if youngest:  # 0: never
+            if youngest:  # 0: collection is disabled
                 gc.set_threshold(max(youngest, _COLLECT_AFTER), middle, max(oldest, _ALL_AFTER))
             if switch_s > _SWITCH_S:
                 sys.setswitchinterval(_SWITCH_S)
@@ -182,5 +183,5 @@ def tuned() -> Generator[None]:
             _drivers -= 1
             if _drivers == 0:
                 gc.set_threshold(*_before[0])
-                if _before[1] > _SWITCH_S:  # it is kept cut off: to set what was read would make it smaller
+                if _before[1] > _SWITCH_S:  # the read value is truncated, so setting it again would lower it
                     sys.setswitchinterval(_before[1])

@@ -65,10 +65,10 @@ async def _finished(process: asyncio.subprocess.Process, stdin: bytes, cap: int)
 
 
 async def feed(pipe: asyncio.StreamWriter | None, data: bytes) -> None:
-    """Give a process all of its input."""
+    """Write all input to a process and close its pipe."""
     if pipe is None:
         return
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read its input
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the process need not read its input
         if data:
             pipe.write(data)
             await pipe.drain()
@@ -95,8 +95,8 @@ async def _kill_group(process: asyncio.subprocess.Process) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Linux: if the parent is killed, the kernel kills the child too. One that died before the kernel was
-    asked for that is no longer the parent."""
+    """Linux: have the kernel kill the child when the parent dies. Exits if the parent died before that was
+    set."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
@@ -107,10 +107,10 @@ T = TypeVar("T")
 
 
 async def offload(work: Callable[..., T], *args: Any) -> T:
-    """Run `work` in a thread of its own.
+    """Run `work` in a daemon thread of its own.
 
-    The threads of `asyncio.to_thread` are waited for when the loop ends, so that a name server that does not
-    answer would keep a cancelled run alive; this one is left behind.
+    A loop that ends waits for the threads of `asyncio.to_thread`, so a name server that does not respond
+    would keep a cancelled run alive. This thread is abandoned instead.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()

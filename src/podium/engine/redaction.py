@@ -1,4 +1,4 @@
-"""Redaction of secrets."""
+"""Redaction of secrets in logged data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def forms_of(secret: str) -> set[bytes]:
 
 
 def _escaped(text: str) -> Iterator[str]:
-    """Yield the text as JSON, HTML and URLs write it."""
+    """Yield the text as escaped in JSON, HTML and URLs."""
     in_json = encode(text)[1:-1].decode()
     yield in_json
     yield encode(in_json)[1:-1].decode()  # JSON in JSON
@@ -46,7 +46,7 @@ def _percents(text: str) -> str:
 
 
 def _base64(plain: bytes) -> Iterator[bytes]:
-    """Yield the characters that depend on the secret alone, for each place in a group of three bytes."""
+    """Yield the base64 characters that depend only on the secret, for each of the three byte alignments."""
     for before in range(3):
         core = b64encode(bytes(before) + plain)[(0, 2, 3)[before] : (before + len(plain)) * 8 // 6]
         yield core
@@ -60,17 +60,18 @@ Redact = Callable[[bytes], bytes]
 
 MARK = b"[redacted]"
 SHORTEST = 8
-"""Shorter values are no secrets: too many ordinary words would be cut out."""
+"""Shorter values are not treated as secrets: too many ordinary words would be replaced."""
 
 _ROUNDS = 4
-"""A replacement can make another secret visible; the result must not change when it is redacted again."""
+"""Maximum passes. A replacement can make another secret visible; the result must not change when it is
+redacted again."""
 
 
 def redactor(secrets: Iterable[str] = ()) -> Redact:
     """Return a function that replaces known secrets, in all their forms, and keys of well-known formats.
 
-    It runs on every event. Bytes that are rare in texts decide what is searched for at all: 2 kB are searched
-    for a byte in 30 ns, for a longer needle in a microsecond.
+    It runs on every event. Bytes that are rare in text decide which searches are made at all: searching 2 kB
+    for a byte takes 30 ns, for a longer needle a microsecond.
     """
     known = _Known(secrets)
     needles = known.needles
@@ -91,7 +92,7 @@ def redactor(secrets: Iterable[str] = ()) -> Redact:
 
 
 def _redacted(data: bytes, known: _Known) -> bytes:
-    """Redact. What was JSON stays JSON."""
+    """Return the data redacted. Valid JSON stays valid JSON."""
     clean = _replaced(data, known)
     if _is_json(data) and not _is_json(clean):  # a match began in an escape, or spanned several values
         clean = encode(_walked(msgspec.json.decode(data), known))
@@ -99,7 +100,7 @@ def _redacted(data: bytes, known: _Known) -> bytes:
 
 
 def _replaced(data: bytes, known: _Known) -> bytes:
-    """Redact until nothing changes any more."""
+    """Redact until nothing changes, in at most `_ROUNDS` passes."""
     for _ in range(_ROUNDS):
         clean = known.replace(data)
         for trigger in _triggers():
@@ -120,7 +121,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def _walked(value: Any, known: _Known) -> Any:
-    """Return JSON data with each of its texts redacted by itself."""
+    """Return JSON data with each string and number redacted separately."""
     if isinstance(value, str):
         return _replaced(value.encode("utf-8", "replace"), known).decode("utf-8", "replace")
     if isinstance(value, dict):
@@ -144,7 +145,7 @@ class _Known:
                 forms |= forms_of(secret)
         self._forms = [(form, _mark(form)) for form in sorted(forms, key=len, reverse=True)]
         self.needles = _needles(forms)
-        """What to search for, by a byte that is rare and that all needles of the group hold."""
+        """Needles by the rarest byte that all needles of the group contain."""
 
     def is_in(self, data: bytes) -> bool:
         return self.replace(data) is not data
@@ -161,17 +162,18 @@ class _Known:
 
 
 def _mark(form: bytes) -> bytes:
-    """Return what replaces a secret. One that could be a number may be a number in JSON."""
+    """Return the replacement for a secret. One that looks like a number may be a JSON number, so its digits
+    become 9."""
     number = re.fullmatch(rb"[-+.eE]*\d[-+.eE\d]*", form)
     return re.sub(rb"\d", b"9", form) if number else MARK
 
 
 _PART = 24
-"""Bytes of a secret that are searched for: a longer needle takes more time to prepare than it saves."""
+"""Maximum length of a needle in bytes: a longer one takes more time to prepare than it saves."""
 
 
 def _parts(form: bytes) -> tuple[bytes, ...]:
-    """Return two parts of a form, of which line breaks leave one whole unless lines are very short. Short
+    """Return two parts of a form; line breaks leave one of them whole unless lines are very short. Short
     secrets and hexadecimal digits have none."""
     if len(form) < _PART or _HEX.fullmatch(form):
         return ()
@@ -184,18 +186,18 @@ _HEX = re.compile(rb"[0-9a-f]*|[0-9A-F]*")
 
 @lru_cache(maxsize=64)
 def _split(form: bytes) -> re.Pattern[bytes]:
-    """Return an expression for a secret with line breaks in it, real ones or those of JSON."""
+    """Return an expression for a secret that contains line breaks, real or JSON-escaped."""
     line_break = rb"(?:=?[ \t]{0,9}(?:\\+[nr]|[\r\n])(?:\\+[nrt]|\s){0,99})?"
     return re.compile(line_break.join(re.escape(form[place : place + 1]) for place in range(len(form))))
 
 
 _RARE = b"^~|%`$#&;!?*+@<>=QZXJVKYUWHGLBOFDMRNPECSIATqzxjvkwy8569704321bgfpmhdculnsoraite-_/., "
-"""Bytes of secrets, the rarest in texts, code and events first. All others are rarer still."""
+"""Bytes of secrets, the rarest in text, code and events first. All other bytes are rarer still."""
 _RANKS = [_RARE.find(byte) for byte in range(256)]
 
 
 def _needles(forms: Iterable[bytes]) -> list[tuple[int, list[tuple[int, int, bytes]]]]:
-    """Return the parts to search for, with the three rarest bytes of each, by the rarest."""
+    """Return the needles with the three rarest bytes of each, grouped by the rarest."""
     groups: dict[int, list[tuple[int, int, bytes]]] = {}
     for form in forms:
         for part in _parts(form) or (form,):
@@ -207,11 +209,11 @@ def _needles(forms: Iterable[bytes]) -> list[tuple[int, list[tuple[int, int, byt
 
 class _Trigger(NamedTuple):
     byte: int
-    """What must be present for the search to be made."""
+    """Byte that must be present before the search is made."""
     search: Callable[[bytes], re.Match[bytes] | None]
-    """Finds a place that may hold a key, fast."""
+    """Fast search for a place that may hold a key."""
     find_all: Callable[[bytes], Iterator[re.Match[bytes]]]
-    """Finds all places where a format starts; the number of the group is that of the format."""
+    """Finds all places where a format starts; the group number is the format's number."""
     formats: list[Format]
 
 
@@ -240,11 +242,11 @@ def _trigger(gate: bytes, trigger: bytes, formats: list[Format]) -> _Trigger:
 
 
 _SUFFIX = 5
-"""So much of a prefix is looked at in the quick search."""
+"""Length of the end of a prefix that the fast search checks."""
 
 
 def _preceded_by(prefixes: list[bytes], literal: bytes) -> Iterator[bytes]:
-    """Yield one lookbehind for all prefixes of the same length; of long ones only the end counts."""
+    """Yield one lookbehind for all prefixes of the same length; of long ones only the end is checked."""
     widths: dict[int, set[bytes]] = {}
     for prefix in prefixes:
         suffix = prefix[-_SUFFIX:]
@@ -272,12 +274,12 @@ def _without_keys(data: bytes, trigger: _Trigger) -> bytes:
 
 @cache
 def _compiled(pattern: bytes) -> re.Pattern[bytes]:
-    """Most formats are never needed, so each is compiled when it is."""
+    """Compile a pattern on first use, because most formats are never needed."""
     return re.compile(pattern)
 
 
 def redact_text(text: str, redact: Redact) -> str:
-    """Return a text without secrets. Lone surrogates of a text that changes become question marks."""
+    """Return a text without secrets. If the text changes, its lone surrogates become question marks."""
     data = text.encode("utf-8", "replace")
     clean = redact(data)
     return text if clean is data or clean == data else clean.decode("utf-8", "replace")
@@ -285,5 +287,5 @@ def redact_text(text: str, redact: Redact) -> str:
 
 @lru_cache(maxsize=4096)
 def clean_name(name: str, redact: Redact) -> str:
-    """Return a name as a path may hold it: without secrets and without lone surrogates."""
+    """Return a name for use in a path: without secrets and without lone surrogates."""
     return redact(name.encode("utf-8", "backslashreplace")).decode("utf-8", "replace")

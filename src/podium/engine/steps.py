@@ -1,4 +1,4 @@
-"""Plain steps, retry policy, recall from the memo."""
+"""Plain steps, the retry policy, and recall of recorded outcomes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from podium.engine.journal import Done
 from podium.errors import BudgetExhaustedError, StoreError, UsageError
 
 NOT_HELD = object()
-"""What `recall` answers for a step that has to run."""
+"""Returned by `recall` for a step that has to run."""
 
 Read = Callable[[Any], Any]
 
 
 async def recall(core: Core, branch: Branch, path: str, mark: str, read: Read, by_fingerprint: bool) -> Any:
-    """The recorded outcome of a step (a recorded failure is raised), or `NOT_HELD`."""
+    """Return the recorded outcome of a step (raise a recorded failure), or `NOT_HELD`."""
     done = core.memo.done.pop(path, None)
     seq, failure = core.memo.failed.pop(path, (0, None)) if done is None else (done.seq, None)
     known = failure.fingerprint if failure else done.fingerprint if done else None
@@ -50,12 +50,12 @@ async def recall(core: Core, branch: Branch, path: str, mark: str, read: Read, b
 
 
 def mark_stale(core: Core, branch: Branch, path: str, reason: str) -> None:
-    """What the log holds is out of date: say so, and let the later steps of the branch run again too."""
+    """Log that the recorded outcome is out of date; later steps of the branch then run again too."""
     branch.stale_before = core.journal.append(path, StepStale(reason=reason))
 
 
 def was_stale(core: Core, branch: Branch, path: str, seq: int | None = None) -> None:
-    """If an earlier life ran this again (and recorded it at `seq`), what is older is out of date."""
+    """If the step ran again in an earlier stretch (recorded at `seq`), mark older results as out of date."""
     began = core.memo.stale.get(path, 0)
     if began > branch.stale_before and (seq is None or seq > began):
         branch.stale_before = began
@@ -65,7 +65,7 @@ async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read)
     branch.cut = done.cut
     if done.cut:
         core.memo.cut_steps.add(path)
-        if core.replaying and path in core.memo.exhausted:  # the budget ended before it was continued
+        if core.replaying and path in core.memo.exhausted:  # the budget ran out before it was continued
             core.ran_out(path, _exhaustion(core.memo.exhausted[path]))
     try:
         return read(await core.result_of(done))
@@ -73,7 +73,7 @@ async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read)
         if core.replaying:
             raise core.diverged(path, f"the recorded result no longer fits: {error}") from error
         core.check()
-        if done.edited:  # somebody meant it: to ask a model instead would cost money and hide the mistake
+        if done.edited:  # the edit was intended: asking a model instead would cost money and hide the mistake
             raise UsageError(
                 f"The reply that was given for {path} does not fit: {_flaws(error)}.",
                 hint="Fork again with a reply of the shape that `podium show RUN STEP` shows.",
@@ -83,7 +83,7 @@ async def _result(core: Core, branch: Branch, path: str, done: Done, read: Read)
 
 
 def _flaws(error: ValueError) -> str:
-    """What is wrong with a value, field by field where the error tells, as pydantic's does."""
+    """Return the problems with a value, field by field if the error lists them, as pydantic's does."""
     listed: Any = getattr(error, "errors", None)
     if not callable(listed):
         return " ".join(str(error).split())[:500].rstrip(".")
@@ -93,7 +93,7 @@ def _flaws(error: ValueError) -> str:
 
 
 def _missing(core: Core, path: str) -> Exception:
-    """In a replay: the step was stopped by a budget then, or the code differs now."""
+    """In a replay: return the error for a step that a budget stopped, or else a divergence."""
     told = core.memo.exhausted.get(path)
     if told is None:
         return core.diverged(path, "the log does not hold this step")
@@ -101,12 +101,12 @@ def _missing(core: Core, path: str) -> Exception:
 
 
 def _exhaustion(event: BudgetExhausted) -> BudgetExhaustedError:
-    """Return the error that a recorded exhausted budget stands for."""
+    """Return the exception for a recorded exhausted budget."""
     return BudgetExhaustedError(event.kind, event.scope, event.limit, event.spent, event.needed, event.kept)
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """`Retry(3)`: three attempts in all, one and two seconds apart, give or take a fifth."""
+    """`Retry(3)`: three attempts in all, 1 and 2 seconds apart, with 20 % jitter."""
 
     attempts: int = 3
     first_wait_s: float = 1.0
@@ -114,10 +114,10 @@ class Retry(msgspec.Struct, frozen=True):
     most_wait_s: float = 60.0
     jitter: float = 0.2
     only: tuple[type[BaseException], ...] = (Exception,)
-    """Which exceptions are worth another attempt."""
+    """Exceptions that are retried."""
 
     def wait(self, attempt: int) -> float:
-        """Seconds to wait after the given attempt (1, 2, …) has failed."""
+        """Return the seconds to wait after the given attempt (1, 2, …) has failed."""
         base = min(self.first_wait_s * self.factor ** (attempt - 1), self.most_wait_s)
         return base * random.uniform(1 - self.jitter, 1 + self.jitter)
 
@@ -129,7 +129,7 @@ _hints: dict[int, tuple[CodeType, Any]] = {}
 
 
 class PlainStep:
-    """What `run.step` runs. A synchronous function runs in a thread, so it does not stop the others."""
+    """The work of `run.step`. A synchronous function runs in a thread, so that it does not block the loop."""
 
     __slots__ = ("_args", "_cost", "_fn", "_retry")
 
@@ -195,7 +195,7 @@ def _is_async(fn: Callable[..., Any]) -> bool:
 
 
 def returned_type(fn: Callable[..., Any]) -> Any:
-    """The return annotation of a function, or `None` when there is none that can be resolved."""
+    """Return the return annotation of a function, or `None` if there is none that can be resolved."""
     annotations = getattr(fn, "__annotations__", None)
     if not annotations or "return" not in annotations:
         return None

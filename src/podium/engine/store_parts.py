@@ -1,11 +1,11 @@
-"""Store protocols for brain facts and cached replies.
+"""Store protocols for project facts and cached replies.
 
-A fact is a sentence in three parts with the run and the words that it was taken from. It counts as canon
-once somebody has accepted it; until then it waits for a review, and nothing is built upon it.
+A fact has a subject, a predicate and a value, and names the run and the quote that it was taken from. It
+becomes canon once it is accepted; until then it awaits review and nothing is built upon it.
 
-One question may have several answers, because asking twice is meant to give two: they are samples, in the
-order of their numbers. Losing any of it costs money at most, so nothing here is waited for and nothing here
-may stop a run.
+One request may have several cached replies, because asking twice is meant to give two: they are samples, in
+the order of their numbers. Losing cache entries costs money at most, so writes to the cache are never waited
+for and never stop a run.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a project knows, or might."""
 
     id: str = ""
-    """Unique in its project; given by the brain when it is empty."""
+    """Unique in its project; the brain assigns one if it is empty."""
     project: str = ""
     subject: str
-    """Whom or what it is about: `Elena Marsh`."""
+    """The subject: `Elena Marsh`."""
     predicate: str
-    """What is told of it: `eye colour`."""
+    """The property: `eye colour`."""
     value: str
     kind: FactKind = "other"
-    """What the subject is."""
+    """Kind of subject."""
     source_run: str = ""
-    """The run that it was taken from; empty: a person told it."""
+    """The run that it was taken from; empty if a person entered it."""
     quote: str = ""
-    """The words that it was taken from."""
+    """The quoted text that it was taken from."""
     status: FactStatus = "proposed"
     created_at: str = ""
-    """When it was told, in UTC: `2026-03-01T09:30:00.000000Z`."""
+    """Creation time in UTC: `2026-03-01T09:30:00.000000Z`."""
     updated_at: str = ""
-    """When it was last changed. A change is refused if somebody else made another since."""
+    """Time of the last change. Used for optimistic locking: a change based on an older value is refused."""
 
 
 class FactChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,19 +51,19 @@ class FactChange(msgspec.Struct, frozen=True, kw_only=True):
 
     project: str = ""
     fact: str = ""
-    """Its id."""
+    """Id of the fact."""
     at: str = ""
     by: str = ""
     """A person, `cli`, or `run RUN_ID`."""
     action: FactAction
     before: dict[str, str] = {}
-    """What was changed, as it was."""
+    """The changed fields, old values."""
     after: dict[str, str] = {}
-    """What was changed, as it became; `replaced_by` names the fact that took this one's place."""
+    """The changed fields, new values; `replaced_by` names the fact that replaced this one."""
 
 
 class FactUpdate(NamedTuple):
-    """A fact as it is to be, and what its history tells of it."""
+    """The new state of a fact, and the entry for its history."""
 
     fact: Fact
     """With the `updated_at` that it was read with."""
@@ -71,7 +71,7 @@ class FactUpdate(NamedTuple):
 
 
 class ProjectShare(msgspec.Struct, frozen=True, kw_only=True):
-    """What a store holds of one project."""
+    """Counts of one project's facts in a store."""
 
     project: str
     accepted: int = 0
@@ -79,24 +79,24 @@ class ProjectShare(msgspec.Struct, frozen=True, kw_only=True):
     discarded: int = 0
     updated_at: str = ""
     embedding: Charge = NOTHING
-    """What embedding its facts and searches has cost."""
+    """Cost of embedding its facts and searches."""
 
 
 class Facts(Protocol):
-    """The part of a store that keeps what projects know."""
+    """The part of a store that keeps project facts."""
 
     async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
-        """Add those facts whose ids are new in their project, all at once or none; returns them. The history
+        """Add the facts whose ids are new in their project, in one transaction, and return them. The history
         of each begins with `change`."""
         ...
 
     async def change_facts(self, updates: Sequence[FactUpdate], at: str) -> list[str]:
-        """Change facts together with their history. One that was changed since it was read, or is gone, is
-        left alone; returns the ids of the others."""
+        """Change facts together with their history. Skips facts that were changed since they were read or are
+        gone; returns the ids of the others."""
         ...
 
     async def forget_facts(self, project: str, ids: Collection[str] | None = None) -> int:
-        """Remove facts (`None`: the whole project) with their history; returns how many."""
+        """Remove facts (`None`: the whole project) with their history; return how many."""
         ...
 
     async def list_facts(
@@ -108,73 +108,73 @@ class Facts(Protocol):
         ids: Collection[str] = (),
         limit: int = 0,
     ) -> list[Fact]:
-        """In the order in which they were told; what is not given does not narrow it."""
+        """Return facts in the order in which they were created. Filters that are empty do not apply."""
         ...
 
     async def match_facts(
         self, project: str, terms: Sequence[str], *, status: Collection[str] = (), limit: int = 100
     ) -> list[Fact]:
-        """Facts that hold any of these words in some form, the best matches first."""
+        """Return facts that contain any of these words in some form, the best matches first."""
         ...
 
     async def fact_history(self, project: str, fact_id: str) -> list[FactChange]:
-        """What happened to a fact, oldest first."""
+        """Return the changes of a fact, oldest first."""
         ...
 
     async def list_projects(self) -> list[ProjectShare]:
-        """Every project that has facts, by name."""
+        """Return every project that has facts, by name."""
         ...
 
     async def project_revision(self, project: str) -> int:
-        """A number that grows with each change of a project's facts; 0: there are none."""
+        """Return a number that grows with each change of a project's facts; 0 if there are none."""
         ...
 
     async def put_vectors(
         self, project: str, model: str, vectors: Mapping[str, bytes], charge: Charge = NOTHING
     ) -> None:
-        """Keep the embeddings of facts, by fact id, and count what they cost."""
+        """Store the embeddings of facts, by fact id, and add their cost."""
         ...
 
     async def get_vectors(
         self, project: str, model: str, *, ids: Collection[str] | None = None
     ) -> dict[str, bytes]:
-        """The embeddings of a project's facts by one model, or those of some facts. Those of facts that were
-        changed are gone."""
+        """Return the embeddings of a project's facts (or of `ids`) by one model. Changing a fact removes its
+        embedding."""
         ...
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer in the cache."""
+    """One cached reply."""
 
     id: str
-    """Unique; what a log names when it tells that this answer was used or made."""
+    """Unique id; the log refers to it when the reply was created or used."""
     key: str
-    """The hash of what was asked."""
+    """Hash of the request."""
     number: int
-    """Its place among the answers to the same question, from 1 on."""
+    """Its position among the replies to the same request, starting at 1."""
     model: str
     data: bytes
-    """The answer as its owner wrote it; the store does not look inside."""
+    """The serialized reply; opaque to the store."""
     charge: Charge = NOTHING
-    """What it cost when it was made: what each later use saves."""
+    """Cost of the original call, which each later use saves."""
     made_us: int = 0
 
 
 class CacheShare(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cache holds, and has saved, of one model."""
+    """Contents and savings of the cache for one model."""
 
     model: str
     entries: int = 0
     bytes: int = 0
     hits: int = 0
-    """Calls that were not made, in the whole life of the cache."""
+    """Calls that were not made, over the lifetime of the cache."""
     saved: Charge = NOTHING
-    """What these would have cost."""
+    """Cost that they would have had."""
     oldest_us: int = 0
     newest_us: int = 0
 
     def figures(self) -> dict[str, Any]:
-        """As every interface tells them."""
+        """Return the figures in the form that every interface shows."""
         return {
             "entries": self.entries,
             "bytes": self.bytes,
@@ -186,7 +186,7 @@ class CacheShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def total_of(shares: Iterable[CacheShare]) -> CacheShare:
-    """All models together."""
+    """Return the sum over all models."""
     whole = CacheShare(model="")
     for share in shares:
         whole = CacheShare(
@@ -209,30 +209,30 @@ class Cleared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Samples(Protocol):
-    """The part of a store that keeps the cache."""
+    """The part of a store that keeps the reply cache."""
 
     async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
-        """The answer with the lowest number whose id is not in `skip`."""
+        """Return the reply with the lowest number whose id is not in `skip`, or None."""
         ...
 
     def keep_sample(self, sample: Sample, most_bytes: int) -> None:
-        """Queue an answer. It gets its number, or the next free one if somebody else was quicker. When the
-        cache holds more than `most_bytes`, what was not used for the longest time goes; that is looked
-        at now and then, so the cache may be a little larger for a while."""
+        """Queue a reply. It gets its number, or the next free one if that is taken. When the cache exceeds
+        `most_bytes`, the least recently used replies are removed; this is checked only now and then, so the
+        cache may be a little larger for a while."""
         ...
 
     def use_sample(self, sample: Sample, now_us: int) -> None:
-        """Queue that an answer was used: it is fresh again, and what it saved is counted."""
+        """Queue the use of a reply: updates its last use and counts what it saved."""
         ...
 
     def drop_sample(self, sample_id: str) -> None:
-        """Queue the removal of an answer that is of no use."""
+        """Queue the removal of a reply that cannot be used."""
         ...
 
     async def cache_shares(self) -> list[CacheShare]:
-        """What the cache holds and has saved, by model."""
+        """Return contents and savings of the cache, by model."""
         ...
 
     async def clear_cache(self, *, before_us: int | None = None, model: str = "") -> Cleared:
-        """Remove answers: all, or those that were last used before a moment, or those of one model."""
+        """Remove replies: all, those last used before a time, or those of one model."""
         ...

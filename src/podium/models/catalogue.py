@@ -1,7 +1,7 @@
-"""Providers, access, default profiles.
+"""Providers, access to them, and default profiles.
 
-The first provider below whose key is set, and whose client is installed, answers with the models of its row.
-Its models and the order are part of what users rely on: a change belongs into the changelog.
+The first provider below whose key is set and whose client is installed supplies the default models. Users
+rely on its models and on the order: a change belongs into the changelog.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from podium.settings import ProviderOptions, Settings, variable
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """One provider."""
+    """A provider of hosted models."""
 
     name: str
     extra: str
-    """The extra of Podium that brings its client."""
+    """The extra of Podium that installs its client."""
     package: str
-    """What must be importable."""
+    """Package that must be importable."""
     keys: tuple[str, ...] = ()
-    """Variables that hold its key; the first that is set counts."""
+    """Environment variables for its key; the first one that is set counts."""
     addresses: tuple[str, ...] = ()
-    """Variables that hold another base URL."""
+    """Environment variables for another base URL."""
     address: str = ""
-    """Its own base URL, where its client does not know it."""
+    """Its base URL, if its client does not know it."""
     keyless: bool = False
-    """It can be asked without a key."""
+    """It can be used without a key."""
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -71,19 +71,19 @@ _COMPATIBLE = re.compile(r"(?P<model>.+?)@(?P<url>https?://.+)", re.DOTALL)
 
 
 class Access(msgspec.Struct, frozen=True):
-    """Everything that is needed to ask one model. Holds a key: never shown, never logged."""
+    """Everything needed to call one model. Contains a key: never show or log it."""
 
     provider: Provider
     model: str
     """The provider's name of the model."""
     name: str
-    """Podium's name of it."""
+    """Podium's name of the model."""
     key: str = ""
     address: str = ""
-    """Base URL; empty: the client's own."""
+    """Base URL; empty: the client's default."""
     options: ProviderOptions = ProviderOptions()
     read_s: float = 0.0
-    """The longest time-out that the settings give a reply; 0: none is set."""
+    """The longest reply timeout of the settings, in seconds; 0: none is set."""
 
     def __repr__(self) -> str:
         return f"Access({self.name!r})"
@@ -92,7 +92,7 @@ class Access(msgspec.Struct, frozen=True):
 def access_to(
     name: str, options: Mapping[str, ProviderOptions], env: Mapping[str, str] | None = None
 ) -> Access:
-    """What it takes to ask a hosted model; `ModelUnavailableError` says in one sentence what is missing."""
+    """Return the access to a hosted model; raise `ModelUnavailableError` that says what is missing."""
     kind, _, model = name.partition(":")
     provider = PROVIDERS[kind]
     chosen = options.get(kind, ProviderOptions())
@@ -122,7 +122,8 @@ def _compatible(rest: str) -> tuple[str, str]:
 
 
 def _check_address(address: str, provider: str) -> None:
-    """An address ends up in names and events: it must hold no secret."""
+    """Reject an invalid address, or one that contains a secret, because addresses appear in names and
+    events."""
     if not address:
         return
     try:
@@ -141,12 +142,12 @@ def _check_address(address: str, provider: str) -> None:
 
 
 def is_installed(provider: Provider) -> bool:
-    """Whether its client is there; imports nothing of it."""
+    """Return whether the provider's client is installed, without importing it."""
     return all(_found(package) for package in ("pydantic_ai", "genai_prices", provider.package))
 
 
 def has_price_tables() -> bool:
-    """Whether prices can be looked up; every provider's extra brings the tables of all."""
+    """Return whether prices can be looked up; every provider's extra installs the tables of all."""
     return _found("genai_prices")
 
 
@@ -160,12 +161,12 @@ def _check_installed(provider: Provider, name: str) -> None:
 def _found(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # the package around it is missing too
+    except ModuleNotFoundError:  # the parent package is missing too
         return False
 
 
 PROFILES = ("fast", "balanced", "powerful")
-"""The profiles that every provider's row fills. Agents may name others; `balanced` stands in for those."""
+"""The profiles that every provider fills. Agents may name others, which fall back to `balanced`."""
 
 DEFAULTS: dict[str, tuple[str, str, str]] = {
     "openai": ("gpt-6-luna", "gpt-6.1-terra", "gpt-6.1-sol"),
@@ -182,23 +183,23 @@ DEFAULTS: dict[str, tuple[str, str, str]] = {
         "global.anthropic.claude-opus-5-5",
     ),
 }  # fmt: skip
-"""Each provider's own choice, in the order in which providers are preferred."""
+"""Default models of each provider, in the order in which providers are preferred."""
 
 Behind = dict[str, str | list[str]]
-"""Profile -> its model, or its models in the order in which they take over."""
+"""Profile -> its model, or its models in fallback order."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What an environment chooses."""
+    """The provider that the environment selects."""
 
     provider: str = ""
-    """Empty: none, so whatever nobody named is rehearsed."""
+    """Empty: none, so agents without a named model use the rehearsal."""
     key: str = ""
-    """The variable that decided it; never its value."""
+    """Name of the variable that decided it; never its value."""
     lacking: str = ""
-    """The extra of the first provider whose key is set in vain: its client is not installed."""
+    """The extra of the first provider whose key is set but whose client is not installed."""
     unused_key: str = ""
-    """The variable of that provider."""
+    """The key variable of that provider."""
 
     @property
     def profiles(self) -> Behind:
@@ -206,7 +207,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def told(self) -> str:
-        """Why, in one clause; empty when there is nothing to say."""
+        """The reason in one clause; empty if there is none."""
         if self.provider:
             return f"chosen because {self.key} is set"
         if self.lacking:
@@ -215,23 +216,23 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def defaults_of(provider: str) -> dict[str, str]:
-    """Profile -> `provider:model`; empty for a provider without a choice of its own."""
+    """Return profile -> `provider:model`; empty for a provider without defaults."""
     models = DEFAULTS.get(provider, ())
     return {profile: f"{provider}:{model}" for profile, model in zip(PROFILES, models, strict=False)}
 
 
 def install(extra: str) -> str:
-    """The command that brings a provider's client."""
+    """Return the command that installs a provider's client."""
     return f"pip install 'podium[{extra}]'"
 
 
 def key_of(provider: Provider, env: Mapping[str, str] | None = None) -> str:
-    """The name of the variable that holds this provider's key; empty when none is set."""
+    """Return the name of the variable that holds this provider's key; empty if none is set."""
     return next((name for name in provider.keys if variable(name, env=env)), "")
 
 
 def choose(env: Mapping[str, str] | None = None) -> Choice:
-    """The provider that answers when nobody named a model."""
+    """Return the provider to use when no model is named."""
     lacking = unused = ""
     for name in DEFAULTS:
         provider = PROVIDERS[name]
@@ -244,20 +245,20 @@ def choose(env: Mapping[str, str] | None = None) -> Choice:
 
 
 def behind(settings: Settings, choice: Choice) -> Behind:
-    """What stands behind each profile: the settings' own entries, one by one, over the provider's."""
+    """Return the models of each profile: the settings' own entries override the provider's, one by one."""
     return {**choice.profiles, **settings.profiles}
 
 
 def resolved(settings: Settings, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What a run that names no model is started with. It is written into the log, so the run keeps its models
-    whatever becomes of the environment."""
+    """Return the config of a run that names no model. It is written into the log, so the run keeps its models
+    when the environment changes."""
     choice = choose(env)
     told = why(settings, choice)
     return {"profiles": behind(settings, choice), **({"choice": told} if told else {})}
 
 
 def why(settings: Settings, choice: Choice) -> str:
-    """Why which profiles have the models that nobody named."""
+    """Return why the profiles without a setting have their models."""
     open_ones = [profile for profile in PROFILES if profile not in settings.profiles]
     if not choice.provider:
         return choice.told if "balanced" in open_ones else ""
@@ -266,12 +267,12 @@ def why(settings: Settings, choice: Choice) -> str:
 
 
 def is_profile(name: str, profiles: Mapping[str, Any]) -> bool:
-    """Whether a name stands for a kind of model rather than for one model."""
+    """Return whether a name is a profile rather than a model."""
     return name in PROFILES or name in profiles
 
 
 def models_of(profile: str, profiles: Mapping[str, Any]) -> list[str]:
-    """The models of a profile, the first of them first. One that nobody has set is as `balanced`; without
-    that there are none."""
+    """Return the models of a profile, in fallback order. A profile without a setting falls back to
+    `balanced`; without that the list is empty."""
     found: Any = profiles.get(profile) or profiles.get("balanced") or []
     return [found] if isinstance(found, str) else list(found)

@@ -1,8 +1,8 @@
-"""Python-function and replay models.
+"""Models backed by a Python function or by the log of an earlier run.
 
-This is how tests and users bring their own. What the function raises is a failed call.
+`python:` is for tests and for models of a user's own; an exception of the function is a failed call.
 
-Good for trying a changed workflow without paying for the answers that did not change.
+`replay:` is for trying a changed workflow without paying again for replies that did not change.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHAPE = "Write it as `async def answer(call): …` and return a string or a dic
 
 
 class FunctionModel:
-    """A model that is a Python function."""
+    """A model backed by a Python function."""
 
     rehearsal: bool = False
     price: Price = FREE
@@ -56,7 +56,7 @@ class FunctionModel:
         except asyncio.CancelledError as error:
             if task is None or task.cancelling():
                 raise
-            raise self._failed(call, error) from error  # it came out of the function, nobody cancelled us
+            raise self._failed(call, error) from error  # raised inside the function, not by a cancelled task
         except BaseException as error:
             if is_close(error, task):
                 raise
@@ -67,16 +67,16 @@ class FunctionModel:
         return worst_case(call, self.price)
 
     def cache_mark(self, call: Call) -> list[str] | None:
-        """A function sees more of a call than its words, and its answer changes when its file does. One that
-        cannot be opened again by its name (a lambda, a closure, an object) is never cached: nothing tells
-        it from another one."""
+        """Return the cache mark. A function sees more of a call than its text, and its replies change when
+        its file does. A function that cannot be opened by its name (a lambda, a closure, an object) is never
+        cached, because it has no stable identity."""
         file, _, name = self.name.removeprefix("python:").rpartition(":")
         if not file or not name:
             return None
         try:
             source = hashlib.blake2b(Path(file).read_bytes(), digest_size=16).hexdigest()
         except OSError:
-            return None  # the file has gone: nobody can say what the function is
+            return None  # the file is gone: the function is unknown
         return [source, call.workflow, call.agent, call.role, call.task, str(call.attempt)]
 
     def _failed(self, call: Call, error: BaseException) -> ModelFailedError:
@@ -86,7 +86,7 @@ class FunctionModel:
         if isinstance(answer, (dict, msgspec.Struct)):
             return encode(cast("object", answer)).decode()
         dump = getattr(answer, "model_dump_json", None)
-        if callable(dump):  # a pydantic model; its schema names fields by their aliases
+        if callable(dump):  # a pydantic model, whose schema uses aliases as field names
             text: Any = dump(by_alias=True)
             if isinstance(text, str):
                 return str.__str__(text)
@@ -99,7 +99,7 @@ class FunctionModel:
 
 
 def load_function(name: str) -> FunctionModel:
-    """Open `python:FILE.py:function`; the file counts from the current folder."""
+    """Open `python:FILE.py:function`; the file is relative to the current folder."""
     file, _, function = name.removeprefix("python:").rpartition(":")
     if not file and function.endswith(".py"):
         file, function = function, ""
@@ -122,7 +122,7 @@ def load_function(name: str) -> FunctionModel:
 
 
 def _functions_of(module: ModuleType, file: str) -> str:
-    """What could have been meant, ready to be pasted."""
+    """Return a hint with the names of the file's async functions."""
     own = [
         key
         for key, value in vars(module).items()
@@ -134,7 +134,7 @@ def _functions_of(module: ModuleType, file: str) -> str:
 
 
 def name_of(fn: Any) -> str:
-    """A name under which the function can be opened again, if it stands at the top of a file."""
+    """Return a name under which the function can be opened again, if it is at the top level of a file."""
     name = getattr(fn, "__qualname__", type(fn).__qualname__)
     file = getattr(getattr(fn, "__code__", None), "co_filename", "")
     if name.isidentifier() and Path(file).is_file():
@@ -179,21 +179,22 @@ def _recorded(row: Row) -> _Recorded:
 
 
 class ReplayModel:
-    """A model that only repeats. Its log is read once, at `prepare` or with the first call."""
+    """A model that repeats the replies of an earlier run. Its log is read once, at `prepare` or with the
+    first call."""
 
     price: Price = FREE
 
     def __init__(self, run_id: str, store: Store) -> None:
         self.name = f"replay:{run_id}"
         self.rehearsal = False
-        """Set by `prepare` where the earlier run was a rehearsal: what it repeats is made up as well."""
+        """Set by `prepare` if the earlier run was a rehearsal, whose replies are invented."""
         self._run_id = run_id
         self._store = store
         self._answers: dict[str, _Recorded] | None = None
         self._reading = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Read the log; `UnknownRunError` if there is none of that id."""
+        """Read the log. Raises `UnknownRunError` if there is no such run."""
         async with self._reading:
             if self._answers is not None:
                 return

@@ -1,10 +1,11 @@
-"""Breaker, pace and fleet-wide rate limit.
+"""Circuit breaker, request pacing and fleet-wide rate limits.
 
-Neither waits by itself: they tell how long to wait, and an ask does that while it holds nothing.
+Neither waits by itself: they return how long to wait, and an ask does so while it holds no resources.
 
-Time on the pace is lent by the store in short stretches, one after the other to whoever asks: a stretch of a
-tenth of a second on a limit of 100 a second is ten calls, spread over that tenth. So the fleet as a whole is
-as even as one process would be, nobody asks for each call, and what a dead process had is soon past.
+The store lends time on a rate limit in short blocks, one after the other to the processes that ask: a block
+of 0.1 seconds on a limit of 100 per second is ten calls, spread over that time. So the fleet as a whole is as
+even as one process would be, not every call needs a request to the store, and blocks of a dead process soon
+expire.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from podium.models.model import ModelFault
 Clock = Callable[[], float]
 
 OPENS_AFTER = 3
-"""Calls in a row that gave up, each after all its attempts."""
+"""Consecutive calls that gave up, each after all its attempts, before the breaker opens."""
 APART_S = 0.02
-"""How far apart calls begin that had to wait because their provider asked for it."""
+"""Minimum seconds between calls that had to wait because their provider requested it."""
 FIRST_REST_S = 30.0
 LONGEST_REST_S = 300.0
 
 
 class Breaker:
-    """Stops hammering a provider that is down.
+    """Circuit breaker: stops calls to a provider that is down.
 
-    It counts calls that gave up, not failed attempts: a hiccup that hits fifty calls at once is over when
-    they try again. After a rest one call may look whether the provider is back.
+    It counts calls that gave up, not failed attempts: a short outage that hits fifty calls at once is over
+    when they retry. After a rest, one trial call may test whether the provider is back.
     """
 
     def __init__(self, provider: str, clock: Clock = time.monotonic) -> None:
@@ -47,8 +48,8 @@ class Breaker:
         self._probing = False
 
     def check(self, trial: bool = False) -> bool:
-        """Raise if the provider is being left alone now. True: the caller makes the trial call, in all its
-        attempts, and says so when it asks again."""
+        """Raise if the breaker is open. Returns True if the caller makes the trial call; it then passes
+        `trial` with all its attempts."""
         if self._until is None or trial:
             return trial
         left = self._until - self._clock()
@@ -64,14 +65,15 @@ class Breaker:
         )
 
     def answered(self) -> None:
-        """The provider is up, whatever it said."""
+        """Close the breaker: the provider responded, whatever it said."""
         self._gave_up = 0
         self._rest_s = FIRST_REST_S
         self._until = None
         self._probing = False
 
     def gave_up(self, trial: bool = False) -> None:
-        """A call used all its attempts on a provider that seems to be down."""
+        """Count a call that used all its attempts on a provider that seems to be down; may open the
+        breaker."""
         self._gave_up += 1
         if trial:
             self._rest_s = min(2 * self._rest_s, LONGEST_REST_S)
@@ -80,24 +82,24 @@ class Breaker:
             self._until = self._clock() + self._rest_s
 
     def left(self) -> None:
-        """The trial call was stopped before it knew."""
+        """Release the trial that was stopped before its outcome was known."""
         self._probing = False
 
 
 class Meter(Protocol):
-    """How much of a limit may be used now."""
+    """Tracks how much of a rate limit may be used now."""
 
     def wait(self, amount: float) -> float:
-        """Seconds until so much may be taken; 0: now."""
+        """Return the seconds until this amount may be taken; 0: now."""
         ...
 
     def take(self, amount: float) -> None:
-        """Negative: it was not used after all."""
+        """Take an amount; a negative one gives back."""
         ...
 
 
 class Bucket:
-    """So much per minute, evenly, with a small burst at the start."""
+    """Token bucket with an even rate per minute and a small burst."""
 
     def __init__(self, per_minute: int, clock: Clock) -> None:
         self._rate = per_minute / 60
@@ -107,7 +109,8 @@ class Bucket:
         self._seen = clock()
 
     def wait(self, amount: float) -> float:
-        """Seconds until so much may be taken; more than ever fits waits for a full bucket."""
+        """Return the seconds until this amount may be taken; an amount above the capacity waits for a full
+        bucket."""
         now = self._clock()
         self._level = min(self._most, self._level + (now - self._seen) * self._rate)
         self._seen = now
@@ -118,8 +121,8 @@ class Bucket:
 
 
 class RequestPace:
-    """Requests and tokens per minute, and the provider's own word when it is asked too fast. Those who have
-    to wait are told times one after the other, so that they do not all come back at once."""
+    """Requests and tokens per minute, and back-off requested by the provider. Waiting callers get staggered
+    times, so that they do not all return at once."""
 
     def __init__(
         self, requests: int | None = None, tokens: int | None = None, clock: Clock = time.monotonic
@@ -132,20 +135,21 @@ class RequestPace:
         self._held_until = 0.0
 
     def hold(self, seconds: float) -> float:
-        """The provider has refused a call because there were too many: nobody calls it for so long. Returns
-        how long the one who was refused has to wait."""
+        """Block calls for this many seconds, because the provider refused one for its rate limit. Returns how
+        long the refused caller has to wait."""
         self._held_until = max(self._held_until, self._clock() + seconds)
         return self.held()
 
     def held(self) -> float:
-        """Seconds after which to ask again because the provider wants to be left alone; 0: it does not.
-        Each who asks is told a time of their own."""
+        """Return the seconds to wait because of the provider's back-off; 0: none. Each caller gets a time of
+        its own."""
         now = self._clock()
         left = self._held_until - now
         return self._promise(now, left, max(self._spacing, APART_S)) if left > 0 else 0.0
 
     def take(self, tokens: int) -> float:
-        """0: go, it is counted. Otherwise nothing is counted, and seconds after which to ask again."""
+        """Return 0 if the request may go; it is then counted. Otherwise count nothing and return the seconds
+        to wait."""
         held = self.held()
         if held > 0:
             return held
@@ -165,13 +169,13 @@ class RequestPace:
         return self._promised - now
 
     def correct(self, tokens: int) -> None:
-        """More (or, negative, fewer) tokens were used than was counted."""
+        """Count more (or, if negative, fewer) tokens than before."""
         if self._tokens:
             self._tokens.take(tokens)
 
 
 class ProviderLimits:
-    """The breaker and the pace of one provider."""
+    """The circuit breaker and the request pace of one provider."""
 
     def __init__(
         self,
@@ -186,25 +190,27 @@ class ProviderLimits:
 
 
 BLOCK_S = 0.1
-"""The longest stretch that is asked for at once, unless one call needs more: then step by step, so that what
-others give back meanwhile is not behind it."""
+"""Maximum seconds requested at once, unless one call needs more: then step by step, so that blocks that
+others return meanwhile do not end up behind it."""
 AHEAD_S = 0.05
-"""So long before it has nothing left a busy process asks again."""
+"""Seconds before its blocks end at which a busy process requests more."""
 KEEP_S = 0.25
-"""What was not used for so long is given back: others could have had it."""
+"""Seconds after which unused capacity is returned, so that others can have it."""
 CROWDED_S = 0.5
-"""Stretches that begin later than this are too long for how many want some."""
+"""A block that begins later than this many seconds from now shows that there are too many requesters for its
+length."""
 AGAIN_S = 0.25
-"""A store that does not answer is asked again so much later."""
+"""Seconds before a store that does not respond is asked again."""
 CALLS_BURST_S = 0.05
-"""So much of the past may be made up for, so that an answer of the store which is late costs nothing."""
+"""Seconds of the past that may be made up for, so that a late response of the store costs nothing."""
 TOKENS_BURST_S = 6.0
-"""A call takes many tokens at once: a tenth of a minute, as in a process that is alone."""
+"""The same for tokens: a call takes many at once. A tenth of a minute, as in a single process."""
 _SOON_S = 0.01
 
 
 class Share:
-    """What of a limit may be used here and now. It fills only during stretches that the store has lent."""
+    """The part of a rate limit that this process may use now. It fills only during blocks that the store has
+    lent."""
 
     def __init__(
         self, limits: SharedLimits, name: str, per_minute: int, clock: Clock, burst_s: float = CALLS_BURST_S
@@ -213,21 +219,21 @@ class Share:
         self._name = name
         self._rate = per_minute / 60
         self._most = max(1.0, per_minute / 10)
-        """More is not waited for: a larger call goes, and what it took is waited for afterwards."""
+        """Maximum amount to wait for: a larger call goes at this level and leaves a debt."""
         self._burst_s = max(burst_s, 1 / self._rate)
-        """So much that nobody took in the past may still be had."""
+        """Seconds of unused past capacity that may still be used."""
         self._clock = clock
         self._level = 0.0
         self._goal = 0.0
-        """What somebody waits for."""
+        """The largest amount that a caller waits for."""
         self._lent: deque[tuple[float, float]] = deque()
-        """Stretches that are not over: from where they have not been counted, to where they end."""
+        """Blocks that are not over: start of the part not yet counted, and end."""
         self._block_s = 0.0
         self._asking: asyncio.Task[None] | None = None
         self._retry_at = 0.0
 
     def wait(self, amount: float) -> float:
-        """Seconds until so much may be taken, as far as that is known; more is asked for."""
+        """Return the seconds until this amount may be taken, as far as known; request more from the store."""
         now = self._clock()
         self._fill(now)
         need = min(amount, self._most)
@@ -247,13 +253,13 @@ class Share:
 
     def take(self, amount: float) -> None:
         self._level -= amount
-        if amount > 0:  # what comes back is first for those who wait here
+        if amount > 0:  # returned capacity goes first to callers that wait here
             self._goal = 0.0
         if self._level > self._kept:
-            self._fill(self._clock())  # it was negative, and so much that others should have it
+            self._fill(self._clock())  # the amount was negative, and large enough to return to others
 
     def hold(self, seconds: float) -> None:
-        """The provider wants to be left alone by everybody; what was lent here is void."""
+        """Block the limit for the whole fleet; blocks lent here become void."""
         self._lent.clear()
         self._send(self._limits.hold_pace(self._name, seconds))
 
@@ -275,7 +281,7 @@ class Share:
             self._send(self._limits.lend_pace(self._name, -surplus / self._rate, self._burst_s))
 
     def _ask(self, now: float, at_least_s: float) -> None:
-        """Ask for a stretch: longer each time in a row, shorter when many want some."""
+        """Request a block: longer each time in a row, shorter when many processes request some."""
         enough = self._lent and self._lent[-1][1] >= now + AHEAD_S
         if self._asking is None and now >= self._retry_at and not enough:
             self._block_s = min(max(2 * self._block_s, 1 / self._rate), max(BLOCK_S, 1 / self._rate))
@@ -302,7 +308,7 @@ class Share:
 
 
 class FleetPace(RequestPace):
-    """The pace of a provider for all processes that share a store."""
+    """The request pace of a provider for all processes that share a store."""
 
     def __init__(
         self, limits: SharedLimits, name: str, requests: int | None, tokens: int | None, clock: Clock
@@ -313,7 +319,7 @@ class FleetPace(RequestPace):
         self._requests, self._tokens = calls, words
         self._shares = [share for share in (calls, words) if share is not None]
         self._spacing = 48 / requests if requests else 0.02
-        """Those who wait look a little more often than turns come: nobody knows who has the next."""
+        """Waiting callers check slightly more often than turns come, because the next holder is not known."""
 
     def hold(self, seconds: float) -> float:
         for share in self._shares:
@@ -325,7 +331,7 @@ Key = tuple[str, str, int | None, int | None]
 
 
 class AllProviderLimits:
-    """By provider, address and limits."""
+    """Provider limits by provider, address and limits."""
 
     def __init__(self) -> None:
         self._alone: dict[Key, ProviderLimits] = {}
@@ -339,8 +345,8 @@ class AllProviderLimits:
         tokens: int | None,
         limits: SharedLimits | None = None,
     ) -> ProviderLimits:
-        """`limits` is where a fleet keeps its pace; `None`: this process is alone. Without any limit there is
-        nothing to keep together."""
+        """Return the limits of a provider. `limits` are those of a fleet; `None` for a single process.
+        Without any limit there is nothing to share."""
         key = (provider, address, requests, tokens)
         if limits is None or not (requests or tokens):
             if key not in self._alone:
@@ -348,7 +354,7 @@ class AllProviderLimits:
             return self._alone[key]
         known = self._shared.setdefault(limits, {})
         if key not in known:
-            place = sha256(address.encode()).hexdigest()[:16]  # an address may hold a password
+            place = sha256(address.encode()).hexdigest()[:16]  # an address may contain a password
             pace = FleetPace(limits, f"{provider} {place}", requests, tokens, time.monotonic)
             known[key] = ProviderLimits(provider, pace=pace)
         return known[key]

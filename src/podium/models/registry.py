@@ -1,6 +1,6 @@
-"""Model lookup, offers, context windows.
+"""Model lookup, provider offers and context windows.
 
-Offline models are opened here. Hosted ones (`openai:…`, `anthropic:…`) live in `podium.models.providers`,
+Offline models are opened here. Hosted ones (`openai:…`, `anthropic:…`) are in `podium.models.providers`,
 imported on the first use of such a name and never before.
 """
 
@@ -31,17 +31,17 @@ from podium.settings import Settings, nearest, variable
 from podium.settings.options import longest_timeout
 
 DEFAULT = "rehearsal"
-"""What answers when nobody names a model and no provider has a key here: it needs none and costs nothing."""
+"""The model used when none is named and no provider has a key: it needs none and costs nothing."""
 
 OFFLINE = ("rehearsal", "python:FILE.py:function", "replay:RUN_ID")
-"""The forms of the names that need nothing."""
+"""Name patterns of models that need no key or package."""
 
 _HOSTED = ", ".join(f"{name}:MODEL" for name in PROVIDERS if name != "openai-compatible")
 _WORKS = f"These work: {', '.join(OFFLINE)}, {_HOSTED}, {COMPATIBLE}."
 
 
 def is_hosted(name: str) -> bool:
-    """Whether a name stands for a provider's model."""
+    """Return whether a name refers to a provider's model."""
     kind, _, rest = name.partition(":")
     return kind in PROVIDERS and bool(rest)
 
@@ -53,9 +53,8 @@ def open_model(
     settings: Settings | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Model:
-    """The model of a name, or `ModelUnavailableError`. `store` is where `replay:` finds its run, and
-    a fleet keeps its pace; `env`
-    replaces the environment in which keys are looked for."""
+    """Open the model of a name; raise `ModelUnavailableError` if there is none. `store` holds the run for
+    `replay:` and the rate limits of a fleet; `env` replaces the environment in which keys are looked up."""
     kind, _, rest = name.partition(":")
     match kind:
         case "rehearsal" if not rest:
@@ -109,27 +108,27 @@ NOTES = {
     "ollama": "any model that you have pulled: ollama:MODEL",
     "openai-compatible": f"any server that speaks the same: {COMPATIBLE}",
 }
-"""What to know of a provider besides its models."""
+"""Notes about providers, for display."""
 
 
 class Rated(msgspec.Struct, frozen=True):
-    """A model with its price and how much it can read."""
+    """A model with its price and context window."""
 
     name: str
-    """Podium's name of it: `provider:model`."""
+    """Podium's name of the model: `provider:model`."""
     price: Price
     window: int | None = None
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """One provider, as it is reachable from here."""
+    """Availability of one provider."""
 
     provider: Provider
     key: str
-    """The variable that holds its key; empty: none is set."""
+    """Name of the variable that holds its key; empty: none is set."""
     installed: bool
     own_address: bool = False
-    """It is asked at another address than its own, where it may want no key."""
+    """A custom base URL is set, where it may need no key."""
     defaults: dict[str, str] = {}
     """Profile -> model."""
 
@@ -139,7 +138,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> str:
-        """What has to be done before it can be used, in one line."""
+        """Steps to take before it can be used, in one line; empty if there are none."""
         steps = [] if self.installed else [install(self.provider.extra)]
         if not (self.key or self.provider.keyless or self.own_address):
             steps.append(f"set {' or '.join(self.provider.keys)}")
@@ -151,7 +150,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def offers(settings: Settings, env: Mapping[str, str] | None = None) -> list[Offer]:
-    """All providers, in the order in which they are preferred."""
+    """Return all providers, in order of preference."""
     return [_offer(provider, settings, env) for provider in PROVIDERS.values()]
 
 
@@ -167,7 +166,7 @@ def _offer(provider: Provider, settings: Settings, env: Mapping[str, str] | None
 
 
 def rated(names: Iterable[str], settings: Settings) -> list[Rated]:
-    """Models with what is known of them. The tables are read only for models of providers that have one."""
+    """Return models with their prices. The tables are read only for models of providers that have one."""
     return [_rated(name, settings) for name in names]
 
 
@@ -184,7 +183,7 @@ def _rated(name: str, settings: Settings) -> Rated:
 
 
 def all_of(provider: Provider, settings: Settings) -> list[Rated]:
-    """Every model of a provider that the price tables know."""
+    """Return every model of a provider in the price tables."""
     if not has_price_tables():
         return []
     from podium.models.prices import listed  # noqa: PLC0415 - the tables take a while to load
@@ -199,7 +198,8 @@ def _own_price(name: str, settings: Settings) -> Price | None:
 
 
 def context_window(name: str) -> int | None:
-    """Tokens of the window of `provider:model`; `None`: nobody knows. Nothing is asked over the network."""
+    """Return the context window of `provider:model` in tokens; `None` if unknown. Makes no network
+    request."""
     provider, _, model = name.partition(":")
     if not is_hosted(name) or not has_price_tables():
         return None

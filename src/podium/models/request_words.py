@@ -1,7 +1,7 @@
 """Keywords of a request.
 
-Some of its small words are English words with a meaning of their own (`war`, `hat`, `die`), so they count
-only in a text that is German.
+Some German stop words are English words with a meaning of their own (`war`, `hat`, `die`), so they count only
+in a German text.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TypeVar
 _WORD = re.compile(r"[^\W\d_]+")
 _UMLAUT = re.compile("[äöüß]", re.IGNORECASE)
 _NOUN = re.compile(r"\b(?:die|der|das|dem)\s+[A-ZÄÖÜ]")
-"""An article and a noun with its capital."""
+"""An article followed by a capitalized noun."""
 _ENDINGS = ("", "e", "t", "et", "en", "n")
-"""Of an order: to one person, to several, to somebody polite."""
+"""Imperative endings: singular, plural and polite."""
 
 
 def orders(stems: str) -> frozenset[str]:
-    """The forms of verbs that order something: `plan` is `plane`, `plant` and `planen (Sie)`."""
+    """Return the imperative forms of verbs: `plan` is `plane`, `plant` and `planen (Sie)`."""
     return frozenset(stem + ending for stem in stems.split() for ending in _ENDINGS if len(stem + ending) > 3)
 
 
@@ -48,18 +48,18 @@ _SMALL_TEXT = """
     wurde wurden würde würden zu zum zur zwar zwei zwischen
 """
 SMALL = frozenset(_SMALL_TEXT.split()) | _ORDERS
-"""Words that say nothing about what a German request is about."""
+"""German stop words."""
 _ELSEWHERE_TEXT = """
     also am an as bin bis da dann den der des die du er es fast hat hier hin in ins ja list listen man mit
     nun ob plan plant so um uns vor war was wen wer will wo wie zu find such bring lies
 """
 _SIGNS = SMALL - frozenset(_ELSEWHERE_TEXT.split())
-"""Those that no English text has, and hardly one in another language."""
+"""German stop words that do not occur in English and hardly in other languages."""
 
 
 @lru_cache(maxsize=256)
 def is_german(text: str) -> bool:
-    """By its small words: two of them, one and an umlaut, or an article with its noun."""
+    """Detect German by its stop words: two of them, one and an umlaut, or an article with its noun."""
     signs = {word for word in _WORD.findall(text.lower()) if word in _SIGNS}
     return len(signs) > 1 or bool(signs and _UMLAUT.search(text)) or _NOUN.search(text) is not None
 
@@ -72,16 +72,16 @@ _SUBJECT = re.compile(
     r"(?:request|topic|objective|goal|question|subject|brief|idea|story|assignment)\b[^\n:]{0,40}(?::|\n)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Where a prompt says what it is about: a heading or a label such as `Request:`."""
+"""The place where a prompt names its subject: a heading or a label such as `Request:`."""
 _NEXT_HEADING = re.compile(r"^[ \t]*(?:#|\*\*)", re.MULTILINE)
 _LOOKED_AT = 20_000
 _LONGEST_WORD = 40
 _STEERING = re.compile(
     r"\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?", re.MULTILINE
 )
-"""What steers a terminal."""
+"""Terminal escape sequences."""
 _BEHEADED = re.compile(r"\[\d{1,3}(?:;\d{1,3})*m(?!\])")
-"""The same where the sign that begins it has been taken out already: `[31m`."""
+"""The same without the escape character, if that was already removed: `[31m`."""
 _SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "œ": "oe"})
 
 _COMMON_TEXT = """
@@ -99,14 +99,14 @@ _COMMON_TEXT = """
     belongs model needs place real stands table written
 """
 _COMMON = frozenset(_COMMON_TEXT.split())
-"""Words that say nothing about what a request is about."""
+"""English stop words."""
 
 
 def keywords(prompt: str, limit: int = 12) -> list[str]:
-    """The words that a prompt is about, in the order in which they appear; never empty.
+    """Return the keywords of a prompt, in the order in which they appear; never empty.
 
-    A section that names itself the request or the topic counts before everything around it, because
-    templates hold many words of their own.
+    A section labelled as the request or the topic takes precedence, because templates contain many words of
+    their own.
     """
     text = without_codes(prompt[:_LOOKED_AT])
     section = _subject(text)
@@ -117,15 +117,15 @@ def keywords(prompt: str, limit: int = 12) -> list[str]:
 
 
 def without_codes(text: str) -> str:
-    """A text without what steers a terminal: letters of such codes are no words."""
+    """Return a text without terminal escape sequences, whose letters are not words."""
     if "\x1b" in text or "\x9b" in text:
         text = _STEERING.sub("", text)
     return _BEHEADED.sub("", text)
 
 
 def slug(text: str, most: int) -> str:
-    """A text as a short name of small letters, digits and hyphens, umlauts spelt out: as many whole words as
-    there is room for; empty if it has none of these letters."""
+    """Return a short name of lower-case letters, digits and hyphens, with umlauts transliterated: as many
+    whole words as fit; empty if the text has no such characters."""
     spelt = unicodedata.normalize("NFC", text.lower()).translate(_SPELT_OUT)
     plain = unicodedata.normalize("NFKD", spelt)
     words = re.findall(r"[a-z0-9]+", "".join(one for one in plain if not unicodedata.combining(one)))
@@ -138,12 +138,12 @@ def slug(text: str, most: int) -> str:
 
 
 def pick(options: Sequence[T], *seed: object) -> T:
-    """One of the options, always the same for the same seed."""
+    """Return one of the options, always the same for the same seed."""
     return options[number(*seed) % len(options)]
 
 
 def number(*seed: object) -> int:
-    """A large number that depends on nothing but the seed."""
+    """Return a large number that depends only on the seed."""
     text = "\x1f".join(str(part) for part in seed)
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
@@ -158,7 +158,7 @@ def _subject(text: str) -> str:
 
 
 def _telling(text: str) -> list[str]:
-    """The words of a text without the common ones; those that occur most, in order of appearance."""
+    """Return the most frequent words of a text without stop words, in order of appearance."""
     words = [word[:_LONGEST_WORD] for word in _REQUEST_WORD.findall(text)]
     small = _COMMON | SMALL if is_german(text) else _COMMON
     telling = [word for word in words if len(word) > 2 and word.lower() not in small]

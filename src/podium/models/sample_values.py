@@ -1,7 +1,7 @@
-"""Numbers and strings for a schema.
+"""Sample numbers and strings for a schema.
 
-Python's own parser takes the expression apart, so every syntax that `re` knows is understood; what
-cannot be built forwards (look-arounds, back-references) is left out and the result is checked.
+Python's own parser parses regular expressions, so all syntax of `re` is understood. What cannot be generated
+(look-arounds, back-references) is skipped, and the result is checked.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from podium.models.request_words import number, slug
 
 _TRIES = 24
 _EXTRA = 3
-"""How many more than the fewest repetitions are tried."""
+"""Maximum number of repetitions above the minimum that are tried."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ -_.,:/@+"
 
 Choose = Callable[[int], int]
-"""A number below its argument."""
+"""Returns a number below its argument."""
 
 
 def matching(pattern: str, choose: Choose, accept: Callable[[str], bool]) -> str | None:
-    """A string in which `pattern` is found and that is acceptable otherwise; `None` if none turns up."""
+    """Return a string that matches `pattern` and that `accept` allows; `None` if none is found."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -43,7 +43,7 @@ def matching(pattern: str, choose: Choose, accept: Callable[[str], bool]) -> str
 
 
 def _write(item: Any, choose: Choose, generous: int) -> str:
-    """One element of a parsed expression as text; `generous` asks for more repetitions."""
+    """Return text for one element of a parsed expression; `generous` asks for more repetitions."""
     kind, value = str(item[0]), item[1]
     match kind:
         case "LITERAL":
@@ -67,7 +67,7 @@ def _write(item: Any, choose: Choose, generous: int) -> str:
                 int(most), int(fewest) + min(_EXTRA + 8 * generous, choose(2 + _EXTRA + 8 * generous))
             )
             return "".join(_all(inner, choose, generous) for _ in range(times))
-        case _:  # anchors take no room; look-arounds and back-references are left to the check
+        case _:  # anchors take no space; look-arounds and back-references are left to the check
             return ""
 
 
@@ -76,7 +76,7 @@ def _all(items: Iterable[Any], choose: Choose, generous: int) -> str:
 
 
 def _members(items: list[Any]) -> list[str]:
-    """The characters of a class such as `[a-z_]` or `[^/]`."""
+    """Return the characters of a class such as `[a-z_]` or `[^/]`."""
     found: list[str] = []
     for kind, value in items:
         match str(kind):
@@ -109,10 +109,10 @@ def _one_of(options: Iterable[str], choose: Choose) -> str:
 
 
 LABEL = "[rehearsal]"
-"""What made-up text begins with."""
+"""Prefix of invented text."""
 
 Place = tuple[str | int, ...]
-"""Where a value stands in the reply: field names and positions in lists."""
+"""Path of a value in the reply: field names and list positions."""
 
 _IDENTIFIER = re.compile(r"(^|_)(id|ids|key|slug|ref|file|path|filename|branch|code)$", re.IGNORECASE)
 _MOMENT = re.compile(r"(^|_)(at|date|time|datetime|timestamp|when|deadline)$", re.IGNORECASE)
@@ -120,21 +120,21 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Words:
-    """The request's words, and a seed that makes different calls differ."""
+    """The words of the request, and a seed that makes different calls differ."""
 
     def __init__(self, words: list[str], seed: str) -> None:
         self.words = words
         self.seed = seed
 
     def some(self, count: int, place: Place) -> list[str]:
-        """A few of the words, others at other places."""
+        """Return a few of the words, different ones for different places."""
         start = number(self.seed, *place) % len(self.words)
         return [
             self.words[(start + offset) % len(self.words)] for offset in range(min(count, len(self.words)))
         ]
 
     def choose(self, most: int, place: Place) -> int:
-        """A number below `most`; neighbours in a list get different ones."""
+        """Return a number below `most`; neighbours in a list get different ones."""
         if place and isinstance(place[-1], int):
             return (number(self.seed, *place[:-1]) + place[-1]) % most
         return number(self.seed, *place) % most
@@ -181,7 +181,7 @@ def _bounds(schema: Mapping[str, Any]) -> tuple[float | None, float | None]:
 
 
 def _multiple(schema: Mapping[str, Any], step: float, words: Words, place: Place) -> float:
-    """A multiple of `step` within the bounds; counted in steps, so nothing is lost to rounding."""
+    """Return a multiple of `step` within the bounds; computed in steps to avoid rounding errors."""
     low, high = _bounds(schema)
     first = None if low is None else math.ceil(low / step)
     if (
@@ -209,12 +209,12 @@ def _multiple(schema: Mapping[str, Any], step: float, words: Words, place: Place
 
 
 def _upper_part(words: Words, place: Place) -> float:
-    """Where in a closed range a value lies: high, because good scores make the better rehearsal."""
+    """Return a position in a closed range: high, because good scores make the better rehearsal."""
     return 0.7 + words.choose(25, place) / 100
 
 
 def _small(words: Words, place: Place) -> int:
-    """A small number; in a list the position, so that items differ."""
+    """Return a small number; in a list the position, so that items differ."""
     return _index(place) or words.choose(5, place)
 
 
@@ -223,7 +223,7 @@ def _index(place: Place) -> int:
 
 
 def _phrase(words: Words, place: Place) -> str:
-    """Text for a field without any rule of its own; different for each field and list item."""
+    """Return text for a field without a format or pattern; different for each field and list item."""
     name, count = _field(place), [part + 1 for part in place if isinstance(part, int)]
     if _MOMENT.search(name):
         return _moment(words, place)
@@ -273,7 +273,7 @@ def _day(words: Words, place: Place) -> str:
 
 
 def _uuid(version: int) -> Callable[[Words, Place], str]:
-    """A UUID of one version; its digits come from the seed alone."""
+    """Return a generator of UUIDs of one version; the digits depend only on the seed."""
 
     def make(words: Words, place: Place) -> str:
         digits = f"{number(words.seed, *place):016x}{number(words.seed, *place, 'low'):016x}"

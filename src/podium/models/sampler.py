@@ -1,6 +1,6 @@
-"""Data that fits a JSON schema, as msgspec and pydantic write them.
+"""Sample data for JSON schemas as msgspec and pydantic generate them.
 
-Recursive schemas end: past a depth or a size only what is required is written, and of several
+Recursive schemas terminate: beyond a depth or size only required fields are written, and of several
 alternatives the one that needs the fewest levels.
 """
 
@@ -16,18 +16,19 @@ from podium.models.sample_values import Place, Words, make_integer, make_number,
 Schema = Mapping[str, Any]
 
 _RICH_DEPTH = 5
-"""Down to here lists are filled and optional fields written."""
+"""Depth down to which lists are filled and optional fields written."""
 _RICH_SIZE = 600
-"""Up to this many values too."""
+"""Number of values up to which this is done."""
 _DEEPEST = 100
 _LARGEST = 50_000
-"""A type that holds itself without an end cannot be written at all; stop instead of going on for ever."""
+"""Maximum number of values. A type that contains itself without end cannot be written at all; stop instead of
+looping forever."""
 _ITEMS = 2
 
 
 def sample(schema: Schema, words: Words, *, cautious: bool = False) -> Any:
-    """A value for a schema. `cautious`: only what is required, and keys of dictionaries that are also
-    numbers; for the case that a schema does not tell everything its type wants."""
+    """Return a value for a schema. `cautious` writes only required fields, and dictionary keys that are also
+    numbers, in case the schema does not express everything that its type requires."""
     return _Sampler(schema, words, cautious).make(schema, (), 0)
 
 
@@ -89,7 +90,7 @@ class _Sampler:
         return {**made, **self._entries(schema, missing, place, depth)}
 
     def _entries(self, schema: Schema, count: int, place: Place, depth: int) -> dict[str, Any]:
-        """Entries of a dictionary: keys that are not declared one by one."""
+        """Return entries of a dictionary for keys that are not declared one by one."""
         if count <= 0 or schema.get("additionalProperties") is False:
             return {}
         patterns: dict[str, Schema] = schema.get("patternProperties", {})
@@ -116,7 +117,7 @@ class _Sampler:
         )
 
     def _tags(self, schema: Schema) -> bool:
-        """Whether a field tells alternatives apart: it is written even where it has a default."""
+        """Return whether a field discriminates alternatives: it is written even if it has a default."""
         found = self._resolved(schema)
         return "const" in found or len(found.get("enum", ())) == 1
 
@@ -146,7 +147,8 @@ class _Sampler:
     # ── references and alternatives ──
 
     def _resolved(self, schema: Schema) -> Schema:
-        """The schema with its references followed and merged; what stands beside a reference wins."""
+        """Return the schema with its references followed and merged; keys beside a reference take
+        precedence."""
         found: dict[str, Any] = dict(schema)
         for _ in range(_DEEPEST):
             parts: list[Schema] = list(found.pop("allOf", ()))
@@ -170,7 +172,7 @@ class _Sampler:
         if self._lean(depth):
             return min(options, key=self._height)
         real = [option for option in options if option.get("type") != "null"] or options
-        if any(option.get("type") == "number" for option in real):  # a decimal: its string form has rules
+        if any(option.get("type") == "number" for option in real):  # a decimal: its string form has a pattern
             real = [option for option in real if option.get("type") != "string"]
         reachable = [option for option in real if self._height(option) < math.inf] or real
         return reachable[self._words.choose(len(reachable), place)]
@@ -178,10 +180,11 @@ class _Sampler:
     def _lean(self, depth: int) -> bool:
         return self._cautious or depth >= _RICH_DEPTH or self._size > _RICH_SIZE
 
-    # ── how many levels a schema needs at least ──
+    # ── minimum number of levels of a schema ──
 
     def _measure(self) -> None:
-        """Heights of all definitions: start with "endless" and lower them until nothing changes."""
+        """Compute the heights of all definitions: start with infinity and lower them until nothing
+        changes."""
         definitions: dict[str, Schema] = self._root.get("$defs", {})
         self._heights = {f"#/$defs/{name}": math.inf for name in definitions}
         changed = True

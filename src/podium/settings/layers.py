@@ -1,8 +1,8 @@
-"""Files, environment and flags as typed values.
+"""Settings from files, environment and flags, as typed values.
 
-Each entry is checked by itself, so that an error names the file, the entry and the key.
+Each entry is checked separately, so that an error names the file, the entry and the key.
 
-`kinds` are all keys that there are, with their types.
+`kinds` are all valid keys, with their types.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _OUTPUT_MODE = "native, tool or prompted"
 
 
 def read_entries(key: str, value: Any, source: str, base: Path) -> dict[str, Any]:
-    """Return the entries of one table in their type; `SettingsError` names the first that is wrong."""
+    """Return the entries of one table, typed; raise `SettingsError` for the first invalid one."""
     if not isinstance(value, dict):
         raise TypeError("not a table")
     kind = ENTRIES[key]
@@ -117,7 +117,8 @@ def _expected(kind: type[msgspec.Struct], key: str) -> str:
 
 
 def _anchored(key: str, name: str, base: Path) -> str:
-    """Return the name of an entry; the file of a `python:` model counts from the settings file's folder."""
+    """Return the name of an entry; the file of a `python:` model is relative to the settings file's
+    folder."""
     if key == "models" and name.startswith("python:") and ".py:" in name:
         return f"python:{(base / name.removeprefix('python:')).absolute()}"
     return name
@@ -170,7 +171,7 @@ _EXPECTED_TYPES = {
 def convert(
     key: str, value: Any, kinds: Mapping[str, Any], source: str, base: Path, *, from_text: bool = False
 ) -> Any:
-    """One value in its type, or an error that names where it stands and what would be right."""
+    """Return one value, typed; raise `SettingsError` that names its place and a valid form."""
     if key not in kinds:
         meant = nearest(key, list(kinds))
         hint = f"Did you mean `{meant}`?" if meant else f"Valid keys: {', '.join(kinds)}."
@@ -201,7 +202,8 @@ def convert(
 
 
 def _anchored_path(key: str, value: Any, base: Path) -> Any:
-    """Paths inside values count from the folder of the file that holds them, not from where one stands."""
+    """Resolve paths in values relative to the folder of the file that contains them, not to the current
+    folder."""
     if key == "store":
         return store_url(value, base)
     if key == "prompts":
@@ -241,9 +243,9 @@ def _hint(key: str) -> str:
 
 
 def read_toml(file: Path, *, unreadable: str) -> dict[str, Any]:
-    """What a file says; `unreadable` is the hint for one that cannot be read at all."""
+    """Parse a TOML file; `unreadable` is the hint if it cannot be read at all."""
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))  # some editors write a mark before it
+        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))  # some editors write a byte order mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} is not valid TOML: {error}.", hint="Correct that line.") from error
     except OSError as error:
@@ -251,7 +253,7 @@ def read_toml(file: Path, *, unreadable: str) -> dict[str, Any]:
 
 
 TABLES = ("profiles", "prices", "providers", "models", "agents", "mcp")
-"""Keys that are tables: their entries are merged over all sources. No variable of their own sets them."""
+"""Keys that are tables: their entries are merged over all sources. They have no environment variable."""
 
 
 def read_file(file: Path, kinds: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -276,7 +278,7 @@ def read_environment(
             models = [model.strip() for model in value.split(",") if model.strip()]
             profile = name.removeprefix("PODIUM_PROFILE_").lower()
             layer.setdefault("profiles", {})[profile] = models if len(models) > 1 else value.strip()
-        elif meant := nearest(name, names):  # others may be somebody else's: container hosts set PODIUM_PORT
+        elif meant := nearest(name, names):  # others may be foreign: container hosts set PODIUM_PORT
             raise SettingsError(f"{name} is not a setting.", hint=f"Did you mean {meant}?")
     return "environment", layer
 

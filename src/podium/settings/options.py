@@ -1,4 +1,4 @@
-"""Option tables."""
+"""Option tables of the settings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 LONGEST_TIMEOUT = 7 * 86_400.0
-"""Seconds. A longer time-out is a mistake of units."""
+"""Maximum timeout in seconds. A longer one is a mistake of units."""
 MOST_TOKENS = 10_000_000
-"""Tokens of one reply. No model writes as much."""
+"""Maximum tokens of one reply. No model writes as many."""
 
 ReplyTokens = Annotated[int, msgspec.Meta(ge=1, le=MOST_TOKENS)]
 
@@ -34,13 +34,13 @@ class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Limits for the replies of one agent (`[agents.NAME]`) or of one model (`[models."NAME"]`)."""
 
     reply_timeout: float | None = None
-    """Seconds that one reply may take; written like `time_limit`."""
+    """Timeout of one reply in seconds; written like `time_limit`."""
     reply_tokens: ReplyTokens | None = None
-    """Most tokens of one reply."""
+    """Maximum tokens of one reply."""
 
 
 def parse_timeout(value: str | float) -> float:
-    """Return the seconds of a reply's time-out; `ValueError` for anything that is not one."""
+    """Return the timeout of a reply in seconds; raise `ValueError` if it is invalid."""
     seconds = parse_duration(value)
     if seconds > LONGEST_TIMEOUT:
         raise ValueError("a reply's time-out must be at most 7 days")
@@ -61,7 +61,7 @@ def for_model(name: str, models: Mapping[str, ReplyLimits]) -> list[ReplyLimits]
 
 
 def longest_timeout(settings: Settings) -> float:
-    """Return the longest time-out of a reply that the settings hold; 0 if they hold none."""
+    """Return the longest reply timeout in the settings, in seconds; 0 if there is none."""
     tables = (settings.providers, settings.models, settings.agents)
     entries = [settings, *(entry for table in tables for entry in table.values())]
     return max(entry.reply_timeout or 0.0 for entry in entries)
@@ -74,7 +74,8 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 HIGHEST_PRICE = 1_000_000.0
-"""US dollars per million tokens. A higher price is a mistake of units, and would break sums."""
+"""Maximum price in US dollars per million tokens. A higher price is a mistake of units, and would break
+sums."""
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
@@ -83,20 +84,19 @@ PerMillion = Annotated[float, msgspec.Meta(ge=0, le=HIGHEST_PRICE)]
 
 
 class OwnPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a model costs, where the price tables do not know it or are wrong: `[prices."openai:gpt-x"]`."""
+    """Price of a model that the price tables do not have or have wrong: `[prices."openai:gpt-x"]`."""
 
     input: PerMillion
     """US dollars per million tokens of input."""
     output: PerMillion
     """US dollars per million tokens of output."""
     cache_read: PerMillion | None = None
-    """US dollars per million tokens of input that the provider remembered; not given: as `input`."""
+    """US dollars per million input tokens read from the provider's cache; `None`: as `input`."""
     cache_write: PerMillion | None = None
-    """US dollars per million tokens of input that the provider was asked to remember; not given: as
-    `input`."""
+    """US dollars per million input tokens written to the provider's cache; `None`: as `input`."""
 
     def __post_init__(self) -> None:
-        """Refuse prices that no sum can hold, also those that a program gives."""
+        """Reject prices that would break sums, also those set by a program."""
         for name in self.__struct_fields__:
             price = getattr(self, name)
             if price is not None and not (math.isfinite(price) and 0 <= price <= HIGHEST_PRICE):
@@ -104,21 +104,22 @@ class OwnPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one provider is talked to: `[providers.openai]`."""
+    """Options of one provider: `[providers.openai]`."""
 
     base_url: str = ""
-    """Another address than its own; stronger than the provider's variable."""
+    """Custom base URL; overrides the provider's environment variable."""
     requests_per_minute: PerMinute | None = None
     tokens_per_minute: PerMinute | None = None
-    """Input and output together, as the provider counts them: the longest reply, until it is there."""
+    """Input and output together, as the provider counts them: until a reply arrives, its token limit
+    counts."""
     output: Literal["", "native", "tool", "prompted"] = ""
-    """How structured replies are asked for; empty: the best way that the model supports."""
+    """Structured-output mode; empty: the best one that the model supports."""
     prompt_cache: bool = True
-    """Ask the provider to remember what stays the same between calls, where it has a way to be asked."""
+    """Send prompt-cache hints, if the provider supports them."""
     reply_timeout: float | None = None
-    """Seconds that one reply of its models may take; written like `time_limit`."""
+    """Timeout of one reply of its models in seconds; written like `time_limit`."""
     reply_tokens: ReplyTokens | None = None
-    """Most tokens of one reply of its models."""
+    """Maximum tokens of one reply of its models."""
 
 
 class OtelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -126,16 +127,16 @@ class OtelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     enabled: bool = True
     endpoint: str = ""
-    """Address of a collector that speaks OTLP over HTTP; empty: as the OTEL_* variables say."""
+    """URL of an OTLP/HTTP collector; empty: as the OTEL_* variables say."""
     content: bool = False
-    """Send prompts, replies and messages of errors too."""
+    """Send prompts, replies and error messages too."""
 
 
 class BrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What projects know: `[brain]`."""
+    """Options for project facts: `[brain]`."""
 
     embedding: str = ""
-    """The model that finds facts by meaning: `openai:MODEL`, `ollama:MODEL`, `openai-compatible:MODEL@URL` or
+    """The embedding model: `openai:MODEL`, `ollama:MODEL`, `openai-compatible:MODEL@URL` or
     `python:FILE.py:function`; empty: facts are found by their words and names."""
 
 
@@ -143,45 +144,45 @@ WebAddress = Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$", max_length=2
 
 
 class NewsOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where news are looked for: `[news]`."""
+    """Sources of news: `[news]`."""
 
     feeds: list[WebAddress] = []
-    """RSS or Atom feeds that are read besides; what speaks of the question is taken from them."""
+    """Additional RSS or Atom feeds; entries that match the question are used."""
     search: WebAddress | Literal[""] | None = None
-    """A search that answers with a feed, with `{query}` where the words go; `""` asks none. Not given:
-    Bing News."""
+    """URL of a search that returns a feed, with `{query}` as placeholder; `""` disables it. `None`: Bing
+    News."""
 
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class SandboxOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How programs that a model wrote are shut in, and what each execution may use."""
+    """Options of the sandbox for programs that a model wrote, and limits of each execution."""
 
     tier: Literal["auto", "bubblewrap", "landlock"] = "auto"
-    """`auto`: the best that works here; another one: that one or none."""
+    """`auto`: the best one available; any other: that one or none."""
     bubblewrap: str = ""
-    """Where `bwrap` is, if not in the PATH."""
+    """Path of `bwrap`, if it is not in the PATH."""
     readable: list[str] = []
-    """Folders that programs may read beside the system, such as a toolchain in the home folder."""
+    """Folders that programs may read besides the system, such as a toolchain in the home folder."""
     time: float | None = None
     """Wall time of one execution: `90s`, `10m` or seconds."""
     cpu: float | None = None
-    """CPU time of one process."""
+    """CPU time of one process, written like `time`."""
     memory: int | None = None
-    """All processes together: `2GB`, `500MB` or bytes."""
+    """Memory of all processes together: `2GB`, `500MB` or bytes."""
     processes: Count | None = None
     """Processes and threads together."""
     file_size: int | None = None
-    """The largest file that can be written."""
+    """Maximum size of a written file."""
     output: int | None = None
-    """Standard output and error together."""
+    """Maximum size of standard output and error together."""
     workspace: int | None = None
-    """The workspace and the temporary files together."""
+    """Maximum size of the workspace and the temporary files together."""
     files: Count | None = None
-    """Files and folders that a program may add to the workspace and the temporary files together."""
+    """Maximum files and folders that a program may add to the workspace and the temporary files together."""
     open_files: Count | None = None
-    """Open files of one process."""
+    """Maximum open files of one process."""
 
 
 _DURATIONS = ("time", "cpu")
@@ -195,7 +196,7 @@ EXAMPLE = '[sandbox]\ntime = "10m"\nmemory = "2GB"'
 
 
 def read_sandbox(value: Any, base: Path) -> SandboxOptions:
-    """The table with its sizes and durations as numbers; paths in it count from `base`."""
+    """Convert the table, with sizes and durations as numbers; paths in it are relative to `base`."""
     if isinstance(value, SandboxOptions):
         return value
     if not isinstance(value, dict):
@@ -223,30 +224,30 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A server whose tools agents may use: `[mcp.NAME]`, with either a `command` or a `url`.
 
     `${VARIABLE}` in `args`, `env`, `url` and `headers` is read from the environment when the server is used,
-    so that keys need not stand in the file.
+    so that keys need not be in the file.
     """
 
     command: str = ""
     """A program that speaks MCP on its standard input and output."""
     args: list[str] = []
     env: dict[str, str] = {}
-    """Variables for the program, beside the few that it gets anyway (PATH, HOME, the language)."""
+    """Environment variables for the program, besides the few that it always gets (PATH, HOME, the
+    language)."""
     cwd: str = ""
-    """Where the program starts; counts from the folder of the file that names it."""
+    """Working directory of the program; relative to the folder of the file that names it."""
     url: str = ""
-    """The address of a server that is running already."""
+    """URL of a server that is already running."""
     headers: dict[str, str] = {}
     """Sent with each request to `url`."""
     transport: Literal["http", "sse"] = "http"
-    """How `url` is spoken to: streamable HTTP, or the older server-sent events."""
+    """Transport for `url`: streamable HTTP, or the older server-sent events."""
     tools: list[str] | None = None
-    """The only tools of it that may be used; not given: all."""
+    """Names of the tools that may be used; `None`: all."""
     timeout: float = 60.0
-    """Seconds for connecting, and for each call; written like `time_limit`."""
+    """Timeout for connecting and for each call, in seconds; written like `time_limit`."""
 
     def secrets(self, env: Mapping[str, str]) -> Iterator[str]:
-        """Yield values of headers, variables and arguments whose names say that they are secret, and
-        passwords in addresses."""
+        """Yield values of headers, variables and arguments with secret names, and passwords in addresses."""
         for name, value in [*self.headers.items(), *self.env.items()]:
             if is_secret_name(name) or SECRET_HEADERS.search(name):
                 yield from (env.get(found, "").strip() for found in VARIABLE.findall(value))
@@ -259,7 +260,8 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def read_servers(value: Any, source: str, base: Path) -> dict[str, McpServer]:
-    """Each server checked by itself. No message repeats a value: keys may stand in `env` and `headers`."""
+    """Read the servers, each checked separately. No message repeats a value, because `env` and `headers` may
+    contain keys."""
     if not isinstance(value, dict):
         raise TypeError("not a table")
     servers = cast("dict[str, Any]", value)

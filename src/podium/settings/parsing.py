@@ -1,4 +1,4 @@
-"""Durations, sizes, names, variables, validation messages."""
+"""Parsing of durations and sizes, environment variables, and validation messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ SECRET_HEADERS = re.compile(
     r"authorization|cookie|token|secret|password|(?<![a-z])(api|auth)?-?key", re.IGNORECASE
 )
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""A variable that is filled in when a setting is used."""
+"""A variable that is substituted when a setting is used."""
 
 
 def parse_duration(text: str | float) -> float:
-    """Seconds of `90s`, `15m`, `2h`, `1h30m`, or a plain number; `ValueError` for anything else."""
+    """Return the seconds of `90s`, `15m`, `2h`, `1h30m`, or a plain number; raise `ValueError` for anything
+    else."""
     if isinstance(text, str):
         units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
         parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhd]?)", text.strip().lower())
@@ -33,12 +34,13 @@ def parse_duration(text: str | float) -> float:
 
 
 def nearest(word: str, valid: list[str] | tuple[str, ...]) -> str:
-    """The valid word that somebody most likely meant; empty when none is close."""
+    """Return the valid word that was most likely meant; empty if none is close."""
     return next(iter(difflib.get_close_matches(word, valid, n=1, cutoff=0.6)), "")
 
 
 def parse_size(text: str | float) -> int:
-    """Bytes of `500MB`, `1.5 GB`, `64kB`, or a plain number; `ValueError` for anything else."""
+    """Return the bytes of `500MB`, `1.5 GB`, `64kB`, or a plain number; raise `ValueError` for anything
+    else."""
     if isinstance(text, str):
         units = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?b?)", text.strip().lower())
@@ -51,7 +53,7 @@ def parse_size(text: str | float) -> int:
 
 
 def _is_finite(number: float) -> bool:
-    """Return whether a number is finite and fits a float: TOML holds whole numbers of any length."""
+    """Return whether a number is finite and fits a float: TOML allows integers of any length."""
     try:
         return math.isfinite(number)
     except OverflowError:
@@ -64,25 +66,25 @@ PROVIDER_KEYS = (
     "AWS_SECRET_ACCESS_KEY", "AWS_BEARER_TOKEN_BEDROCK", "OPENAI_COMPATIBLE_API_KEY", "OLLAMA_API_KEY",
     "HF_TOKEN", "TAVILY_API_KEY", "BRAVE_API_KEY",
 )  # fmt: skip
-"""Keys that providers know by these names; Podium gives them no second one."""
+"""Environment variables of providers' keys; Podium has no names of its own for them."""
 
 OTHER_VARIABLES = ("PODIUM_CONFIG", "PODIUM_DEBUG")
-"""`PODIUM_*` variables that are no settings: another user file, and tracebacks for unexpected errors."""
+"""`PODIUM_*` variables that are not settings: another user file, and tracebacks for unexpected errors."""
 
 
 def debug_wanted() -> bool:
-    """Whether the user asked for tracebacks of unexpected errors."""
+    """Return whether the user wants tracebacks of unexpected errors."""
     return os.environ.get("PODIUM_DEBUG", "") not in ("", "0")
 
 
 def variable(*names: str, env: Mapping[str, str] | None = None) -> str:
-    """The first of these variables that is set; keys and addresses of providers keep their own names."""
+    """Return the first of these variables that is set; empty if none is."""
     environ = os.environ if env is None else env
     return next((value for name in names if (value := environ.get(name, "").strip())), "")
 
 
 def provider_keys(env: Mapping[str, str] | None = None) -> list[str]:
-    """Names of the known provider keys that are set; never their values."""
+    """Return the names of the known provider keys that are set; never their values."""
     environ = os.environ if env is None else env
     return [name for name in PROVIDER_KEYS if environ.get(name)]
 
@@ -117,7 +119,7 @@ def plain(error: BaseException) -> str:
 
 
 def _of_msgspec(text: str) -> str:
-    """Return a message of msgspec in plain words; any other text stays as it is."""
+    """Return a message of msgspec in plain words; any other text is unchanged."""
     place = _AT.search(text)
     where = f"`{place[1]}`" if place and place[1] and place[1] != "[...]" else ""
     said = _AT.sub("", text)
@@ -160,7 +162,7 @@ def _of_pydantic(item: dict[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return a value as JSON, cut to a readable length."""
+    """Return a value as JSON, truncated to a readable length."""
     if isinstance(value, (bytes, bytearray)):
         value = bytes(value).decode("utf-8", "replace")
     try:

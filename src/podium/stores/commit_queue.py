@@ -1,7 +1,7 @@
 """Queue of rows and write operations.
 
-Everything queued in one iteration of the event loop goes to the writer as one batch, and what gathers while
-the writer is busy becomes its next transaction.
+Everything queued in one iteration of the event loop goes to the writer as one batch. Batches that are
+submitted while the writer is busy become its next transaction.
 """
 
 from __future__ import annotations
@@ -18,37 +18,38 @@ from podium.errors import FencedError, PodiumError, StoreError
 from podium.stores.batch import ROW_WIDTH, Batch, Blob, Creation, HeldLease, Key, Notes, WriteCall, merge
 
 _SWEEP_S = 0.025
-"""Rows that nobody commits go out when a second sweep finds them: 25 to 50 ms after they were queued."""
+"""Sweep interval in seconds. Rows without a commit are written when a second sweep finds them: 25 to 50 ms
+after they were queued."""
 
 _SOON_S = 0.002
-"""The same for rows that should be durable soon: 2 to 4 ms."""
+"""Sweep interval for rows that should be durable soon: 2 to 4 ms."""
 
 _MANY = 384 * ROW_WIDTH
-"""So many rows go out at once, in parameters: whoever commits next would have to wait for them."""
+"""Number of row parameters that triggers a flush, so that the next commit does not have to wait for them."""
 
 
 class Report(NamedTuple):
-    """What became of a batch."""
+    """The outcome of a batch."""
 
     batch: Batch
     merged: int
-    """How many submitted batches went into it."""
+    """Number of submitted batches that were merged into it."""
     failures: dict[Key, StoreError | None]
     """The leases whose rows were not written, and why; `None`: fenced off."""
     seconds: float
 
 
 class BatchWriter(Protocol):
-    """Whoever writes batches, in the order in which they were submitted."""
+    """Writes batches in the order in which they were submitted."""
 
     settle: Callable[[Report], None]
-    """Called on the event loop with what became of each batch, in order."""
+    """Called on the event loop with the outcome of each batch, in order."""
 
     def submit(self, batch: Batch) -> None: ...
 
 
 class Bells(Protocol):
-    """Who is told that runs have new rows."""
+    """Receivers of notifications that runs have new rows."""
 
     @property
     def has_tails(self) -> bool: ...
@@ -59,14 +60,15 @@ class Bells(Protocol):
 class CommitQueue:
     """The queue of a store. Belongs to the event loop; only whole batches leave it.
 
-    When a batch cannot be written (the disk is full, or the lock could not be had for a minute), what it
-    held is dropped, every lease in it is done for, and its commits fail from then on: a later row would
-    leave a gap in the log. The store itself stays usable; a run goes on by being acquired again.
+    When a batch cannot be written (the disk is full, or the lock was not available for a minute), its
+    contents are dropped, every lease in it becomes invalid, and commits of these leases fail from then on: a
+    later row would leave a gap in the log. The store itself stays usable; a run continues when it is acquired
+    again.
     """
 
     def __init__(self, writer: BatchWriter, bells: Bells) -> None:
         self.live = 0
-        """How many effects are under way; see `podium.engine.log.Store`."""
+        """Number of effects under way; see `podium.engine.log.Store`."""
         self._batches = writer
         writer.settle = self._settle
         self._bells = bells
@@ -81,10 +83,10 @@ class CommitQueue:
         self._hastened = False
         self._closed = False
 
-    # ── queueing; `lease` is always a `HeldLease`, as `acquire` made it ──
+    # ── queueing; `lease` is always a `HeldLease` from `acquire` ─────────
 
     def append(self, lease: Any, row: Written) -> None:
-        """Queue a row. A lease that is done for takes no more: its next commit says why."""
+        """Queue a row. Ignored for an invalid lease, whose next commit fails."""
         if lease.failure is not None:
             return
         seq, time_us, path, kind, data = row
@@ -108,7 +110,7 @@ class CommitQueue:
             self._arm()
 
     def hasten(self) -> None:
-        """Let what is queued go out within a few milliseconds, unless it rides with a commit before that."""
+        """Write what is queued within a few milliseconds, unless a commit does so earlier."""
         if self._hastened or self._closed:
             return
         self._hastened = True
@@ -117,7 +119,7 @@ class CommitQueue:
         self._arm()
 
     def put_blob(self, data: bytes) -> str:
-        """Queue a blob. It shares the fate of the next row that is queued, so queue the row that names it
+        """Queue a blob. It is written or dropped with the next queued row, so queue the row that names it
         before anything is awaited."""
         digest = hashlib.sha256(data)
         self._batch.blobs.append(Blob(digest.digest(), data, len(self._batch.rows)))
@@ -145,12 +147,12 @@ class CommitQueue:
         return waiter
 
     def notes(self) -> Notes:
-        """What the cache learns with the next commit; to be added to."""
+        """Return the cache writes of the next commit, to be extended."""
         if self._sweep_timer is None and not self._closed:
             self._arm()
         return self._batch.notes
 
-    # ── grouped ──
+    # ── grouped commits ──
 
     def _schedule(self) -> None:
         """Flush when this iteration of the event loop is over."""
@@ -173,7 +175,7 @@ class CommitQueue:
             self._batches.submit(batch)
 
     def _settle(self, report: Report) -> None:
-        """The writer is done with a batch: tell everyone who waits."""
+        """Notify all waiters of a batch that the writer has finished."""
         batch = report.batch
         self._in_flight -= report.merged
         if report.failures:
@@ -196,18 +198,18 @@ class CommitQueue:
                 errand.future.set_exception(errand.failure)
 
     def _announce(self, report: Report) -> None:
-        """Tell those who follow logs."""
+        """Notify the tails of these runs."""
         if self._bells.has_tails:
             self._bells.ring(report.batch.numbers)
 
     def _give_up(self, failures: dict[Key, StoreError | None]) -> None:
-        """These leases lost rows; they get no more written."""
+        """Mark these leases as invalid, because they lost rows."""
         for key, failure in failures.items():
             lease = self._leases.get(key)
             if lease is not None and lease.failure is None:
                 lease.failure = failure or FencedError(lease.run_id)
 
-    # ── rows that nobody commits ──
+    # ── rows without a commit ──
 
     def _arm(self) -> None:
         self._swept = self._flushed
@@ -224,22 +226,23 @@ class CommitQueue:
 
 
 def _fail(future: asyncio.Future[Any], error: PodiumError) -> None:
-    """Fail a commit. The lease remembers it, so it is no accident if nobody looks at this future."""
+    """Fail a commit. The lease keeps the error, so asyncio must not warn if the future is never awaited."""
     future.set_exception(error)
     future.exception()
 
 
 TRIM_EVERY = 64
-"""So many answers are kept between two looks at the size of the cache, the first of a process included."""
+"""Number of stored replies between two checks of the cache size; the first reply of a process triggers one
+too."""
 
 
 class OperationQueue(CommitQueue):
-    """Each errand is done in the writer's next transaction, with whatever rows are in it."""
+    """A queue that also does write operations, each in the writer's next transaction with the rows in it."""
 
     def __init__(self, writer: BatchWriter, bells: Bells) -> None:
         super().__init__(writer, bells)
         self._kept = 0
-        """Answers that were put into the cache."""
+        """Replies that were stored in the cache."""
 
     async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
         await self._create(run, rows, blobs)
@@ -255,7 +258,7 @@ class OperationQueue(CommitQueue):
         return creation.future
 
     async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Have something rare done; `call` gets the writer's connection first."""
+        """Do a rare write; `call` gets the writer's connection as its first argument."""
         job = WriteCall(self._loop.create_future(), lambda db: call(db, *args))
         self._queue_job(job)
         return await job.future
@@ -264,7 +267,7 @@ class OperationQueue(CommitQueue):
         self._batch.jobs.append(job)
         self._schedule()
 
-    # ── the cache ──
+    # ── reply cache ──
 
     def keep_sample(self, sample: Sample, most_bytes: int) -> None:
         notes = self.notes()
@@ -281,6 +284,6 @@ class OperationQueue(CommitQueue):
 
 
 def heard(future: asyncio.Future[Any]) -> None:
-    """Whoever waited was told; nobody else has to be."""
+    """Retrieve the exception of a future, so that asyncio does not warn about it."""
     if not future.cancelled():
         future.exception()

@@ -1,6 +1,6 @@
-"""The runs that this process holds: marked as its own, released, or given back because nobody wants them.
+"""Leases on the runs that this process drives: acquire, release, and release when no longer wanted.
 
-How a process is known to be alive is each store's own business; what a mark is good for is the same in all.
+Each store has its own way to tell whether a process is alive; the marks on runs work the same in all.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from podium.stores.batch import Acquisition, HeldLease, Key, ReleaseOp, Standing
 from podium.stores.commit_queue import BatchWriter, Bells, OperationQueue
 
 _AGAIN_S = 1.0
-"""A mark that could not be taken off a run is tried again so much later."""
+"""Seconds before the removal of a mark is retried."""
 
 
 class Leases(OperationQueue, ABC):
-    """A run is driven by the process whose mark it bears, as long as that process is there."""
+    """A queue with leases. A run is driven by the process whose mark it has, as long as that process is
+    alive."""
 
     def __init__(self, writer: BatchWriter, bells: Bells) -> None:
         super().__init__(writer, bells)
@@ -28,17 +29,17 @@ class Leases(OperationQueue, ABC):
         """Runs that are being marked."""
         self._current: dict[str, HeldLease] = {}
 
-    # ── what each store knows for itself ──
+    # ── implemented by each store ──
 
     @abstractmethod
     def _join(self) -> str:
-        """Be one that drives, from the first run on; returns what runs are marked with."""
+        """Register this process as a driver on first use; return the mark for its runs."""
 
     @abstractmethod
     async def _vacant(self, run_id: str, name: str) -> str:
-        """The mark of a run that nobody drives; raises `RunLockedError` if somebody does."""
+        """Return the mark of a run without a live driver; raise `RunLockedError` if it has one."""
 
-    # ── taking up ──
+    # ── acquire ──
 
     async def acquire(self, run_id: str, *, take_over: bool = False) -> HeldLease:
         """Mark the run as driven by this process and raise its epoch."""
@@ -59,7 +60,7 @@ class Leases(OperationQueue, ABC):
         return self._hold(run.run_id, standing)
 
     async def _claim(self, run_id: str, name: str) -> Standing:
-        """Mark a run that nobody drives. Another process may be quicker: then look again."""
+        """Mark a run without a driver. If another process marks it first, check again."""
         while True:
             vacant = await self._vacant(run_id, name)
             self._claims.add(run_id)
@@ -89,11 +90,11 @@ class Leases(OperationQueue, ABC):
         self._leases[lease.key] = self._current[run_id] = lease
         return lease
 
-    # ── letting go ──
+    # ── release ──
 
     async def release(self, lease: Any) -> None:
         """Commit what is queued for the run and unlock it, in one transaction. Raises if something that was
-        queued could not be written; what failed earlier was told by `commit`."""
+        queued could not be written; earlier failures were already raised by `commit`."""
         held: HeldLease = lease
         if self._leases.get(held.key) is not held:
             return
@@ -110,26 +111,26 @@ class Leases(OperationQueue, ABC):
             raise lost
 
     def _drop(self, held: HeldLease) -> None:
-        """It is not one of the runs that this process drives any more."""
+        """Forget a lease of this process."""
         del self._current[held.run_id]
 
     def _let_go(self) -> None:
-        """Of every run at once."""
+        """Invalidate all leases of this process."""
         for lease in self._leases.values():
             lease.failure = lease.failure or StoreError("The store is closed.")
         self._leases.clear()
         self._current.clear()
 
     def _disown(self, marked: asyncio.Future[Standing]) -> None:
-        """Whoever wanted the run does not want it any more. If another was quicker, it is theirs."""
+        """Release a run whose acquisition was cancelled, unless another process acquired it first."""
         if not marked.cancelled() and marked.exception() is None and not self._closed:
             standing = marked.result()
             if standing.driver == self._join():
                 self._unmark((standing.number, standing.epoch))
 
     def _unmark(self, key: Key) -> asyncio.Future[None]:
-        """Take the mark off a run. While that cannot be written, it is tried again and again: a process that
-        lives on must not seem to drive what it has let go of."""
+        """Remove the mark from a run. Retries until it is written: a live process must not appear to drive a
+        run that it has released."""
         future: asyncio.Future[None] = self._loop.create_future()
 
         def check(done: asyncio.Future[None]) -> None:
@@ -138,7 +139,7 @@ class Leases(OperationQueue, ABC):
 
         future.add_done_callback(check)
         if self._closed:
-            future.set_result(None)  # closing takes all marks off
+            future.set_result(None)  # closing removes all marks
         else:
             self._batch.liberations.append(ReleaseOp(future, key))
             self._schedule()

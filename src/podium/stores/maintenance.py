@@ -1,4 +1,4 @@
-"""Copying runs, migrating stores."""
+"""Copying of runs, and migration of stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podium.stores.sqlite.connection import schema_version
 
 
 class Copied(NamedTuple):
-    """What was copied."""
+    """Counts of a copied run."""
 
     run: RunRow
     events: int
@@ -26,10 +26,10 @@ class Copied(NamedTuple):
 
 
 async def copy_run(run_id: str, source: Store, target: Store) -> Copied:
-    """Copy a run that nobody drives: its log, what the log names, its summary, and what lies in its inbox.
-    It is read again there and compared. Raises `RunLockedError`, or `UsageError` if it is there already."""
+    """Copy a run without a driver: its log, the blobs that the log names, its summary and its inbox. Reads
+    the copy back and compares. Raises `RunLockedError`, or `UsageError` if the target already has the run."""
     await _check_new(run_id, target)
-    lease = await source.acquire(run_id)  # nobody may drive it meanwhile
+    lease = await source.acquire(run_id)  # no process may drive it meanwhile
     try:
         run, rows = await source.get(run_id), await source.read(run_id)
         blobs = {digest: await source.get_blob(digest) for digest in _named(rows)}
@@ -37,7 +37,7 @@ async def copy_run(run_id: str, source: Store, target: Store) -> Copied:
         try:
             await target.create(msgspec.structs.replace(run, start_key=""), rows, blobs.values())
         except StoreError:
-            await _check_new(run_id, target)  # somebody else was quicker
+            await _check_new(run_id, target)  # another process may have copied it first
             raise
         for message in messages:
             await target.post(run_id, message.kind, message.data)
@@ -59,7 +59,7 @@ async def _check_new(run_id: str, target: Store) -> None:
 
 
 def _named(rows: Sequence[Row]) -> list[str]:
-    """The blobs that a log names, each once."""
+    """Return the digests of the blobs that a log names, each once."""
     found: dict[str, None] = {}
     for row in rows:
         try:
@@ -83,14 +83,14 @@ async def _compare(run_id: str, rows: list[Row], blobs: dict[str, bytes], target
 
 
 class Migrated(NamedTuple):
-    """The schema before (0: there was none) and after."""
+    """The schema version before (0: no store) and after."""
 
     before: int
     after: int
 
 
 async def migrate_store(url: str) -> Migrated:
-    """Make the store, or bring its tables to this version. Opening does it; this tells of it."""
+    """Create the store or migrate its tables to this version, as opening does, and return the versions."""
     before = await _version(url)
     async with open_store(url):
         pass
@@ -103,5 +103,5 @@ async def _version(url: str) -> int:
     try:
         from podium.stores.postgres.connection import read_version  # noqa: PLC0415 - an extra, slow to import
     except ModuleNotFoundError:
-        return 0  # opening it says what is missing
+        return 0  # opening it reports what is missing
     return await read_version(url)

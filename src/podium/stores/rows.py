@@ -1,4 +1,4 @@
-"""Shared columns, RunRow building, id lookup, CJK tokens."""
+"""Shared columns, `RunRow` building, lookup by id, CJK tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.engine.log import DAMAGED, UNREADABLE
 from podium.errors import StoreError, UnknownRunError
 
 SHORTEST_BEGINNING = 4
-"""Characters of an id that are enough to name a run by."""
+"""Minimum length of an id prefix that names a run."""
 
 
 def unknown(run_id: str) -> UnknownRunError:
@@ -26,7 +26,8 @@ def unknown(run_id: str) -> UnknownRunError:
 
 
 def the_one(found: Sequence[tuple[Any, ...]], run_id: str) -> tuple[Any, ...]:
-    """The only summary among those whose id is, or begins with, `run_id`; ids are their first column."""
+    """Return the only summary among those whose id is or begins with `run_id`; ids are in the first
+    column."""
     if len(found) > 1:
         raise UnknownRunError(
             f"More than one run begins with {run_id}: {found[0][0]}, {found[1][0]} and perhaps more.",
@@ -38,27 +39,27 @@ def the_one(found: Sequence[tuple[Any, ...]], run_id: str) -> tuple[Any, ...]:
 
 
 _UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f])")
-"""Letters of writings that put no spaces between words; each counts as a word of its own."""
+"""Letters of scripts without spaces between words; each is a token of its own."""
 
 
 def spaced(text: str) -> str:
-    """A text in which each of these letters stands alone."""
+    """Return a text with spaces around each of these letters."""
     return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
 
 
 _LAST_US = 253_402_300_799_000_000
-"""The end of the year 9999 in microseconds: the last moment that Python has a date for."""
+"""The end of the year 9999 in microseconds: the latest time that Python can represent."""
 
 
 def intact(data: bytes, digest: str) -> bytes:
-    """Return a blob; raise if its content does not have the digest by which it is named."""
+    """Return a blob; raise if its content does not match its digest."""
     if hashlib.sha256(data).hexdigest() != digest.lower():
         raise StoreError(f"The blob {digest} is damaged.", hint=DAMAGED)
     return data
 
 
 def message_data(message_id: int, data: bytes) -> Any:
-    """Return the data of a message in an inbox."""
+    """Decode the data of an inbox message."""
     try:
         return decode(data)
     except UNREADABLE as error:
@@ -66,7 +67,7 @@ def message_data(message_id: int, data: bytes) -> Any:
 
 
 def fact_data(fact_id: str, text: Any) -> Any:
-    """Return one side of a change of a fact."""
+    """Decode one side of a change of a fact."""
     try:
         return decode(text.encode() if isinstance(text, str) else text)
     except UNREADABLE as error:
@@ -74,7 +75,7 @@ def fact_data(fact_id: str, text: Any) -> Any:
 
 
 def time_of(micros: Any) -> int:
-    """Return a moment that can be shown; 0 if the stored one cannot."""
+    """Return a stored time; 0 if it cannot be represented."""
     return micros if isinstance(micros, int) and 0 <= micros <= _LAST_US else 0
 
 
@@ -83,18 +84,18 @@ MOST_USD = 1e15
 LARGEST_SQL: LiteralString = "9223372036854775807"
 """`LARGEST` in a statement."""
 MOST_NANO = 9_000_000_000 * 1_000_000_000
-"""The most nano-dollars of an account: several of them are added as 64-bit integers in SQL."""
+"""Maximum nano-dollars of an account: several of them are added as 64-bit integers in SQL."""
 
 
 def count_column(number: Any) -> int:
-    """Return a count that fits a 64-bit column: what is negative or no number becomes 0."""
+    """Return a count that fits a 64-bit column: negative values and non-numbers become 0."""
     if not isinstance(number, (int, float)) or number != number:
         return 0
     return int(max(0, min(number, LARGEST)))
 
 
 def usd_column(usd: Any) -> float:
-    """Return an amount of money that is finite and not negative."""
+    """Return a finite, non-negative amount of money."""
     if not isinstance(usd, (int, float)) or math.isnan(usd):
         return 0.0
     return float(max(0.0, min(usd, MOST_USD)))
@@ -112,12 +113,12 @@ def charge_columns(charge: Charge) -> tuple[float, int, int, int, int]:
 
 
 def charge_of(usd: Any, into: Any, out: Any, calls: Any, unpriced: Any = 0) -> Charge:
-    """Return the charge of these columns, or of sums over them."""
+    """Return the charge for these columns, or for sums over them."""
     return Charge(
         usd_column(usd), count_column(into), count_column(out), count_column(calls), count_column(unpriced)
     )
 
 
 def nano_column(nano: int) -> int:
-    """Return an amount of nano-dollars that SQL can add to others."""
+    """Return an amount of nano-dollars that SQL can add to others without overflow."""
     return max(-MOST_NANO, min(nano, MOST_NANO))

@@ -1,4 +1,4 @@
-"""Who follows which run of a store: readers of its log, and those who wait for its messages."""
+"""Registry of log tails and inbox subscribers of a store, by run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ B = TypeVar("B")
 
 
 class Subscriber:
-    """Somebody who wants every message of one run, once."""
+    """A callback that gets every message of one run once."""
 
     def __init__(self, run_id: str, number: int, callback: Callable[[InboxMessage], None]) -> None:
         self.run_id = run_id
         self.number = number
         self.seen: set[int] = set()
-        """What lies in the inbox and was handed over. A set, because a message can become visible after one
-        with a higher id."""
+        """Ids of delivered messages that are still in the inbox. A set, because a message can become visible
+        after one with a higher id."""
         self.active = True
         self._callback = callback
 
@@ -29,7 +29,7 @@ class Subscriber:
 
 
 class Subscriptions(Generic[B]):
-    """By the number of the run. `B` is what a store rings for a reader of a log."""
+    """Tails and subscribers by run number. `B` is the cursor that a store wakes for a log reader."""
 
     def __init__(self) -> None:
         self._bells: dict[int, set[B]] = {}
@@ -54,7 +54,7 @@ class Subscriptions(Generic[B]):
         self._subscribers.setdefault(subscriber.number, []).append(subscriber)
 
     def _strike(self, subscriber: Subscriber) -> bool:
-        """Leave one out from now on; `False`: it was left out already."""
+        """Remove a subscriber; return `False` if it was already removed."""
         was_active, subscriber.active = subscriber.active, False
         others = [other for other in self._subscribers.get(subscriber.number, ()) if other is not subscriber]
         if others:

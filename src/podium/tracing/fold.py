@@ -1,7 +1,8 @@
-"""Spans from events.
+"""Spans computed from events.
 
-The run is the root; branches, steps and calls lie below it as their paths say. A step that a crash or a pause
-cut off and a later life took up again is two spans. The root and the branches are told when the run is over.
+The run is the root; branches, steps and calls are below it according to their paths. A step that was cut off
+by a crash or a pause and continued by a later stretch is two spans. The root and the branches are emitted
+when the run is over.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ from podium.tracing.span import (
 
 
 class OpenStep:
-    """The span of a step and, kept until the step ends, those of its calls: what the last one answered is
-    known only then."""
+    """The span of a step, and those of its calls, which are kept until the step ends, because the last reply
+    is known only then."""
 
     def __init__(
         self, run_id: str, path: str, nth: int, span: Span, started: StepStarted, content: bool
@@ -70,7 +71,7 @@ class OpenStep:
         self._spent = NOTHING
 
     def tell(self, data: EventData, time_ns: int) -> None:
-        """Something happened in the step."""
+        """Add an event of the step."""
         match data:
             case ModelAsked():
                 self._asked = data
@@ -94,7 +95,7 @@ class OpenStep:
                 pass
 
     def end(self, data: StepCompleted | StepFailed, time_ns: int) -> list[Span]:
-        """It has an outcome. Its own span comes last, after those of its calls."""
+        """End the step with its outcome; return its spans, its own after those of its calls."""
         if isinstance(data, StepFailed):
             self.span.fail(data.error_type or data.kind, data.error if self._content else "")
         elif self._content and data.result:
@@ -105,7 +106,7 @@ class OpenStep:
         return self._ended(time_ns)
 
     def interrupt(self, why: str, time_ns: int) -> list[Span]:
-        """It was cut off: the process died, or the run was stopped."""
+        """End a step that was cut off, because the process died or the run was stopped."""
         self.span.fail(why)
         return self._ended(time_ns)
 
@@ -145,7 +146,8 @@ class OpenStep:
         return told | ({"gen_ai.system_instructions": instructions(asked.system)} if asked.system else {})
 
     def _answered(self, text: str, finish: str) -> None:
-        """The reply of the last call, which the log keeps once: as the step's result or with its repair."""
+        """Add the reply of the last call, which the log keeps once: as the step's result or with its
+        repair."""
         if self._content and self._calls and self._calls[-1][0].ok:
             data, span = self._calls[-1]
             span.attributes["gen_ai.output.messages"] = message("assistant", text, data.finish or finish)
@@ -157,7 +159,7 @@ class OpenStep:
 
 
 def about_step(path: str, started: StepStarted) -> tuple[str, Attributes]:
-    """Name and attributes of a step's span."""
+    """Return the name and attributes of a step's span."""
     name, about = path.rpartition("/")[2], started.about
     told: Attributes = {"podium.path": path, "podium.step.kind": started.kind}
     if started.kind == "tool":
@@ -183,24 +185,24 @@ _ROOT = "run"
 
 
 class Trace:
-    """The spans of one run. Feed it the whole log from the first event on."""
+    """The spans of one run. Apply the whole log, from the first event on."""
 
     def __init__(self, run_id: str, *, content: bool = False) -> None:
         self._run_id = run_id
         self._content = content
-        """Whether prompts, replies and messages of errors may leave the store."""
+        """Prompts, replies and error messages may leave the store."""
         self._root: Span | None = None
         self._branches: dict[str, Span] = {}
         self._steps: dict[str, OpenStep] = {}
         self._starts: dict[str, int] = {}
-        """How often each step was started."""
+        """Number of starts of each step."""
         self._waits: dict[str, Span] = {}
         self._last_ns = 0
 
     def apply(self, event: Event) -> list[Span]:
-        """The spans that this event ends."""
+        """Apply an event; return the spans that it ends."""
         if event.data.inherited is True:
-            return []  # done, and told, by the run that this one was forked from
+            return []  # already traced by the run that this one was forked from
         now = (event.time - _EPOCH) // timedelta(microseconds=1) * 1000
         ended = self._step_event(event, now) if event.path else self._run_event(event, now)
         if event.path:
@@ -209,7 +211,7 @@ class Trace:
         return ended
 
     def rest(self, status: str) -> list[Span]:
-        """What is still open, for a run that is not over: with the end that the log has so far."""
+        """Return the open spans of a run that is not over, ended at the last event so far."""
         if self._root is None:
             return []
         self._root.attributes["podium.run.status"] = status
@@ -251,7 +253,7 @@ class Trace:
         return self._steps.pop(path).interrupt(why, self._last_ns)
 
     def _cut_off(self, why: str) -> list[Span]:
-        """Everything under way ended with the last sign of life."""
+        """End everything under way at the time of the last event."""
         return [span for path in list(self._steps) for span in self._interrupted(path, why)]
 
     def _answered(self, path: str, now: int) -> list[Span]:
@@ -333,15 +335,15 @@ class Trace:
             told["gen_ai.output.messages"] = message("assistant", as_text(data.output), "stop")
 
     def _forgive(self) -> None:
-        """A run that had failed or ended early goes on."""
+        """Clear the failure of a run that continues."""
         if self._root is not None:
             self._root.failed, self._root.description = False, ""
             for name in ("error.type", "podium.stop_reason", "gen_ai.output.messages"):
                 self._root.attributes.pop(name, None)
 
     def _close(self, now: int) -> list[Span]:
-        """The root, the branches and unanswered questions, as they are now: should the run go on after all,
-        they are told again under the same ids."""
+        """Return the root, the branches and unanswered questions as they are now. If the run continues after
+        all, they are sent again under the same ids."""
         if self._root is None:
             return []
         self._root.end_ns = now
@@ -366,7 +368,7 @@ class Trace:
         return span_id_of(self._run_id, path, "branch") if path else span_id_of(self._run_id, _ROOT)
 
     def _touch(self, path: str, now: int) -> None:
-        """The branches above a path last at least until now."""
+        """Extend the branches above a path until now."""
         parent = path.rpartition("/")[0]
         while parent:
             span = self._branches.get(parent)
@@ -386,7 +388,7 @@ class Trace:
 
 
 def spans_of(run_id: str, events: Iterable[Event], *, status: str = "", content: bool = False) -> list[Span]:
-    """All spans of a log; `status` is the run's, for one that is not over."""
+    """Return all spans of a log; `status` is the run's, for one that is not over."""
     trace, spans, over = Trace(run_id, content=content), list[Span](), False
     for event in events:
         spans += trace.apply(event)

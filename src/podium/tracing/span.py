@@ -1,4 +1,4 @@
-"""Spans, semantic conventions, OTLP JSON."""
+"""Spans, semantic conventions, and OTLP JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Value = str | int | float | bool | list[str]
 Attributes = dict[str, Value]
 
 INTERNAL, CLIENT = 1, 3
-"""Kinds of spans, with their numbers in OTLP."""
+"""Span kinds, with their numbers in OTLP."""
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """Something that happened during a span."""
+    """An event within a span."""
 
     name: str
     time_ns: int
@@ -30,25 +30,25 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, kw_only=True):
-    """One stretch of a run: the whole of it, a branch, a step or a call."""
+    """A time span of a run: the whole run, a branch, a step or a call."""
 
     name: str
     trace_id: str
     """32 hexadecimal digits."""
     span_id: str
-    """16 of them."""
+    """16 hexadecimal digits."""
     parent_id: str = ""
-    """Empty: the root."""
+    """Empty for the root."""
     kind: int = INTERNAL
     start_ns: int
     end_ns: int = 0
     attributes: Attributes = msgspec.field(default_factory=dict[str, Any])
     moments: list[Moment] = msgspec.field(default_factory=list[Moment])
     links: list[tuple[str, str]] = msgspec.field(default_factory=list[tuple[str, str]])
-    """Trace and span ids of what it continues."""
+    """Trace and span ids of the runs that it continues."""
     failed: bool = False
     description: str = ""
-    """What went wrong, in words; they may hold content."""
+    """Error message; may contain content."""
 
     def fail(self, kind: str, description: str = "") -> None:
         self.failed = True
@@ -57,12 +57,12 @@ class Span(msgspec.Struct, kw_only=True):
 
 
 def trace_id_of(run_id: str) -> str:
-    """All lives of a run are one trace."""
+    """Return the trace id of a run, the same for all its stretches."""
     return hashlib.sha256(f"podium run {run_id}".encode()).hexdigest()[:32]
 
 
 def span_id_of(run_id: str, *place: str | int) -> str:
-    """From where a span lies in its run: exporting it again is the same span again."""
+    """Return a span id derived from its place in the run: exporting it again produces the same span."""
     name = "\0".join(map(str, (run_id, *place)))
     return hashlib.sha256(f"podium span {name}".encode()).hexdigest()[:16]
 
@@ -74,7 +74,7 @@ PROVIDERS = {
     "mistral": "mistral_ai",
     "bedrock": "aws.bedrock",
 }
-"""Where the conventions have another name than ours."""
+"""Names of providers that differ in the conventions."""
 LOCAL = frozenset({"rehearsal", "python", "replay"})
 """Models that answer inside this process."""
 
@@ -82,18 +82,18 @@ _STATUS = re.compile(r"HTTP (\d{3})\b")
 
 
 def split_model(name: str) -> tuple[str, str, str]:
-    """Provider, model and address of `provider:model@address`."""
+    """Return provider, model and address of `provider:model@address`."""
     provider, colon, model = name.partition(":")
     if not colon:
         return name, name, ""
-    if provider in LOCAL:  # the path of a function is its author's business
+    if provider in LOCAL:  # leaves out the path of a function's file, which is private
         return provider, model.rpartition(":")[2] or model, ""
     model, _, address = model.partition("@")
     return provider, model, address
 
 
 def about_call(call: ModelAttempted) -> tuple[str, int, Attributes]:
-    """Name, kind and attributes of the span of one call on the wire."""
+    """Return the name, kind and attributes of the span of one call."""
     provider, model, address = split_model(call.model)
     told: Attributes = {
         "gen_ai.operation.name": "chat",
@@ -124,13 +124,14 @@ def usage(input_tokens: int, output_tokens: int) -> Attributes:
 
 
 def cost(usd: float, *, unpriced: bool = False, estimated: bool = False) -> Attributes:
-    """Money; the conventions have no word for it. What is not known is not called free."""
+    """Return cost attributes, for which the conventions have no name. An unknown cost is left out, not
+    reported as 0."""
     told: Attributes = {} if unpriced else {"podium.cost.usd": usd}
     return told | ({"podium.cost.estimated": True} if estimated else {})
 
 
 def error_type(said: str) -> str:
-    """A class of failure out of a message: few different ones, and nothing of its content."""
+    """Return a class of failure for a message: one of few, without its content."""
     if status := _STATUS.search(said):
         return status[1]
     if "no answer" in said:
@@ -139,7 +140,7 @@ def error_type(said: str) -> str:
 
 
 def message(role: str, text: str, finish: str = "") -> str:
-    """One message of a conversation, as the conventions write it into an attribute."""
+    """Return one message of a conversation, in the form of the conventions."""
     one: dict[str, Any] = {"role": role, "parts": [{"type": "text", "content": text}]}
     return encode([one | ({"finish_reason": finish} if finish else {})]).decode()
 
@@ -149,7 +150,7 @@ def instructions(text: str) -> str:
 
 
 def as_text(raw: msgspec.Raw | Any) -> str:
-    """A recorded result as a person reads it: text as it is, data as JSON."""
+    """Return a recorded result for display: text unchanged, data as JSON."""
     data = bytes(raw) if isinstance(raw, msgspec.Raw) else encode(raw)
     value: Any = msgspec.json.decode(data)
     return value if isinstance(value, str) else data.decode()
@@ -158,16 +159,16 @@ def as_text(raw: msgspec.Raw | Any) -> str:
 def _port(server: Any) -> int:
     try:
         return server.port or (443 if server.scheme == "https" else 80)
-    except ValueError:  # no number: the address is wrong, and the call has told so
+    except ValueError:  # not a number: the address is invalid, and the call has reported it
         return 0
 
 
 SCOPE = "podium"
-"""The instrumentation scope of all spans, and the service's name unless OTEL_SERVICE_NAME says another."""
+"""The instrumentation scope of all spans, and the default service name (see OTEL_SERVICE_NAME)."""
 
 
 def to_json(spans: Iterable[Span], service: str = SCOPE) -> bytes:
-    """One request of OTLP, in its JSON form."""
+    """Return one OTLP request as JSON."""
     scope = {"name": SCOPE, "version": __version__}
     traced = {"scope": scope, "spans": [_span(span) for span in spans]}
     resource = {"attributes": _attributes({"service.name": service})}

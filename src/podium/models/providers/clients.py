@@ -1,4 +1,4 @@
-"""Provider clients and counted HTTP transport.
+"""Provider clients, and an HTTP transport that counts requests and caps responses.
 
 Each client is imported when its provider is first used; most of them are not installed.
 """
@@ -19,46 +19,46 @@ from podium.errors import ModelUnavailableError
 from podium.models.catalogue import Access
 
 CONNECT_S, WRITE_S, READ_S = 10.0, 60.0, 600.0
-"""Time-outs of a client. A call's own time-out replaces `READ_S`."""
+"""Timeouts of a client in seconds. A call's own timeout replaces `READ_S`."""
 SERVER_TIMEOUT = "X-Server-Timeout"
-"""A header with which Google's client tells the server how long it may take."""
+"""Header with which Google's client tells the server its timeout."""
 
 MOST_BODY = 8_000_000
-"""Bytes of an answer that comes in one piece; real ones are a hundredth of it."""
+"""Maximum bytes of a response in one piece; real ones are a hundredth of it."""
 MOST_STREAM = 48_000_000
-"""Bytes of a streamed answer: each piece is wrapped in some hundred bytes."""
+"""Maximum bytes of a streamed response: each piece has some hundred bytes of overhead."""
 
 CONNECTIONS = 1000
 IDLE = 20
-"""Connections that are kept for later. The pool probes each of them before every request: with a hundred, a
-single call took 1.6 ms longer and 200 at once half as long again."""
+"""Idle connections that are kept. The pool probes each of them before every request: with a hundred, a single
+call took 1.6 ms longer and 200 at once half as long again."""
 
 
 class Tally:
-    """What one call did on the wire."""
+    """HTTP statistics of one call."""
 
     __slots__ = ("problem", "read_s", "requests", "status")
 
     def __init__(self, requests: int = 0, read_s: float | None = None) -> None:
         self.requests = requests
         self.read_s = read_s
-        """Seconds to wait for the next bytes of the answer; `None`: as the client is set up."""
+        """Seconds to wait for the next bytes of the response; `None`: the client's default."""
         self.status = 0
-        """The HTTP status of the answer."""
+        """HTTP status of the response."""
         self.problem = ""
-        """Why we stopped reading."""
+        """Reason why reading was stopped."""
 
 
 TALLY: ContextVar[Tally | None] = ContextVar("podium_wire_tally", default=None)
-"""The call that the current task makes."""
+"""The call of the current task."""
 
 
 class StoppedReadingError(Exception):
-    """An answer was cut off by us."""
+    """Reading of a response was stopped because it exceeded a limit."""
 
 
 class Capped:
-    """An answer's bytes, up to a limit."""
+    """The bytes of a response, up to a limit."""
 
     def __init__(self, stream: Any, most: int, tally: Tally | None) -> None:
         self._stream = stream
@@ -78,18 +78,19 @@ class Capped:
 
 
 class CappedStream(Capped, httpx2.AsyncByteStream):
-    """The same, as httpx2 knows streams."""
+    """The same as a stream class of httpx2."""
 
 
 def stopped(tally: Tally | None, problem: str) -> StoppedReadingError:
-    """Note why reading ends here: the client's libraries wrap what is raised below them."""
+    """Record why reading ends and return the error: the client libraries wrap exceptions raised below
+    them."""
     if tally is not None:
         tally.problem = problem
     return StoppedReadingError(problem)
 
 
 async def count(request: Any) -> None:
-    """A hook: a request is about to go out. Gives it the time-out of its call, for every client library."""
+    """Request hook: count the request and set the timeout of its call, for every client library."""
     tally = TALLY.get()
     if tally is None:
         return
@@ -104,14 +105,16 @@ async def count(request: Any) -> None:
 
 
 def count_sent(**told: Any) -> None:
-    """The same for AWS's client, which calls it in the thread of the request, with this task's variables."""
+    """Count a request of AWS's client, which calls this in the thread of the request, with this task's
+    context."""
     tally = TALLY.get()
     if tally is not None:
         tally.requests += 1
 
 
 async def cap(response: Any, kind: type[Capped] = CappedStream) -> None:
-    """A hook: an answer begins. Compressed ones, which were not asked for, could unfold without end."""
+    """Response hook: limit the size. Rejects compressed responses, which were not requested and could expand
+    without limit."""
     tally = TALLY.get()
     if tally is not None:
         tally.status = response.status_code
@@ -126,9 +129,9 @@ def timeouts(library: Any = httpx2) -> Any:
 
 
 def http_client(library: Any = httpx2) -> Any:
-    """A client of httpx2, or of the older httpx that one provider still uses. Hooks, not a transport of our
-    own: with one, the proxies of the environment would be ignored. Redirects are not followed: a key goes
-    to the address that was given and to no other."""
+    """Return a client of httpx2, or of the older httpx that one provider still uses. Uses hooks, because with
+    a custom transport the proxies of the environment would be ignored. Does not follow redirects: a key is
+    sent only to the given address."""
     kind = CappedStream
     if library is not httpx2:
         kind = type("CappedStream", (Capped, library.AsyncByteStream), {})
@@ -142,26 +145,26 @@ def http_client(library: Any = httpx2) -> Any:
 
 
 NO_KEY = "no-key"
-"""What is sent where a client insists on a key and the server does not."""
+"""Sent if a client requires a key and the server does not."""
 WHOLE_STREAMS = {"openai_chat_streaming_requires_finish_reason": True}
-"""A stream that ends without saying why was cut off: OpenAI always says why, other servers do not."""
+"""A stream that ends without a finish reason was cut off: OpenAI always sends one, other servers do not."""
 
 
 class Opened(NamedTuple):
-    """A provider's model, and how to close its connections."""
+    """A provider's model, and the function that closes its connections."""
 
     backend: Backend
     close: Callable[[], Awaitable[Any]]
 
 
 def open_backend(access: Access) -> Opened:
-    """The client for a model that `access_to` has found to be usable."""
+    """Open the client for a model that `access_to` accepted."""
     return _OPENERS[access.provider.name](access)
 
 
 def open_client(access: Access) -> tuple[Any, Callable[[], Awaitable[Any]]]:
-    """The bare client of a server that speaks as OpenAI does, for what is no model call; and how to close
-    it."""
+    """Return the bare client of an OpenAI-compatible server, for requests other than model calls, and its
+    close function."""
     client = http_client()
     return _open_ai(access, client), client.aclose
 
@@ -276,10 +279,9 @@ def _groq(access: Access) -> Opened:
 
 
 def _bedrock(access: Access) -> Opened:
-    """Its client is synchronous and speaks no httpx: answers are not capped, but requests are counted by its
-    own hook, and it is told to make a single attempt. Its time-out cannot be changed
-    for one call, so it is the longest of the settings. Keys and region come from where AWS's own tools
-    look for them."""
+    """Open a Bedrock model. Its client is synchronous and does not use httpx: responses are not capped, but
+    its own hook counts requests, and it makes a single attempt. Its timeout cannot be set per call, so it is
+    the longest of the settings. Keys and region come from where AWS's own tools look for them."""
     boto3 = import_module("boto3")
     if not access.key and boto3.Session().get_credentials() is None:
         raise ModelUnavailableError(

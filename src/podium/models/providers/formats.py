@@ -1,4 +1,4 @@
-"""Structured-output request and reply parsing."""
+"""Structured-output requests, and parsing of replies and errors."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from podium.models.providers.clients import Tally
 
 Mode = Literal["", "native", "tool", "prompted"]
 MODES: list[Mode] = ["native", "tool", "prompted"]
-"""The best first."""
+"""Preferred order."""
 
 TOOL = "answer"
-"""The name of the tool through which a model answers."""
+"""Name of the tool through which a model answers."""
 WRAPPED = "value"
-"""The only field of the object around a reply that is no object itself."""
+"""The only field of the object around a reply that is not an object itself."""
 
 
 class Ordered(NamedTuple):
-    """A schema as providers take it."""
+    """A schema in the form that providers accept."""
 
     schema: dict[str, Any]
     wrapped: bool
-    """The reply lies in the field `value` of an object."""
+    """The reply is in the field `value` of an object."""
 
 
 def best_mode(profile: ModelProfile, schema: dict[str, Any], system: str) -> Mode:
-    """Native where the provider can hold a model to this schema, else a tool, else words."""
+    """Return `native` if the provider can enforce this schema, else `tool`, else `prompted`."""
     free = system == "anthropic" and _open(schema)
     if profile.get("supports_json_schema_output", False) and not free:
         return "native"
@@ -51,7 +51,8 @@ def best_mode(profile: ModelProfile, schema: dict[str, Any], system: str) -> Mod
 
 
 def ordered(schema: dict[str, Any]) -> Ordered:
-    """Providers want an object at the root: a reference is resolved, anything else is wrapped."""
+    """Return a schema with an object at the root, as providers require: a reference is resolved, anything
+    else is wrapped."""
     definitions: dict[str, Any] = schema.get("$defs", {})
     root = {key: value for key, value in schema.items() if key != "$defs"}
     if set(root) == {"$ref"}:
@@ -76,7 +77,7 @@ def parameters(mode: Mode, schema: dict[str, Any]) -> ModelRequestParameters:
 
 
 def _open(schema: Any) -> bool:
-    """Whether a schema holds objects with free keys: a strict mode would turn them into empty ones."""
+    """Return whether a schema contains objects with free keys: a strict mode would make them empty."""
     if isinstance(schema, list):
         return any(_open(item) for item in cast("list[Any]", schema))
     if not isinstance(schema, dict):
@@ -95,11 +96,11 @@ _LOST = {
     "timeout": ("no answer in time", MORE_TIME),
     "dropped": ("the connection broke off before the answer was complete", "Check the network and any proxy"),
 }
-"""What is said of an answer that did not arrive, and what to do."""
+"""Message and advice for a reply that did not arrive."""
 
 
 def text_of(response: ModelResponse) -> str:
-    """The text of a reply, or what the model handed to the answer tool."""
+    """Return the text of a reply, or the arguments of the answer tool."""
     tools = [part for part in response.parts if isinstance(part, ToolCallPart)]
     if tools:
         return tools[0].args_as_json_str()
@@ -107,14 +108,14 @@ def text_of(response: ModelResponse) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that can be written anywhere: halves of surrogate pairs become one, or a mark."""
+    """Return text that can be encoded: surrogate pairs are joined, lone surrogates replaced."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def usage_of(response: ModelResponse) -> Usage | None:
-    """`None`: the provider did not say."""
+    """Return the usage; `None` if the provider did not report it."""
     usage = response.usage
     if usage.unmeasured_requests or not (usage.input_tokens or usage.output_tokens):
         return None
@@ -127,7 +128,7 @@ def usage_of(response: ModelResponse) -> Usage | None:
 
 
 def refusal_of(response: ModelResponse) -> str:
-    """Why the model did not want to answer; empty: it did."""
+    """Return why the model refused to answer; empty if it did not."""
     if response.finish_reason != "content_filter":
         return ""
     said = (response.provider_details or {}).get("refusal") or text_of(response)
@@ -135,7 +136,7 @@ def refusal_of(response: ModelResponse) -> str:
 
 
 def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
-    """Every way in which a call can fail."""
+    """Return the fault for any exception of a call."""
     calls = tally.requests
     if not calls:
         return ModelFault("rejected", f"the call cannot be made: {_shown(str(error))}", calls=0)
@@ -155,7 +156,7 @@ def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
             return _lost("dropped", error, calls, address)
         case ModelAPIError() | UnexpectedModelBehavior():
             said, hint = _unreadable(error.message)
-        case _:  # it had the wrong shape, and the client stumbled over that
+        case _:  # the response has the wrong form, and the client failed on it
             said, hint = _unreadable("")
     return ModelFault("garbled", said, retry=True, billed=True, down=True, calls=calls, hint=hint)
 
@@ -185,8 +186,8 @@ def _lost(kind: Literal["timeout", "dropped"], error: ModelAPIError, calls: int,
 
 
 def _unreadable(message: str) -> tuple[str, str]:
-    """Return why an answer cannot be read, in words of ours (clients speak of their own classes), and what to
-    do about it."""
+    """Return why a response cannot be read, in plain words (clients mention their own classes), and
+    advice."""
     if not message or "validation error" in message:
         why = "it does not have the form of this provider's answers"
     elif "without content" in message:
@@ -199,7 +200,7 @@ def _unreadable(message: str) -> tuple[str, str]:
 
 
 def _message(body: object) -> str:
-    """What an error reply says, out of the shapes that providers use."""
+    """Return the message of an error reply, from the forms that providers use."""
     if isinstance(body, dict):
         fields = cast("dict[str, Any]", body)
         keys = ("error", "message", "detail", "Error", "Message")

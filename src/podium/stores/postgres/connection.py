@@ -1,4 +1,4 @@
-"""Connections, migrations, binary arrays, reconnect, error texts."""
+"""Connections, migrations, binary arrays, reconnect timeout and error messages."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from podium.errors import StoreAwayError, StoreError, StoreFullError, UsageError
 from podium.stores.address import shown, take_lease
 
 _HEAD = Struct(">iiIii")
-"""Dimensions, whether there are NULLs, type of the elements, how many, where they begin."""
+"""Header of a binary array: dimensions, has-NULLs flag, element type, length, lower bound."""
 _BIGINT, _TEXT, _BYTEA = 20, 25, 17
 _length: Callable[[int], bytes] = Struct(">i").pack
 
 
 class Numbers(list[int]):
-    """A column of `bigint`."""
+    """A `bigint[]` parameter."""
 
 
 class Texts(list[str]):
-    """A column of `text`; without NUL."""
+    """A `text[]` parameter, without NUL characters."""
 
 
 class Values(list[bytes]):
-    """A column of `bytea`."""
+    """A `bytea[]` parameter."""
 
 
 class _NumbersDumper(Dumper):
@@ -66,7 +66,7 @@ class _ValuesDumper(Dumper):
 
 
 def register(adapters: AdaptersMap) -> None:
-    """Let a connection take these columns as parameters."""
+    """Register the dumpers for these array types on a connection."""
     adapters.register_dumper(Numbers, _NumbersDumper)
     adapters.register_dumper(Texts, _TextsDumper)
     adapters.register_dumper(Values, _ValuesDumper)
@@ -94,12 +94,12 @@ _NOT_NOW = (
     "too many clients",
     "slots are reserved",
 )
-"""What a server says that will let everybody in a moment later. The code of it is not told to clients."""
+"""Messages of a server that refuses connections only for a moment. Clients do not get its error code."""
 
 
 def check_address(url: str) -> None:
-    """Refuse an address that PostgreSQL would not understand, or not as it was meant: what PostgreSQL says of
-    it itself may hold a part of a password."""
+    """Reject an address that PostgreSQL would not parse, or would misread: PostgreSQL's own error message may
+    contain part of a password."""
     try:
         parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
         ports = parts.get("port", "").split(",")
@@ -116,7 +116,8 @@ def check_address(url: str) -> None:
 
 
 def is_lost(error: BaseException) -> bool:
-    """The connection is gone or the server is not there (yet); what was asked may or may not be done."""
+    """Return whether the connection is lost or the server is not available (yet); the statement may or may
+    not have been executed."""
     state = getattr(error, "sqlstate", None) or ""
     if state:
         return state.startswith(("08", "57P")) or state == _TOO_MANY_CONNECTIONS
@@ -124,12 +125,13 @@ def is_lost(error: BaseException) -> bool:
 
 
 def is_undone(error: BaseException) -> bool:
-    """The server has taken everything back because of what others did at the same time: try again."""
+    """Return whether the server rolled back because of concurrent transactions, so that a retry makes
+    sense."""
     return (getattr(error, "sqlstate", None) or "").startswith("40")
 
 
 def explain(error: BaseException, where: str) -> StoreError:
-    """The error that a caller sees: one sentence, and what to do about it."""
+    """Return the error for the caller: one sentence, and a hint."""
     if isinstance(error, StoreError):
         return error
     if isinstance(error, DiskFull):
@@ -166,13 +168,13 @@ SCHEMA = Path(__file__).parent.parent / "schema"
 CONNECT_S = 10
 _CUT_OFF_S = 1.0
 _MIGRATING = 0x506F6469
-"""The lock that one process holds while it makes or changes the tables."""
+"""Advisory lock that a process holds while it creates or migrates the tables."""
 
 Db = AsyncConnection[tuple[Any, ...]]
 
 
 async def connect(url: str) -> Db:
-    """A connection on which every statement is a transaction, unless one was begun."""
+    """Open a connection in autocommit mode."""
     db = await _connected(asyncio.ensure_future(AsyncConnection.connect(url, **options())))
     register(db.adapters)
     try:
@@ -184,8 +186,8 @@ async def connect(url: str) -> Db:
 
 
 async def _connected(connecting: asyncio.Future[Db]) -> Db:
-    """A connection whose making is cut off would stay open at the server until some garbage is collected: it
-    gets a moment to be made, and is closed."""
+    """Wait for a connection. If cancelled, give it a moment to be established and close it: otherwise it
+    would stay open at the server until garbage collection."""
     try:
         return await asyncio.shield(connecting)
     except asyncio.CancelledError:
@@ -197,14 +199,14 @@ async def _connected(connecting: asyncio.Future[Db]) -> Db:
 
 
 def connect_here(url: str) -> Connection[tuple[Any, ...]]:
-    """A connection that is waited for on the spot: for the rare question that cannot be awaited."""
+    """Open a blocking connection, for the rare query that cannot be awaited."""
     db = Connection.connect(url, **options())
     _accept_any_text(db.adapters)
     return db
 
 
 async def configure(db: Db) -> None:
-    """Make a connection one for questions: whatever text they ask for, it is only not found."""
+    """Configure a connection for queries: text that PostgreSQL cannot store is simply not found."""
     _accept_any_text(db.adapters)
 
 
@@ -228,7 +230,7 @@ def _storable(text: str) -> str:
 
 
 def options() -> dict[str, Any]:
-    """How every connection is made."""
+    """Return the options of every connection."""
     return {"autocommit": True, **_OPTIONS}
 
 
@@ -237,7 +239,7 @@ _SETTINGS = (
     "CASE current_setting('synchronous_commit') WHEN 'off' "
     "THEN set_config('synchronous_commit', 'on', false) END"
 )
-"""What a durable log needs, whatever the database is set to."""
+"""Settings that a durable log needs, whatever the defaults of the database are."""
 
 _OPTIONS: dict[str, Any] = {
     "connect_timeout": CONNECT_S,
@@ -252,7 +254,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 async def open_database(url: str, schema: Path = SCHEMA) -> Db:
-    """The first connection to a store: makes or migrates it where that is needed."""
+    """Open the first connection to a store; create or migrate it if needed."""
     where = shown(url)
     try:
         db = await connect(url)
@@ -269,7 +271,7 @@ async def open_database(url: str, schema: Path = SCHEMA) -> Db:
 
 
 async def read_version(url: str) -> int:
-    """The schema of the store at `url`; 0 where there is none."""
+    """Return the schema version of the store at `url`; 0 if there is none."""
     address, _ = take_lease(url)
     check_address(address)
     try:
@@ -280,7 +282,7 @@ async def read_version(url: str) -> int:
 
 
 async def migrate(db: Db, where: str, schema: Path = SCHEMA) -> int:
-    """Bring the tables to this version; tells how many steps that took."""
+    """Migrate the tables to this version; return the number of scripts that were run."""
     scripts = sorted(schema.glob("postgres_*.sql"))  # noqa: ASYNC240 - a few small files, once
     version = await _version(db)
     if version == len(scripts):
@@ -288,7 +290,7 @@ async def migrate(db: Db, where: str, schema: Path = SCHEMA) -> int:
     await _check_encoding(db, where)
     async with db.transaction():
         await db.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-        version = await _version(db)  # another process may have been quicker
+        version = await _version(db)  # another process may have migrated it meanwhile
         if version > len(scripts):
             raise StoreError(
                 f"The store {where} was written by a newer Podium (schema {version}; known: {len(scripts)}).",
@@ -322,7 +324,8 @@ async def _version(db: Db) -> int:
 
 
 class Patience:
-    """Counted from when the database went, so that those who come later do not wait as long again."""
+    """Reconnect timeout. It starts when the database goes away, so later callers do not wait for the full
+    time again."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -330,7 +333,8 @@ class Patience:
         self._since = self._last = float("-inf")
 
     def is_over(self) -> bool:
-        """Told after each vain attempt. When none was made for a while, it begins anew."""
+        """Return whether the timeout has passed; called after each failed attempt. Restarts if there was none
+        for a while."""
         now = self._clock()
         if now - self._last > self._seconds:
             self._since = now
@@ -338,5 +342,5 @@ class Patience:
         return now - self._since > self._seconds
 
     def renew(self) -> None:
-        """The database has answered."""
+        """Reset the timeout after a success."""
         self._since = self._last = float("-inf")

@@ -1,4 +1,4 @@
-"""Brain facts."""
+"""Project facts in SQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podium.stores.rows import LARGEST_SQL, charge_columns, charge_of, fact_data
 
 COLUMNS = "project, id, subject, predicate, value, kind, source_run, quote, status, created_at, updated_at"
 _TEXT = ("subject", "predicate", "value")
-"""What an embedding is made of."""
+"""The fields that an embedding is made of."""
 _WORDS = (
     "setweight(to_tsvector('podium', b.w_subject), 'A') || "
     "setweight(to_tsvector('podium', b.w_predicate), 'B') || "
@@ -40,7 +40,7 @@ _REVISE = (
     "INSERT INTO brain (project, revision) VALUES (%s, %s) "
     "ON CONFLICT (project) DO UPDATE SET revision = greatest(brain.revision + 1, excluded.revision)"
 )
-"""Revisions are times, so that a project that was forgotten and told anew never has an old one."""
+"""Revisions are timestamps, so that a project that was removed and created again never has an old one."""
 _SPEND = (
     "INSERT INTO brain (project, usd, input_tokens, output_tokens, calls, unpriced_calls) "
     "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (project) DO UPDATE SET usd = brain.usd + excluded.usd, "
@@ -52,18 +52,18 @@ _SPEND = (
 
 
 def words_of(text: str) -> str:
-    """A text as it is indexed and searched: without accents, each letter of unspaced writings alone."""
+    """Return text for indexing and search: without accents, with spaces around CJK and Thai letters."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return _text(spaced(plain))
 
 
 async def add(db: Db, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
-    """Those that are new, in a few statements however many they are."""
+    """Insert facts that are new, in a constant number of statements, and return them."""
     if not facts:
         return []
     made = set(await (await db.execute(_ADD.encode(), _columns([_parts(fact) for fact in facts]))).fetchall())
     new: list[Fact] = []
-    for fact in facts:  # the first of two with one id
+    for fact in facts:  # the first of two with the same id
         if (key := (fact.project, fact.id)) in made:
             made.discard(key)
             new.append(fact)
@@ -74,7 +74,7 @@ async def add(db: Db, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
 
 
 async def change(db: Db, updates: Sequence[FactUpdate], at: str) -> list[str]:
-    """Compare with what stands there, then set: two people who review at once do not undo each other."""
+    """Update facts that are unchanged since they were read (optimistic locking); return their ids."""
     if not updates:
         return []
     changed = await db.execute(_CHANGE.encode(), [at, *_columns([_parts(fact) for fact, _ in updates])])
@@ -95,7 +95,7 @@ async def change(db: Db, updates: Sequence[FactUpdate], at: str) -> list[str]:
 
 
 async def forget(db: Db, project: str, ids: Collection[str] | None) -> int:
-    """With everything that was kept about them; a project that is forgotten leaves nothing."""
+    """Remove facts with their history and embeddings; removing a whole project leaves nothing."""
     given = (project, None if ids is None else list(ids), None if ids is None else list(ids))
     which = "project = %s AND (%s::text[] IS NULL OR {column} = ANY(%s::text[]))"
     gone = (await db.execute(f"DELETE FROM fact WHERE {which.format(column='id')}", given)).rowcount
@@ -169,11 +169,11 @@ _MATCH = (
     "WHERE words @@ q.query AND project = %s AND (%s::text[] IS NULL OR status = ANY(%s::text[])) "
     "ORDER BY ts_rank('{0.1, 0.2, 0.5, 1.0}', words, q.query) DESC, number LIMIT %s"
 )
-"""A word in a subject weighs more than one in the sentence that it was taken from."""
+"""A match in the subject weighs more than one in the quote."""
 
 
 class FactReader:
-    """The questions about facts."""
+    """Read queries for facts."""
 
     def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
@@ -239,7 +239,8 @@ class FactReader:
 
 
 def query_of(terms: Sequence[str]) -> str:
-    """Any of these words or phrases, each in quotes: nothing that a user types is an operator."""
+    """Return a query for any of these words or phrases, each quoted, so that user input is never an
+    operator."""
     phrases: list[str] = []
     for term in terms:
         plain = "".join(c if c.isalnum() else " " for c in words_of(term)).split()

@@ -1,7 +1,7 @@
-"""Driver heartbeats, owner run slots, sweep claims.
+"""Driver heartbeats, run slots of owners, and sweep claims.
 
-A process that drives runs has one row, which says every few seconds that it is alive. One that has not said
-so for longer than its lease is taken for dead; on the same machine it is known at once.
+A process that drives runs has one row, which it updates every few seconds. One that has not done so for
+longer than its lease counts as dead; on the same machine its death is detected at once.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from podium.engine.log import this_process
 from podium.stores.postgres.connection import Db, connect
 
 BEATS = 5
-"""How often in the length of its lease a process says that it is there."""
+"""Heartbeats per lease."""
 LEAVE_S = 2.0
 
 FRESH = "greatest(d.seen, pg_postmaster_start_time()) > clock_timestamp() - make_interval(secs => d.lease_s)"
-"""Whether driver `d` may be alive. A database that was away for a while gives everybody time to report."""
+"""Condition: driver `d` may be alive. After a restart of the database, every driver gets time to report."""
 
 _JOIN = (
     "INSERT INTO driver (name, who, host, pid, began, lease_s) VALUES (%s, %s, %s, %s, %s, %s) "
@@ -34,17 +34,17 @@ _CLEAR = "DELETE FROM driver WHERE seen < clock_timestamp() - make_interval(secs
 
 
 def is_gone(host: str, pid: int, began: str) -> bool:
-    """A process of this machine that is not there any more."""
+    """Return whether a process of this machine no longer exists."""
     return host == _machine() and bool(began) and _began(pid) != began
 
 
 class Presence:
-    """This process as one that drives runs. It has a connection of its own: to be heard in time it must not
-    wait behind those who read or write."""
+    """Heartbeat of this process as a driver. It has a connection of its own, so that it never waits behind
+    readers or writers."""
 
     def __init__(self, url: str, lease_s: float, look: Callable[[Db], Awaitable[None]]) -> None:
         self.name = f"{os.getpid()}-{os.urandom(6).hex()}"
-        """What runs are marked with."""
+        """The mark on the runs of this process."""
         self._url = url
         self._lease_s = lease_s
         self._look = look
@@ -52,28 +52,28 @@ class Presence:
         self._beating: asyncio.Task[None] | None = None
 
     def join(self) -> bool:
-        """Be there, from now on. `True` the first time: then `enter` belongs into the next transaction, so
-        that no run bears the mark of a process that nobody knows."""
+        """Start the heartbeat. Returns `True` the first time: then run `enter` in the next transaction, so
+        that no run has the mark of an unknown process."""
         if self._beating is not None:
             return False
         self._beating = asyncio.create_task(self._keep_beating(), name="podium-presence")
         return True
 
     async def enter(self, db: Db) -> None:
-        """Say that this process is there; what processes that died long ago have left is cleared away."""
+        """Insert the row of this process, and remove rows that long-dead processes left."""
         await db.execute(_JOIN, self._row())
         await db.execute(_CLEAR)
         await db.execute("DELETE FROM receipt WHERE at < now() - interval '1 day'")
 
     async def leave(self) -> None:
-        """Drive nothing any more."""
+        """Stop the heartbeat and remove the row of this process."""
         if self._beating is None:
             return
         self._beating.cancel()
         await asyncio.wait([self._beating])
         self._beating = None
         try:
-            # a row that cannot be removed now is taken for dead soon
+            # a row that cannot be removed now soon counts as dead
             with suppress(psycopg.Error, OSError, TimeoutError):
                 async with asyncio.timeout(LEAVE_S):
                     await (await self._connection()).execute(
@@ -87,7 +87,7 @@ class Presence:
         return (self.name, this_process(), _machine(), pid, _began(pid), self._lease_s)
 
     async def _keep_beating(self) -> None:
-        """Say it again and again, and look whether the runs are still ours."""
+        """Send heartbeats, and check that the runs are still held."""
         while True:
             await asyncio.sleep(self._lease_s / BEATS)
             try:
@@ -95,7 +95,7 @@ class Presence:
                     db = await self._connection()
                     await db.execute(_JOIN, self._row())
                     await self._look(db)
-            except (psycopg.Error, OSError, TimeoutError):  # a database that is away is tried again
+            except (psycopg.Error, OSError, TimeoutError):  # an unreachable database is retried
                 await self._hang_up()
 
     async def _connection(self) -> Db:
@@ -110,7 +110,7 @@ class Presence:
 
 
 def _machine() -> str:
-    """The name of this machine and of its boot: a container may have the name of another one."""
+    """Return an id of this machine, boot and PID namespace: containers may share a host name."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         space = os.readlink("/proc/self/ns/pid")
@@ -120,7 +120,7 @@ def _machine() -> str:
 
 
 def _began(pid: int) -> str:
-    """When a process began, in the kernel's own count; empty where that cannot be told."""
+    """Return the start time of a process in kernel ticks; empty if unknown."""
     try:
         return (
             Path(f"/proc/{pid}/stat")
@@ -147,8 +147,8 @@ UNATTENDED = (
     "WHERE (max_runs IS NULL OR turn <= max_runs - coalesce(taken.runs, 0)) "
     "AND number > coalesce((SELECT number FROM run WHERE run_id = %s), 0) ORDER BY number LIMIT %s) "
 )
-"""Numbers of runs that want to be driven and that nobody drives; of each limited owner so many as there is
-room for, the oldest."""
+"""Numbers of runs that should be driven and have no driver, oldest first; for each limited owner only as many
+as there are free slots."""
 
 COUNT = (
     "SELECT count(*) FILTER (WHERE status = 'running'), count(*) FILTER (WHERE status = 'queued') FROM run "
@@ -157,7 +157,7 @@ COUNT = (
 
 
 async def claim_sweep(db: Db, seconds: float) -> bool:
-    """Whether it is this process that looks this time."""
+    """Return whether this process does the sweep this time."""
     sql = "UPDATE sweep SET at = now() WHERE at < now() - make_interval(secs => %s) RETURNING at"
     return bool(await (await db.execute(sql, (seconds,))).fetchall())
 
@@ -168,7 +168,8 @@ async def set_limit(db: Db, owner: str, max_runs: int) -> None:
 
 
 async def take_place(db: Db, run_id: str, owner: str, driver: str) -> bool:
-    """One after the other for each owner, so that two who ask at once do not both get the last place."""
+    """Take a run slot of an owner; return False if none is free. Requests of one owner are serialized, so
+    that two cannot take the last slot."""
     found = await (await db.execute("SELECT max_runs FROM owner_limit WHERE owner = %s", (owner,))).fetchone()
     if found is None:
         return True

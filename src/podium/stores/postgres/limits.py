@@ -1,4 +1,4 @@
-"""Limits that all processes keep together, in SQL. See `podium.engine.limits`."""
+"""Limits shared by all processes, in SQL. See `podium.engine.owner_budget`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podium.stores.rows import nano_column, usd_column
 
 NANO = 1_000_000_000
 _SMALLER = 8
-"""A run is lent at most such a part of what is free: the less there is, the smaller the parts."""
+"""A run is lent at most this fraction (1/8) of the free amount: the less is free, the smaller the parts."""
 
 _LEND = (
     "INSERT INTO pace AS p (name, taken) "
@@ -68,13 +68,13 @@ _SETTLE = (
 
 
 class PostgresLimits:
-    """Small transactions of their own: each holds one row of one owner, so none can wait for another in a
-    circle."""
+    """Shared limits. Each operation is a small transaction that locks one row of one owner, so none can
+    deadlock."""
 
     def __init__(self, reader: PostgresReader, do: Callable[[WriteCall], None]) -> None:
         self._reader = reader
         self._do = do
-        """Has something done in the writer's next transaction."""
+        """Queues a call for the writer's next transaction."""
 
     async def lend_pace(self, name: str, span_s: float, burst_s: float) -> float:
         given = {"name": name, "span": float(span_s), "burst": float(burst_s)}
@@ -102,7 +102,7 @@ class PostgresLimits:
         number, epoch = held_lease.key
         given = {"run": number, "epoch": epoch, "spent": nano_column(spent)}
         future = asyncio.get_running_loop().create_future()
-        future.add_done_callback(_looked_at)  # what is not settled counts as spent
+        future.add_done_callback(_looked_at)  # an amount that is not settled counts as spent
         self._do(WriteCall(future, lambda db: db.execute(_SETTLE, given)))
 
 

@@ -1,4 +1,4 @@
-"""Every query. They go over a few connections of their own, so that they never wait for a write."""
+"""Read queries, over a few connections of their own, so that they never wait for a write."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from podium.stores.rows import (
 
 Answer = TypeVar("Answer")
 
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns of is dealt with here
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # its warnings are handled here
 
 SLICE = 1000
 CONNECTIONS = 4
 _PATIENCE_S = 30.0
-"""How long a question waits for a database that cannot be reached."""
+"""Seconds that a query waits for a database that cannot be reached."""
 _TURN_S = 2.0
-"""How long it waits for a connection before it asks for another."""
+"""Seconds that it waits for a connection before it requests another."""
 _AGAIN_S = 0.05
 _SEQ = 0xFFFFFFFF
 _NEWEST = 1 << 31
-"""Above every run number."""
+"""Greater than every run number."""
 
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
@@ -57,7 +57,7 @@ _COUNTS = ("input_tokens", "output_tokens", "calls", "unpriced_calls")
 
 
 class PostgresReader:
-    """The connections for reading and what is asked through them."""
+    """The read connections and the queries over them."""
 
     def __init__(self, url: str) -> None:
         self._where = shown(url)
@@ -82,14 +82,14 @@ class PostgresReader:
     # ── runs ──
 
     async def number(self, run_id: str) -> int:
-        """The run's number in this database."""
+        """Return the run's number in this database."""
         found = await self.all("SELECT number FROM run WHERE run_id = %s", (run_id,))
         if not found:
             raise unknown(run_id)
         return found[0][0]
 
     async def run(self, run_id: str) -> RunRow:
-        """The summary of the run whose id is, or unambiguously begins with, `run_id`."""
+        """Return the summary of the run whose id is, or unambiguously begins with, `run_id`."""
         found = await self.all(_RUN + "WHERE run_id = %s", (run_id,))
         if not found and len(run_id) >= SHORTEST_BEGINNING:
             sql = _RUN + "WHERE starts_with(run_id, %s) ORDER BY run_id LIMIT 2"
@@ -99,8 +99,8 @@ class PostgresReader:
     async def runs(
         self, status: Collection[str], workflow: str, limit: int, before: str, owner: str | None, text: str
     ) -> list[RunRow]:
-        """Newest first. Which ones are really driven is known only after a look at their drivers, so pages
-        are read until enough have the right status."""
+        """Return runs, newest first. Whether a run is really driven is known only after its driver is
+        checked, so pages are read until enough runs have the right status."""
         stored = {*status, "running"} if "paused" in status else set(status)
         sql = (
             f"{_RUN}WHERE number < %s AND (%s = '' OR workflow = %s) "
@@ -122,23 +122,23 @@ class PostgresReader:
         return runs[:limit]
 
     async def start(self, owner: str, key: str) -> RunRow | None:
-        """The run that an owner's client has asked for by this name."""
+        """Return the owner's run with this idempotency key, or None."""
         sql = f"{_RUN}WHERE owner = %s AND start_key = %s AND start_key != ''"
         found = await self.all(sql, (owner, key))
         return _summary(found[0]) if found else None
 
     async def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
-        """Runs that were changed at or after a moment."""
+        """Return runs that were changed at or after a time."""
         sql = f"{_RUN}WHERE updated_us >= %s AND (%s::text IS NULL OR owner = %s) ORDER BY updated_us, number"
         return [_summary(row) for row in await self.all(sql, (since_us, owner, owner))]
 
     async def unattended(self, stop_reason: str, limit: int, owner: str | None, after: str) -> list[RunRow]:
-        """Runs that want to be driven and that nobody drives, the oldest first."""
+        """Return runs that should be driven and have no driver, oldest first."""
         sql = f"{UNATTENDED}{_RUN}WHERE number IN (SELECT number FROM wanted) ORDER BY number"
         return [_summary(row) for row in await self.all(sql, (owner, owner, stop_reason, after, limit))]
 
     async def totals(self, owner: str | None) -> list[RunTotal]:
-        """How many runs, and what they spent, by workflow and status."""
+        """Return the number of runs and their spending, by workflow and status."""
         sql = (
             f"SELECT workflow, status, count(*), sum(greatest(least(usd, 1e15), 0)), "
             f"{', '.join(map(_saturated, _COUNTS))} FROM run "
@@ -150,7 +150,7 @@ class PostgresReader:
         ]
 
     async def driver(self, run_id: str) -> tuple[str, str]:
-        """The mark of whoever drives a run, and who that is; nobody if they are gone."""
+        """Return the mark and the name of a run's driver; the name is empty if the driver is gone."""
         found = await self.all(_DRIVER, (run_id,))
         if not found:
             raise unknown(run_id)
@@ -160,7 +160,7 @@ class PostgresReader:
     # ── events and blobs ──
 
     async def rows(self, number: int, after: int, limit: int, types: Collection[str]) -> list[Row]:
-        """Slice by slice. A log only grows, so the slices fit together."""
+        """Read rows in slices. A log only grows, so the slices are consistent."""
         rows: list[Row] = []
         while True:
             size = min(SLICE, limit - len(rows)) if limit else SLICE
@@ -182,7 +182,7 @@ class PostgresReader:
         return [Row._make(row) for row in await self.all(sql, given)]
 
     async def last_seqs(self, numbers: list[int]) -> dict[int, int]:
-        """The highest sequence number of each of these runs that has any event, in one query."""
+        """Return the highest sequence number of each of these runs that has any event, in one query."""
         sql = (
             "SELECT n, (SELECT max(id) FROM event WHERE id BETWEEN n << 32 AND (n << 32) + 4294967295) "
             "FROM unnest(%s::bigint[]) AS n"
@@ -205,11 +205,11 @@ class PostgresReader:
         ]
 
     async def posted(self, numbers: list[int]) -> list[tuple[int, int, str, bytes]]:
-        """What lies in the inboxes of these runs: id, run number, kind, data."""
+        """Return the inbox messages of these runs: id, run number, kind, data."""
         sql = "SELECT id, run, kind, data FROM inbox WHERE run = ANY(%s::bigint[]) ORDER BY id"
         return await self.all(sql, (numbers,))
 
-    # ── asking ──
+    # ── queries ──
 
     async def all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         async def fetch(db: Db) -> list[Any]:
@@ -218,7 +218,7 @@ class PostgresReader:
         return await self.ask(fetch)
 
     async def ask(self, question: Callable[[Db], Awaitable[Answer]]) -> Answer:
-        """Ask, and wait for a database that has gone; a failure is told in words."""
+        """Run a query; wait for a database that is away, and raise `StoreError` on failure."""
         while True:
             try:
                 async with self._pool.connection() as db:
@@ -234,7 +234,7 @@ class PostgresReader:
 
 
 def _saturated(column: str) -> str:
-    """Return SQL for a sum that stops at the largest integer of 64 bits."""
+    """Return SQL for a sum that saturates at the largest 64-bit integer."""
     return f"least(sum({column}), {LARGEST_SQL})::bigint"
 
 
@@ -254,7 +254,7 @@ def _summary(row: Sequence[Any]) -> RunRow:
 
 
 def _holder(driver: Sequence[Any]) -> str:
-    """A driver in words for people; empty if there is none or it is gone."""
+    """Return the display name of a driver; empty if there is none or it is gone."""
     who, host, pid, began, fresh = driver
     return "" if who is None or not fresh or is_gone(host, pid, began) else who
 
@@ -263,4 +263,4 @@ def _digest(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        return b""  # what is not a digest names no blob
+        return b""  # an invalid digest names no blob

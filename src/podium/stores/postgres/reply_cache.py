@@ -1,4 +1,4 @@
-"""The cache of model answers, in SQL. See `podium.engine.samples`."""
+"""Reply cache in SQL. See `podium.engine.store_parts`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SHARES = (
 
 
 async def find(db: Db, key: str, skip: Collection[str]) -> Sample | None:
-    """The first answer to a question that is not one of `skip`."""
+    """Return the first reply to a request whose id is not in `skip`, or None."""
     sql = (
         "SELECT id, key, number, model, data, usd, input_tokens, output_tokens, made_us FROM sample "
         "WHERE key = %s AND NOT id = ANY(%s::text[]) ORDER BY number LIMIT 1"
@@ -76,7 +76,7 @@ async def shares(db: Db) -> list[CacheShare]:
 
 
 async def write_notes(db: Db, notes: Notes) -> None:
-    """What the cache has learnt."""
+    """Write the queued changes of the cache."""
     for sample in notes.kept:
         await db.execute(_KEEP, _parts(sample))
     if notes.used:
@@ -109,7 +109,7 @@ async def _use(db: Db, used: list[tuple[Sample, int]]) -> None:
 
 
 async def clear(db: Db, before_us: int | None, model: str) -> Cleared:
-    """Whoever clears everything, or everything of a model, starts the count of what was saved anew too."""
+    """Remove replies. Clearing everything, or everything of a model, also resets the savings."""
     which = "(%(before)s::bigint IS NULL OR used_us < %(before)s) AND (%(model)s = '' OR model = %(model)s)"
     given = {"before": before_us, "model": model}
     sql = (

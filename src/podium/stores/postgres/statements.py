@@ -1,7 +1,7 @@
-"""Batches and rare writes as SQL.
+"""SQL for batches and rare writes.
 
-Rows are accepted only under the epoch that the run has now. The run is held `FOR SHARE` while its rows go in:
-whoever takes it over waits for them and finds them in the log.
+Rows are accepted only under the current epoch of the run. The run is locked `FOR SHARE` while its rows are
+inserted: a process that takes it over waits for them and finds them in the log.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _CREATIONS = (
     "AS e (run_id, seq, time_us, path, type, data) JOIN made ON made.run_id = e.run_id) "
     "SELECT run_id, number FROM made"
 )
-"""Runs that are made, with the first rows of their logs; an id that is taken is left out."""
+"""Inserts runs with the first rows of their logs; ids that already exist are skipped."""
 _RECEIPT = (
     "INSERT INTO receipt (writer, ticket) VALUES (%s, %s) ON CONFLICT (writer) "
     "DO UPDATE SET ticket = excluded.ticket, at = now() RETURNING pg_current_xact_id()::text"
@@ -112,18 +112,18 @@ _STANDINGS = (
 
 
 class Receipt(NamedTuple):
-    """By what a transaction of several statements is known again when the answer to its commit got lost."""
+    """Identifies a transaction of several statements when the response to its commit was lost."""
 
     number: str
-    """The server's own. After a crash it may be given to another transaction, so it only tells whether this
-    one is still under way."""
+    """The server's transaction id. After a crash it may be reused, so it only shows whether the transaction
+    is still in progress."""
     ticket: str
-    """A word of ours, which is in the database if, and only if, the transaction was committed."""
+    """A random token that is in the database if, and only if, the transaction was committed."""
 
 
 async def write(db: Db, batch: Batch, writer: str, note: Callable[[Receipt], None]) -> set[Key]:
-    """Write all of a batch, or raise and leave nothing of it. What leases that were fenced off have queued
-    is left out; their keys are returned. A transaction of several statements leaves a receipt."""
+    """Write all of a batch, or raise and write nothing. Skips what fenced-off leases have queued and returns
+    their keys. A transaction of several statements leaves a receipt."""
     if batch.only_rows:  # one statement is a transaction of its own
         return await _write_rows(db, batch)
     if batch.acquisitions or batch.jobs or batch.notes:
@@ -137,8 +137,8 @@ async def write(db: Db, batch: Batch, writer: str, note: Callable[[Receipt], Non
 
 
 async def _write_at_once(db: Db, batch: Batch, writer: str, note: Callable[[Receipt], None]) -> set[Key]:
-    """The same for a batch of which no statement needs the result of another: two round trips, however many
-    statements there are. The receipt has to be known before the commit is sent."""
+    """Write a batch in which no statement needs the result of another, in two round trips. The receipt has to
+    be known before the commit is sent."""
     alone = db.info.transaction_status is TransactionStatus.IDLE
     try:
         async with db.pipeline():
@@ -162,10 +162,10 @@ async def _leave_receipt(db: Db, writer: str, note: Callable[[Receipt], None]) -
 
 
 async def was_committed(db: Db, writer: str, receipt: Receipt) -> bool | None:
-    """What became of a transaction; `None`: that is not decided yet."""
+    """Return whether a transaction was committed; `None` if that is not decided yet."""
     try:
         row = await (await db.execute("SELECT pg_xact_status(%s::xid8)", (receipt.number,))).fetchone()
-    except InvalidParameterValue:  # a crash took so much back that no transaction has this number
+    except InvalidParameterValue:  # after a crash, no transaction has this id yet
         row = None
     if row is not None and row[0] == "in progress":
         return None
@@ -183,7 +183,7 @@ async def _write_rows(db: Db, batch: Batch) -> set[Key]:
 
 
 async def insert_rows(db: Db, rows: list[Any]) -> int:
-    """Rows of leases that are still good; how many were written."""
+    """Insert the rows of valid leases; return how many were written."""
     return (await _insert(db, rows)).rowcount
 
 
@@ -200,13 +200,13 @@ async def _insert(db: Db, rows: list[Any]) -> Cursor:
 
 
 async def change_run(db: Db, key: Key, update: RunUpdate) -> None:
-    """Change one summary, if the key is still good."""
+    """Change one summary, if the lease is still valid."""
     await db.execute(_UPDATES, _columns([map(_text, change_of(key, update))]))
     await _change_ceilings(db, {key: update})
 
 
 class Written(NamedTuple):
-    """The statements of a batch whose results are to be looked at."""
+    """The cursors of a batch whose results are checked."""
 
     rows: Cursor | None
     updates: Cursor | None
@@ -214,7 +214,8 @@ class Written(NamedTuple):
 
 
 async def _write_parts(db: Db, batch: Batch) -> Written:
-    """Blobs before the rows that name them; rows of old leases before the epochs are raised."""
+    """Write the parts that need no results: blobs before the rows that name them, rows of old leases before
+    the epochs are raised."""
     await _put_blobs(db, [*batch.blobs, *(blob for one in batch.creations for blob in one.blobs)])
     rows = await _insert(db, batch.rows) if batch.rows else None
     changes = [map(_text, change_of(key, update)) for key, update in batch.updates.items()]
@@ -227,7 +228,7 @@ async def _write_parts(db: Db, batch: Batch) -> Written:
 
 
 async def _check_written(db: Db, batch: Batch, written: Written) -> set[Key]:
-    """Give new runs their numbers; returns the leases that were fenced off."""
+    """Set the numbers of new runs; return the leases that were fenced off."""
     if written.creations is not None:
         made: dict[str, int] = dict(await written.creations.fetchall())
         for creation in batch.creations:
@@ -244,7 +245,7 @@ async def _check_written(db: Db, batch: Batch, written: Written) -> set[Key]:
 
 
 async def _write_rest(db: Db, batch: Batch) -> None:
-    """What needs the results of its own statements."""
+    """Write the parts that need the results of their own statements."""
     if batch.acquisitions:
         await _acquire(db, batch.acquisitions)
     for job in batch.jobs:
@@ -264,7 +265,7 @@ async def _put_blobs(db: Db, blobs: list[Blob]) -> None:
 
 
 async def find_fenced(db: Db, batch: Batch) -> set[Key]:
-    """The leases in a batch that are not good any more."""
+    """Return the leases in a batch that are no longer valid."""
     found = await db.execute(
         "SELECT number, epoch FROM run WHERE number = ANY(%s)", ([number for number, _ in batch.keys],)
     )
@@ -281,7 +282,7 @@ async def _change_ceilings(db: Db, updates: dict[Key, RunUpdate]) -> None:
 
 
 async def _create(db: Db, creations: list[Creation]) -> Cursor:
-    """Runs get their numbers in the order in which they were made; an id that is taken fails alone."""
+    """Create runs; numbers follow the order of creation. An id that already exists fails alone."""
     runs: list[tuple[Any, ...]] = []
     rows: list[tuple[Any, ...]] = []
     for creation in creations:
@@ -303,7 +304,8 @@ async def _create(db: Db, creations: list[Creation]) -> Cursor:
 
 
 async def _acquire(db: Db, acquisitions: list[Acquisition]) -> None:
-    """Raise the epochs. The same run twice (both take it over) means twice: the first is fenced at once."""
+    """Raise the epochs. A run that occurs twice (two take-overs) is raised twice: the first is fenced at
+    once."""
     now = {acquisition.run_id: acquisition for acquisition in reversed(acquisitions)}
     await db.execute(
         _ACQUISITIONS, _columns([(one.run_id, one.driver, one.expected) for one in now.values()])
@@ -326,12 +328,12 @@ def _columns(rows: list[Any]) -> list[list[Any]]:
 
 
 def _text(value: Any) -> Any:
-    """PostgreSQL's text cannot hold a NUL; what is no text stays as it is."""
+    """Replace NUL characters, which PostgreSQL's text cannot hold; other types are unchanged."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
 
 
 async def post_message(db: Db, run_id: str, kind: str, data: bytes) -> int:
-    """Put a message into a run's inbox; returns its id."""
+    """Put a message into a run's inbox; return its id."""
     sql = "INSERT INTO inbox (run, kind, data) SELECT number, %s, %s FROM run WHERE run_id = %s RETURNING id"
     row = await (await db.execute(sql, (kind, data, run_id))).fetchone()
     if row is None:
@@ -345,7 +347,7 @@ async def discard_messages(db: Db, message_ids: Collection[int]) -> None:
 
 
 async def fence_run(db: Db, run_id: str, rows: Sequence[Row], update: RunUpdate) -> int:
-    """Raise a run's epoch and end its log with `rows`; returns the run's number."""
+    """Raise a run's epoch and end its log with `rows`; return the run's number."""
     sql = "UPDATE run SET epoch = epoch + 1, driver = '' WHERE run_id = %s RETURNING number, epoch"
     found = await (await db.execute(sql, (run_id,))).fetchone()
     if found is None:

@@ -1,4 +1,4 @@
-"""PostgresStore."""
+"""`PostgresStore`."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ from podium.stores.rows import unknown
 
 
 class DrivenRuns(Leases):
-    """A run is driven by the process whose mark it bears, as long as that process is heard of."""
+    """Leases on PostgreSQL. A run is driven by the process whose mark it has, as long as that process sends
+    heartbeats."""
 
     def __init__(self, url: str, writer: PostgresWriter, reader: PostgresReader, lease_s: float) -> None:
         self._durable: dict[int, int] = {}
-        """By run number, of those that this process drives: up to where the log is known to be durable."""
+        """Highest durable sequence number by run number, for the runs that this process drives."""
         self._watch = PostgresTails(url, reader, self._durable)
         super().__init__(writer, self._watch)
         self._writer = writer
@@ -47,14 +48,14 @@ class DrivenRuns(Leases):
     def _join(self) -> str:
         if self._presence.join():
             entered = self._loop.create_future()
-            entered.add_done_callback(heard)  # the next beat makes up for it
+            entered.add_done_callback(heard)  # the next heartbeat makes up for it
             self._batch.jobs.append(WriteCall(entered, self._presence.enter))
             self._schedule()
         return self._presence.name
 
     async def _look_at_leases(self, db: Db) -> None:
-        """Runs that somebody else has taken up are not ours any more: their next commit says so, even if they
-        have nothing to write."""
+        """Invalidate the leases of runs that another process has taken over, even if they have nothing to
+        write."""
         held = list(self._leases)
         if held:
             sql = "SELECT number, epoch FROM run WHERE number = ANY(%s::bigint[])"
@@ -63,7 +64,8 @@ class DrivenRuns(Leases):
             self._give_up({key: None for key in held if epochs.get(key[0]) != key[1]})
 
     def durable(self, number: int) -> int:
-        """Up to where a log is known to be durable, because this process writes it; 0: somebody else may."""
+        """Return the highest sequence number known to be durable; 0 if this process does not write the
+        log."""
         return self._durable.get(number, 0)
 
     def _hold(self, run_id: str, standing: Standing) -> HeldLease:
@@ -81,10 +83,10 @@ class DrivenRuns(Leases):
             raise RunLockedError(run_id, this_process())
         if who and not ours:
             raise RunLockedError(run_id, who)
-        return mark  # nobody's, a dead one's, or ours that could not be taken off yet
+        return mark  # empty, of a dead driver, or ours and not removed yet
 
     def _announce(self, report: Report) -> None:
-        """Readers in this process get the rows from memory; the others are told that there are some."""
+        """Pass rows to readers in this process from memory, and notify other processes."""
         rows = report.batch.rows
         for place, one in enumerate(rows[::ROW_WIDTH]):
             number, epoch = one >> 32, rows[place * ROW_WIDTH + 1]
@@ -96,7 +98,7 @@ class DrivenRuns(Leases):
 
 
 class PostgresStore(DrivenRuns):
-    """A home for logs in one database, for any number of machines. One instance belongs to one event loop."""
+    """A store in one database, for any number of machines. One instance belongs to one event loop."""
 
     def __init__(
         self, url: str, address: str, lease_s: float, writer: PostgresWriter, reader: PostgresReader
@@ -104,13 +106,13 @@ class PostgresStore(DrivenRuns):
         super().__init__(address, writer, reader, lease_s)
         self._url = url
         self._address = address
-        """The same as PostgreSQL knows it."""
+        """The URL without Podium's own options."""
         self._brain = FactReader(reader)
         self._limits = PostgresLimits(reader, self._queue_job)
 
     @classmethod
     async def open(cls, url: str) -> PostgresStore:
-        """Open the store at `url`; its tables are made if there are none."""
+        """Open the store at `url`; create its tables if there are none."""
         address, lease_s = take_lease(url)
         check_address(address)
         writer, reader = PostgresWriter(address), PostgresReader(address)
@@ -132,14 +134,14 @@ class PostgresStore(DrivenRuns):
         return self._limits
 
     async def close(self) -> None:
-        """Commit what is queued and let go of everything. Closing twice does no harm."""
+        """Commit what is queued and release all resources. Calling it twice does no harm."""
         if self._closed:
             return
         self._closed = True
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
         self._flush()
-        async with AsyncExitStack() as last:  # whatever happens on the way, nothing stays open
+        async with AsyncExitStack() as last:  # release everything, whatever fails on the way
             last.callback(self._let_go)
             last.push_async_callback(self._reader.close)
             last.push_async_callback(self._presence.leave)
@@ -178,7 +180,7 @@ class PostgresStore(DrivenRuns):
         self._watch.ring([number])
         self._herald.tell([number])
 
-    # ── for a fleet; see `podium.cluster.shared` ──
+    # ── used by a fleet; see `podium.cluster.shared` ──
 
     async def list_unattended(
         self, stop_reason: str, *, limit: int, owner: str | None = None, after: str = ""
@@ -233,7 +235,7 @@ class PostgresStore(DrivenRuns):
         driven = self._current.get(run_id)
         return driven.key[0] if driven is not None else await self._reader.number(run_id)
 
-    # ── the cache ──
+    # ── reply cache ──
 
     async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
         return await self._reader.ask(lambda db: samples.find(db, key, skip))
@@ -264,7 +266,8 @@ class PostgresStore(DrivenRuns):
         return self._watch.subscribe(run_id, number, callback)
 
     def _number_at_once(self, run_id: str) -> int:
-        """Of a run that this process does not drive: rarely asked, so it may be waited for."""
+        """Return the number of a run that this process does not drive. Blocks, which is acceptable because it
+        is rare."""
         try:
             with connect_here(self._address) as db:
                 found = db.execute("SELECT number FROM run WHERE run_id = %s", (run_id,)).fetchone()
@@ -274,7 +277,7 @@ class PostgresStore(DrivenRuns):
             raise unknown(run_id)
         return found[0]
 
-    # ── what projects know ──
+    # ── project facts ──
 
     async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
         return await self._do(fact_sql.add, facts, change)

@@ -1,7 +1,7 @@
-"""Who is told when something new is in the store: tails of logs and subscribers of inboxes.
+"""Notification of log tails and inbox subscribers.
 
-What this process commits is handed over at once. What others commit is told by `NOTIFY`; a look at the
-database every quarter of a second makes up for what was not heard.
+Rows that this process commits are passed on from memory. Commits of other processes are announced by
+`NOTIFY`; a poll of the database every 250 ms makes up for lost notifications.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from podium.stores.subscriptions import Subscriber, Subscriptions
 
 INTERVAL_S = 0.25
 NOTICE_S = 0.02
-"""Rows are told of at most so often: a notice holds up every commit of the database for a moment."""
+"""Minimum seconds between notifications about rows: each one delays every commit of the database for a
+moment."""
 CHANNEL = "podium"
 _MOST_KEPT = 5_000
 _SEQ = 0xFFFFFFFF
 
 
 class TailCursor:
-    """One reader of a log: rows that were handed to it, and whether there may be more in the database."""
+    """The position of one log reader, the rows passed to it, and whether the database may hold more."""
 
     def __init__(self, after: int) -> None:
         self.after = after
@@ -46,7 +47,7 @@ class TailCursor:
         self.rung.set()
 
     def take(self) -> list[Row]:
-        """What was handed over and follows on what was read; a gap means a look at the database."""
+        """Return the rows that directly follow the last one read. A gap requires a database query."""
         while self._fresh and self._fresh[0].seq <= self.after:
             self._fresh.popleft()
         if self._fresh and self._fresh[0].seq == self.after + 1:
@@ -58,13 +59,13 @@ class TailCursor:
 
 
 class PostgresTails(Subscriptions[TailCursor]):
-    """All tails and subscribers of one store, and what wakes them."""
+    """All tails and subscribers of one store, and the tasks that wake them."""
 
     def __init__(self, url: str, reader: PostgresReader, driven: Collection[int]) -> None:
         super().__init__()
         self._url = url
         self._driven = driven
-        """Runs whose rows this process writes itself, and hands over."""
+        """Numbers of runs whose rows this process writes itself and passes on."""
         self._reader = reader
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
@@ -72,7 +73,7 @@ class PostgresTails(Subscriptions[TailCursor]):
         self.closed = False
 
     async def close(self) -> None:
-        """Tails end, subscribers hear nothing more."""
+        """End all tails and subscriptions."""
         self.closed = True
         for bells in self._bells.values():
             for bell in bells:
@@ -88,7 +89,7 @@ class PostgresTails(Subscriptions[TailCursor]):
         return self._following(number, TailCursor(after))
 
     def hand(self, batch: Batch, failures: Iterable[Key]) -> None:
-        """Rows that this process has committed."""
+        """Pass on rows that this process has committed."""
         failed = set(failures)
         rows = batch.rows
         for place in range(0, len(rows), ROW_WIDTH):
@@ -99,7 +100,7 @@ class PostgresTails(Subscriptions[TailCursor]):
                     bell.hand(row)
 
     def ring(self, numbers: Iterable[int]) -> None:
-        """These runs may have new rows in the database."""
+        """Wake the tails of runs that may have new rows in the database."""
         for number in numbers:
             for bell in self._bells.get(number, ()):
                 bell.look = True
@@ -121,11 +122,11 @@ class PostgresTails(Subscriptions[TailCursor]):
         return unsubscribe
 
     def nudge(self) -> None:
-        """Somebody may have put something into an inbox."""
+        """Trigger a check of the inboxes."""
         self._nudged.set()
 
     async def _look(self) -> None:
-        """Hand over what is in the inboxes and was not handed over: one query for all subscribers."""
+        """Deliver new inbox messages, with one query for all subscribers."""
         if not self._subscribers:
             return
         posted = await self._reader.posted(list(self._subscribers))
@@ -142,7 +143,7 @@ class PostgresTails(Subscriptions[TailCursor]):
                     )
                     self._loop.call_soon(subscriber.deliver, message)
 
-    # ── what wakes them ──
+    # ── wake-up tasks ──
 
     def _begin(self) -> None:
         if not self._tasks and not self.closed:
@@ -156,11 +157,11 @@ class PostgresTails(Subscriptions[TailCursor]):
         while True:
             await self._nudged.wait()
             self._nudged.clear()
-            with suppress(StoreError):  # the next look comes in a moment
+            with suppress(StoreError):  # the next check comes soon
                 await self._look()
 
     async def _poll(self) -> None:
-        """What notices do not tell, because they were lost with a connection."""
+        """Poll for changes whose notifications were lost with a connection."""
         while True:
             await asyncio.sleep(INTERVAL_S)
             self.nudge()
@@ -169,7 +170,7 @@ class PostgresTails(Subscriptions[TailCursor]):
             try:
                 last = await self._reader.last_seqs(list(self._bells))
             except StoreError:
-                continue  # a database that is away has nothing new
+                continue  # an unreachable database has nothing new
             self.ring(
                 number
                 for number, seq in last.items()
@@ -184,7 +185,7 @@ class PostgresTails(Subscriptions[TailCursor]):
                     await db.execute(f"LISTEN {CHANNEL}")
                     await self._hear(db)
             except (psycopg.Error, OSError):
-                await asyncio.sleep(INTERVAL_S)  # the poll goes on meanwhile
+                await asyncio.sleep(INTERVAL_S)  # polling continues meanwhile
 
     async def _hear(self, db: Db) -> None:
         async for notice in db.notifies():
@@ -197,7 +198,7 @@ class PostgresTails(Subscriptions[TailCursor]):
 
 
 class Notifier:
-    """Tells other processes which runs have new rows; gathers, so that many commits are one notice."""
+    """Notifies other processes which runs have new rows; combines many commits into one notification."""
 
     def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
@@ -213,7 +214,7 @@ class Notifier:
         while self._numbers:
             await asyncio.sleep(NOTICE_S)
             told, self._numbers = sorted(self._numbers)[:500], set(sorted(self._numbers)[500:])
-            with suppress(StoreError):  # whoever listens also looks
+            with suppress(StoreError):  # listeners also poll
                 await self._reader.all(
                     "SELECT pg_notify(%s, %s)", (CHANNEL, f"rows:{','.join(map(str, told))}")
                 )

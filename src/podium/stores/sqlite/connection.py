@@ -1,6 +1,6 @@
-"""Connections, migrations, error texts, bulk statements.
+"""Connections, migrations, error messages, bulk statements, and detection of a removed file.
 
-SQLite goes on writing to a file that has no name any more, and reports success: what it commits is lost.
+SQLite keeps writing to a file that was deleted, and reports success: what it commits is lost.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from podium.errors import StoreError, StoreFullError, StoreGoneError, UsageError
 from podium.settings.places import default_store, make_private_file, make_private_folder, named, store_path
 
 PATIENCE_S = 60.0
-"""How long a write waits for other processes that are writing."""
+"""Seconds that a write waits for other processes that are writing."""
 
 _NEARLY_NOTHING = 256 * 1024
-"""With less room than this an I/O error is taken for a full disk: SQLite reports some of them so."""
+"""With less free space than this, in bytes, an I/O error counts as a full disk: SQLite reports some of them
+so."""
 
 
 def is_busy(error: BaseException) -> bool:
-    """Another connection holds the lock that was needed."""
+    """Return whether another connection holds the required lock."""
     return (
         isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
     )
 
 
 def explain(error: BaseException, path: Path) -> StoreError:
-    """The error that a caller sees: one sentence, and what to do about it."""
+    """Return the error for the caller: one sentence, and a hint."""
     if isinstance(error, StoreError):
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -67,29 +68,29 @@ def _is_full(path: Path) -> bool:
     try:
         return shutil.disk_usage(path.parent).free < _NEARLY_NOTHING
     except OSError:
-        return False  # the folder is gone: not for want of space
+        return False  # the folder is gone: not a lack of space
 
 
 SCHEMA = Path(__file__).parent.parent / "schema"
 APPLICATION_ID = 0x506F6469
-"""`Podi`: how a store is told from any other SQLite file."""
+"""`Podi`: distinguishes a store from any other SQLite file."""
 
 OLDEST_SQLITE = (3, 33, 0)
-"""The first with `UPDATE … FROM`."""
+"""The first version with `UPDATE … FROM`."""
 
 _CHECKPOINT_PAGES = 100
-"""A write-ahead log that is checkpointed early is soon written over instead of growing, and the fsync of
-a file that does not grow takes half as long: chains of steps gain a fifth, large batches lose nothing."""
+"""A write-ahead log that is checkpointed early is soon overwritten instead of growing, and the fsync of a
+file that does not grow takes half as long: chains of steps gain a fifth, large batches lose nothing."""
 
 
 def resolved(name: str | Path) -> Path:
-    """The path of a store: one store has one, so that all find the same locks."""
+    """Return the canonical path of a store, so that all processes find the same locks."""
     return named(store_path(name)).resolve()
 
 
 def prepare(name: str | Path) -> Path:
-    """Return the absolute path of a store, which exists afterwards. Only the folder of the default store is
-    created; a store that someone names must be in an existing folder."""
+    """Create the file of a store if needed and return its absolute path. Only the folder of the default store
+    is created; any other store must be in an existing folder."""
     path = resolved(name)
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise UsageError(f"Podium needs SQLite 3.33 or newer; this Python has {sqlite3.sqlite_version}.")
@@ -113,10 +114,10 @@ def prepare(name: str | Path) -> Path:
 
 
 def connect(path: Path, *, patience: float = PATIENCE_S) -> sqlite3.Connection:
-    """A connection on which every commit is on the disk when it returns.
+    """Open a connection on which every commit is on disk when it returns.
 
-    `isolation_level=None`: transactions begin and end where this package says so. Connections may move
-    between threads because each is used by one thread at a time.
+    `isolation_level=None`: this package begins and ends transactions explicitly. Connections may move between
+    threads, because each is used by one thread at a time.
     """
     db = sqlite3.connect(
         path, timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=256
@@ -132,8 +133,8 @@ def connect(path: Path, *, patience: float = PATIENCE_S) -> sqlite3.Connection:
 
 
 def connect_near(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
-    """Two connections for the event loop's thread: for commits on the spot, which neither wait for a lock
-    nor checkpoint, and for reading, which waits only while another process opens or closes the file."""
+    """Open two connections for the event loop's thread: one for inline commits, which neither wait for a lock
+    nor checkpoint, and one for reading, which waits only while another process opens or closes the file."""
     near = connect(path, patience=0)
     try:
         near.execute("PRAGMA wal_autocheckpoint = 0")
@@ -146,7 +147,7 @@ def connect_near(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
 
 
 def open_database(path: Path, schema: Path = SCHEMA) -> sqlite3.Connection:
-    """The first connection to a store: makes or migrates it where that is needed."""
+    """Open the first connection to a store; create or migrate it if needed."""
     db: sqlite3.Connection | None = None
     try:
         db = connect(path)
@@ -164,7 +165,7 @@ def open_database(path: Path, schema: Path = SCHEMA) -> sqlite3.Connection:
 
 
 def migrate(db: sqlite3.Connection, path: Path, schema: Path = SCHEMA) -> None:
-    """Bring the tables to this version. Two processes may do so at once: the second finds it done."""
+    """Migrate the tables to this version. Safe if two processes do so at once."""
     scripts = sorted(schema.glob("sqlite_*.sql"))
     version = _pragma(db, "user_version")
     if version > len(scripts):
@@ -189,7 +190,7 @@ def migrate(db: sqlite3.Connection, path: Path, schema: Path = SCHEMA) -> None:
 
 
 def empty_log(db: sqlite3.Connection) -> None:
-    """Move the write-ahead log into the database and truncate it, without waiting for other users of it."""
+    """Checkpoint and truncate the write-ahead log, without waiting for other users of it."""
     (patience_ms,) = db.execute("PRAGMA busy_timeout").fetchone()
     db.execute("PRAGMA busy_timeout = 0")
     try:
@@ -199,7 +200,7 @@ def empty_log(db: sqlite3.Connection) -> None:
 
 
 def schema_version(path: Path) -> int:
-    """The schema of a store; 0 where there is none."""
+    """Return the schema version of a store; 0 if there is none."""
     if not named(path).exists():
         return 0
     try:
@@ -213,18 +214,19 @@ def schema_version(path: Path) -> int:
 
 
 def _check(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that is somebody else's before anything in it is changed."""
+    """Reject a database of another application before anything in it is changed."""
     if _pragma(db, "application_id") == APPLICATION_ID:
         return
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and _pragma(db, "application_id") != APPLICATION_ID:  # another process may just have made it
+    if tables and _pragma(db, "application_id") != APPLICATION_ID:  # another process may just have created it
         raise StoreError(
             f"The file {path} is a database, but not a Podium store.", hint="Name another file as the store."
         )
 
 
 def _use_wal(db: sqlite3.Connection, path: Path) -> None:
-    """SQLite does not wait when two processes switch a fresh file at once, so we do."""
+    """Switch to WAL mode. SQLite does not wait when two processes switch a new file at once, so retry
+    here."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -248,7 +250,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 
 
 def _statements(script: str) -> list[str]:
-    """The statements of a script, one by one: `executescript` would commit in between."""
+    """Return the statements of a script, one by one: `executescript` would commit in between."""
     found: list[str] = []
     text = ""
     for line in script.splitlines(keepends=True):
@@ -263,14 +265,14 @@ _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
 class Bulk:
-    """One statement for many rows of parameters, `{values}` in its text.
+    """One statement for many rows of parameters, with `{values}` in its text.
 
-    There are a few fixed sizes, so that SQLite's prepared statements are used again; a smaller number of
-    rows is filled up with NULLs (or another `filler`), which the statement must leave out.
+    There are a few fixed sizes, so that prepared statements are reused; a smaller number of rows is padded
+    with NULLs (or another `filler`), which the statement must skip.
 
-    For bytes, as for NULL, Python's module first looks for somebody who adapts them, which takes longer than
-    all the rest, and the event loop waits meanwhile; for a `bytearray` it does not. `binary` are the columns
-    of a row whose values are always bytes.
+    For bytes and NULL, Python's module first searches for an adapter, which takes longer than everything else
+    and blocks the event loop; for a `bytearray` it does not. `binary` are the columns of a row whose values
+    are always bytes.
     """
 
     def __init__(
@@ -285,13 +287,13 @@ class Bulk:
         self._fits: dict[int, tuple[str, list[int | None]]] = {}
 
     def execute(self, db: sqlite3.Connection, parameters: list[Any]) -> int:
-        """Run it over all parameters; returns how many rows were written."""
+        """Run it over all parameters; return the number of rows written."""
         if len(parameters) <= self.most:
             return self._run(db, parameters).rowcount
         return sum(self._run(db, some).rowcount for some in self._slices(parameters))
 
     def query(self, db: sqlite3.Connection, parameters: list[Any]) -> list[Any]:
-        """The single value of each statement that it takes."""
+        """Return the single value of each statement that is run."""
         return [self._run(db, some).fetchone()[0] for some in self._slices(parameters)]
 
     def _run(self, db: sqlite3.Connection, parameters: list[Any]) -> sqlite3.Cursor:
@@ -304,7 +306,7 @@ class Bulk:
         return db.execute(text, given)
 
     def _fit(self, count: int) -> tuple[str, list[int | None]]:
-        """The statement for so many rows, and what fills it up; made when first needed."""
+        """Return the statement for this number of rows and its padding; built on first use."""
         size = next(size for size in _SIZES if size >= count)
         if size not in self._texts:
             row = f"({', '.join('?' * self.width)})"
@@ -317,12 +319,12 @@ class Bulk:
 
 
 INTERVAL_S = 0.1
-"""Commits look at the files this often at most, because a look takes a few to some ten µs. The end of a run,
-and everything else that is not just rows, is always looked at."""
+"""Minimum seconds between two checks of the files by row commits, because a check takes a few to some ten µs.
+The end of a run, and everything else that is not just rows, is always checked."""
 
 
 class FileIdentity:
-    """The database and its write-ahead log as they were when the store was opened."""
+    """The identity (inodes) of the database and its write-ahead log when the store was opened."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -348,7 +350,7 @@ class FileIdentity:
         return None
 
     def is_due(self) -> bool:
-        """Return whether the file has to be looked at again; at most every `INTERVAL_S`."""
+        """Return whether the files have to be checked again; true at most every `INTERVAL_S` seconds."""
         now = time.monotonic()
         if now < self._next:
             return False

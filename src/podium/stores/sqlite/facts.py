@@ -1,4 +1,4 @@
-"""Brain facts and full-text search."""
+"""Project facts and full-text search in SQL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MATCH = (
     "WHERE fact_words MATCH ? AND project = ? {status}"
     "ORDER BY bm25(fact_words, 4.0, 2.0, 2.0, 0.5), fact.number LIMIT ?"
 )
-"""A word in a subject weighs more than one in the sentence that it was taken from."""
+"""A match in the subject weighs more than one in the quote."""
 
 _ADD = Bulk(
     5,
@@ -38,7 +38,7 @@ _REMOVE = Bulk(1, "DELETE FROM fact_words WHERE rowid IN (VALUES {values})")
 
 
 def prepare(db: sqlite3.Connection) -> None:
-    """Make the index if there is none. Raises before anything is written where FTS5 is missing."""
+    """Create the index if there is none. Raises before anything is written if FTS5 is missing."""
     found = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'fact_words'").fetchone()
     check(db)
     if found is None:
@@ -46,7 +46,7 @@ def prepare(db: sqlite3.Connection) -> None:
 
 
 def check(db: sqlite3.Connection, module: str = "fts5") -> None:
-    """See that this SQLite has full-text search."""
+    """Raise `StoreError` if this SQLite has no full-text search."""
     if db.execute("SELECT 1 FROM pragma_module_list WHERE name = ?", (module,)).fetchone() is None:
         raise StoreError(
             f"The brain needs full-text search ({module.upper()}), and the SQLite {sqlite3.sqlite_version} "
@@ -72,14 +72,14 @@ def remove(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 
 def query_of(terms: Sequence[str]) -> str:
-    """Any of these words, each in quotes: nothing that a user types is an operator."""
+    """Return a query for any of these words, each quoted, so that user input is never an operator."""
     phrases = [spaced(term).replace('"', " ").strip() for term in terms]
     return " OR ".join(f'"{phrase}"' for phrase in phrases if phrase)
 
 
 COLUMNS = "project, id, subject, predicate, value, kind, source_run, quote, status, created_at, updated_at"
 _TEXT = ("subject", "predicate", "value")
-"""What an embedding is made of."""
+"""The fields that an embedding is made of."""
 
 _KNOWN = Bulk(2, "SELECT group_concat(project || char(31) || id, char(30)) FROM fact "
               "WHERE (project, id) IN (VALUES {values})")  # fmt: skip
@@ -115,7 +115,7 @@ _REVISE = (
     "INSERT INTO brain (project, revision) VALUES (?, ?) "
     "ON CONFLICT (project) DO UPDATE SET revision = max(revision + 1, excluded.revision)"
 )
-"""Revisions are times, so that a project that was forgotten and told anew never has an old one."""
+"""Revisions are timestamps, so that a project that was removed and created again never has an old one."""
 _SPEND = (
     "INSERT INTO brain (project, usd, input_tokens, output_tokens, calls, unpriced_calls) "
     "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (project) DO UPDATE SET usd = usd + excluded.usd, "
@@ -127,7 +127,7 @@ _SPEND = (
 
 
 def add_facts(db: sqlite3.Connection, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
-    """Those that are new, in a few statements however many they are."""
+    """Insert facts that are new, in a constant number of statements, and return them."""
     prepare(db)
     asked = {(fact.project, fact.id): fact for fact in reversed(facts)}  # the first of two with one id
     known = _rows(_KNOWN.query(db, list(chain.from_iterable(asked))) if asked else [])
@@ -144,7 +144,7 @@ def add_facts(db: sqlite3.Connection, facts: Sequence[Fact], change: FactChange)
 
 
 def change(db: sqlite3.Connection, updates: Sequence[FactUpdate], at: str) -> list[str]:
-    """Compare with what stands there, then set: two people who review at once do not undo each other."""
+    """Update facts that are unchanged since they were read (optimistic locking); return their ids."""
     prepare(db)
     keys = [part for fact, _ in updates for part in (fact.project, fact.id)]
     standing = {
@@ -171,7 +171,7 @@ def change(db: sqlite3.Connection, updates: Sequence[FactUpdate], at: str) -> li
 
 
 def forget(db: sqlite3.Connection, project: str, ids: Collection[str] | None) -> int:
-    """With everything that was kept about them; a project that is forgotten leaves nothing."""
+    """Remove facts with their history and embeddings; removing a whole project leaves nothing."""
     which, given = "project = ?", [project]
     if ids is not None:
         which += " AND {column} IN (SELECT value FROM json_each(?))"
@@ -223,7 +223,7 @@ def _revise(db: sqlite3.Connection, changed: Sequence[Fact | str]) -> None:
 
 
 def _rows(texts: list[str | None]) -> list[list[str]]:
-    """What came back as one text, because a thread pays for every row that it fetches."""
+    """Split rows that were fetched as one text, because a thread pays for every row that it fetches."""
     return [row.split("\x1f") for text in texts if text for row in text.split("\x1e")]
 
 
@@ -237,7 +237,7 @@ _PROJECTS = (
 
 
 class FactReader:
-    """The questions about facts, over a connection for reading."""
+    """Read queries for facts."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self._db = db

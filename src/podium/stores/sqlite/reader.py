@@ -1,7 +1,7 @@
-"""Every query. They run on the event loop's thread, in short slices.
+"""Read queries. They run on the event loop's thread, in short slices.
 
-A reading thread would be slower and could be starved: it has to win back the interpreter after every row,
-which beside a busy event loop takes milliseconds each time. A slice of 1,000 rows takes about one.
+A reader thread would be slower and could starve: it has to reacquire the interpreter after every row, which
+takes milliseconds each time beside a busy event loop. A slice of 1,000 rows takes about one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SLICE = 1000
 _SEQ = 0xFFFFFFFF
 _LAST_CHARACTER = "\U0010ffff"
 _NEWEST = 1 << 31
-"""Above every run number."""
+"""Greater than every run number."""
 
 _RUN = (
     "SELECT run_id, workflow, request, status, stop_reason, created_us, updated_us, model, rehearsal, "
@@ -55,18 +55,18 @@ _SUMS = ", ".join(
     f"sum({column} >> 32), sum({column} & 0xffffffff)"
     for column in ("input_tokens", "output_tokens", "calls", "unpriced_calls")
 )
-"""The halves of each sum: SQLite refuses a sum of integers that passes 64 bits."""
+"""The halves of each sum: SQLite raises an error for an integer sum above 64 bits."""
 
 
 class SqliteReader:
-    """A connection for reading and what is asked through it."""
+    """The read connection and the queries over it."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self._db = db
         self._path = path
         self._locks = lock.folder_beside(path)
         self.brain = FactReader(db, path)
-        """What is asked about facts."""
+        """Queries for facts."""
 
     def close(self) -> None:
         self._db.close()
@@ -74,11 +74,11 @@ class SqliteReader:
     # ── runs ──
 
     def number(self, run_id: str) -> int:
-        """The run's number in this database."""
+        """Return the run's number in this database."""
         return self._one("number", run_id)
 
     def run(self, run_id: str) -> RunRow:
-        """The summary of the run whose id is, or unambiguously begins with, `run_id`."""
+        """Return the summary of the run whose id is, or unambiguously begins with, `run_id`."""
         found = self._all(_RUN + "WHERE run_id = ?", (run_id,))
         if not found and len(run_id) >= SHORTEST_BEGINNING:
             bounds = (run_id, run_id + _LAST_CHARACTER)
@@ -94,8 +94,8 @@ class SqliteReader:
         owner: str | None = None,
         text: str = "",
     ) -> list[RunRow]:
-        """Newest first. Which ones are really driven is known only after looking at their locks, so pages are
-        read until enough have the right status."""
+        """Return runs, newest first. Whether a run is really driven is known only after its lock is checked,
+        so pages are read until enough runs have the right status."""
         stored = {*status, "running"} if "paused" in status else set(status)
         wanted, rest = _narrowed(stored, workflow, owner, text)
         sql = f"{_RUN}WHERE {' AND '.join(['number < ?', *wanted])} ORDER BY number DESC LIMIT ?"
@@ -110,18 +110,18 @@ class SqliteReader:
         return runs[:limit]
 
     def start(self, owner: str, key: str) -> RunRow | None:
-        """The run that an owner's client has asked for by this name."""
+        """Return the owner's run with this idempotency key, or None."""
         found = self._all(f"{_RUN}WHERE owner = ? AND start_key = ? AND start_key != ''", (owner, key))
         return self._summary(found[0]) if found else None
 
     def changed(self, since_us: int, owner: str | None) -> list[RunRow]:
-        """Runs that were changed at or after a moment."""
+        """Return runs that were changed at or after a time."""
         wanted, rest = _narrowed((), "", owner, "")
         sql = f"{_RUN}WHERE {' AND '.join(['updated_us >= ?', *wanted])} ORDER BY updated_us, number"
         return [self._summary(row) for row in self._all(sql, (since_us, *rest))]
 
     def totals(self, owner: str | None) -> list[RunTotal]:
-        """How many runs, and what they spent, by workflow and status."""
+        """Return the number of runs and their spending, by workflow and status."""
         wanted, rest = _narrowed((), "", owner, "")
         sql = (
             f"SELECT workflow, status, count(*), sum(min(max(usd, 0.0), {MOST_USD})), {_SUMS} "
@@ -145,14 +145,14 @@ class SqliteReader:
         )  # fmt: skip
 
     def driver(self, run_id: str) -> str:
-        """The mark of whoever drives a run, or did when it died."""
+        """Return the mark of a run's driver, alive or dead."""
         return self._one("driver", run_id)
 
     # ── events and blobs ──
 
     async def rows(self, number: int, after: int, limit: int, types: Collection[str]) -> list[Row]:
-        """Slice by slice, so that a long log does not hold up the event loop. A log only grows, so the
-        slices fit together."""
+        """Read rows in slices, so that a long log does not block the event loop. A log only grows, so the
+        slices are consistent."""
         rows: list[Row] = []
         while True:
             size = min(SLICE, limit - len(rows)) if limit else SLICE
@@ -169,7 +169,7 @@ class SqliteReader:
         return [Row._make(row) for row in self._all(sql, (base | after, base | _SEQ, *types, size))]
 
     def last_seqs(self, numbers: list[int]) -> dict[int, int]:
-        """The highest sequence number of each of these runs that has any event, in one query."""
+        """Return the highest sequence number of each of these runs that has any event, in one query."""
         try:
             texts = _LAST.query(self._db, numbers)
         except sqlite3.Error as error:
@@ -183,7 +183,7 @@ class SqliteReader:
             raise StoreError(f"The store has no blob {digest}.", hint=DAMAGED)
         return intact(bytes(found[0][0]), digest)
 
-    # ── the cache ──
+    # ── reply cache ──
 
     def sample(self, key: str, skip: Collection[str]) -> Sample | None:
         return samples.find(self._db, self._path, key, skip)
@@ -201,13 +201,13 @@ class SqliteReader:
         ]
 
     def posted(self, after: int) -> list[tuple[int, int, str, bytes]]:
-        """What was put into any inbox behind a message: id, run number, kind, data."""
+        """Return the messages in any inbox after a message id: id, run number, kind, data."""
         return self._all("SELECT id, run, kind, data FROM inbox WHERE id > ? ORDER BY id", (after,))
 
     # ── changes ──
 
     def version(self) -> int:
-        """A number that changes when another connection has committed, in whatever process."""
+        """Return a number that changes when another connection, of any process, has committed."""
         return self._all("PRAGMA data_version")[0][0]
 
     def _one(self, column: str, run_id: str) -> Any:
@@ -224,7 +224,7 @@ class SqliteReader:
 
 
 def _total(row: tuple[Any, ...]) -> RunTotal:
-    """Put the halves of the sums together."""
+    """Combine the halves of the sums."""
     workflow, status, runs, usd, *halves = row
     sums = [(high << 32) + low for high, low in zip(halves[::2], halves[1::2], strict=True)]
     return RunTotal(workflow, status, runs, charge_of(usd, *sums))
@@ -233,7 +233,7 @@ def _total(row: tuple[Any, ...]) -> RunTotal:
 def _narrowed(
     status: Collection[str], workflow: str, owner: str | None, text: str
 ) -> tuple[list[str], list[str]]:
-    """Conditions on runs, and what they are filled with."""
+    """Return SQL conditions on runs, and their parameters."""
     wanted: list[str] = []
     rest: list[str] = []
     if workflow:
@@ -255,4 +255,4 @@ def _digest(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        return b""  # what is not a digest names no blob
+        return b""  # an invalid digest names no blob

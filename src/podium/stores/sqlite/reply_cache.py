@@ -1,4 +1,4 @@
-"""The cache in SQL: reading, and the small writes that ride with a batch."""
+"""Reply cache in SQL: queries, and the small writes that are part of a batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podium.stores.rows import charge_columns, charge_of
 from podium.stores.sqlite.connection import Bulk, explain
 
 _TRIM_TO = 0.9
-"""Less than the limit, so that the next answer does not trim again."""
+"""Trim to less than the limit, so that the next reply does not trim again."""
 
 _FIND = (
     "SELECT id, key, number, model, data, usd, input_tokens, output_tokens, made_us FROM sample "
@@ -61,7 +61,7 @@ _SHARES = (
 
 
 def find(db: sqlite3.Connection, path: Path, key: str, skip: Collection[str]) -> Sample | None:
-    """The first answer to a question that is not one of `skip`."""
+    """Return the first reply to a request whose id is not in `skip`, or None."""
     marks = f"AND id NOT IN ({', '.join('?' * len(skip))}) " if skip else ""
     found = _all(db, path, _FIND.format(skip=marks), (key, *skip))
     if not found:
@@ -84,7 +84,7 @@ def shares(db: sqlite3.Connection, path: Path) -> list[CacheShare]:
 
 
 def write_notes(db: sqlite3.Connection, notes: Notes) -> None:
-    """What the cache has learnt, in a few statements however much it is."""
+    """Write the queued changes of the cache, in a few statements."""
     if notes.kept:
         _keep(db, notes.kept)
     if notes.used:
@@ -98,7 +98,7 @@ def write_notes(db: sqlite3.Connection, notes: Notes) -> None:
 
 
 def _keep(db: sqlite3.Connection, kept: list[Sample]) -> None:
-    """All at once; where somebody else was quicker to take a number, one by one."""
+    """Insert all at once; if another process has taken a number, insert one by one."""
     rows = [
         (
             sample.id, sample.key, sample.number, sample.model, *charge_columns(sample.charge)[:3],
@@ -123,7 +123,7 @@ def _use(db: sqlite3.Connection, used: list[tuple[Sample, int]]) -> None:
 
 
 def clear(db: sqlite3.Connection, before_us: int | None, model: str) -> Cleared:
-    """Whoever clears everything, or everything of a model, starts the count of what was saved anew too."""
+    """Remove replies. Clearing everything, or everything of a model, also resets the savings."""
     wanted, given = ["1"], list[Any]()
     if before_us is not None:
         wanted.append("used_us < ?")

@@ -1,7 +1,7 @@
-"""Batches and rare writes as SQL.
+"""SQL for batches and rare writes.
 
-A thread that shares the interpreter with a busy event loop waits up to 5 ms for it after every statement,
-so `executemany` of 200 rows can take a second where one statement takes milliseconds. For the same reason
+A thread that shares the interpreter with a busy event loop waits up to 5 ms for it after every statement, so
+`executemany` of 200 rows can take a second where one statement takes milliseconds. For the same reason
 results come back as a single row.
 """
 
@@ -30,7 +30,7 @@ EVENTS = Bulk(
     binary=(5,),
     filler=0,
 )
-"""Rows of leases that are still good; `CROSS JOIN` keeps SQLite from turning the loops round. No run has the
+"""Inserts the rows of valid leases. `CROSS JOIN` keeps SQLite from reordering the loops. No run has the
 number 0."""
 
 _UPDATES = Bulk(
@@ -55,7 +55,8 @@ _CEILINGS = Bulk(
     "FROM (WITH v (number, epoch, max_usd, max_tokens, max_calls, max_seconds, max_depth) "
     "AS (VALUES {values}) SELECT * FROM v) AS b WHERE run.number = b.number AND run.epoch = b.epoch",
 )
-"""A statement of its own: ceilings change seldom, the rest of a summary with almost every step."""
+"""A statement of its own, because ceilings rarely change, while the rest of a summary changes with almost
+every step."""
 
 _BLOBS = Bulk(
     2,
@@ -97,8 +98,8 @@ _STANDINGS = Bulk(
 
 
 def write(db: sqlite3.Connection, batch: Batch) -> set[Key]:
-    """Write all of a batch, or raise and leave nothing of it. What leases that were fenced off have queued
-    is left out; their keys are returned."""
+    """Write all of a batch, or raise and write nothing. Skips what fenced-off leases have queued and returns
+    their keys."""
     if batch.only_rows and len(batch.rows) <= EVENTS.most:  # one statement is a transaction of its own
         if not batch.rows:
             return set()
@@ -116,13 +117,14 @@ def write(db: sqlite3.Connection, batch: Batch) -> set[Key]:
 
 
 def change_run(db: sqlite3.Connection, key: Key, update: RunUpdate) -> None:
-    """Change one summary, if the key is still good."""
+    """Change one summary, if the lease is still valid."""
     _UPDATES.execute(db, list(change_of(key, update)))
     _change_ceilings(db, {key: update})
 
 
 def _write_parts(db: sqlite3.Connection, batch: Batch) -> set[Key]:
-    """Blobs before the rows that name them; rows of old leases before the epochs are raised."""
+    """Write all parts: blobs before the rows that name them, rows of old leases before the epochs are
+    raised."""
     fenced: set[Key] = set()
     blobs = [*batch.blobs, *(blob for creation in batch.creations for blob in creation.blobs)]
     if blobs:
@@ -167,7 +169,7 @@ def _change_ceilings(db: sqlite3.Connection, updates: dict[Key, RunUpdate]) -> N
 
 
 def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
-    """The write lock is held, so the next free numbers are ours."""
+    """Create runs. The write lock is held, so the next numbers are free."""
     (number,) = db.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
     runs: list[Any] = []
     rows: list[Any] = []
@@ -189,7 +191,8 @@ def _create(db: sqlite3.Connection, creations: list[Creation]) -> None:
 
 
 def _acquire(db: sqlite3.Connection, acquisitions: list[Acquisition]) -> None:
-    """Raise the epochs. The same run twice (both take it over) means twice: the first is fenced at once."""
+    """Raise the epochs. A run that occurs twice (two take-overs) is raised twice: the first is fenced at
+    once."""
     now = {acquisition.run_id: acquisition for acquisition in reversed(acquisitions)}
     _ACQUISITIONS.execute(
         db, [part for one in now.values() for part in (one.run_id, one.driver, one.expected)]
@@ -208,7 +211,7 @@ def _acquire(db: sqlite3.Connection, acquisitions: list[Acquisition]) -> None:
 
 
 def post_message(db: sqlite3.Connection, run_id: str, kind: str, data: bytes) -> int:
-    """Put a message into a run's inbox; returns its id."""
+    """Put a message into a run's inbox; return its id."""
     number, _ = _find(db, run_id)
     sql = "INSERT INTO inbox (run, kind, data) VALUES (?, ?, ?)"
     return int(db.execute(sql, (number, kind, data)).lastrowid or 0)
@@ -220,7 +223,7 @@ def discard_messages(db: sqlite3.Connection, message_ids: Collection[int]) -> No
 
 
 def fence_run(db: sqlite3.Connection, run_id: str, rows: Sequence[Row], update: RunUpdate) -> int:
-    """Raise a run's epoch and end its log with `rows`; returns the run's number."""
+    """Raise a run's epoch and end its log with `rows`; return the run's number."""
     number, epoch = _find(db, run_id)
     base = number << 32
     db.execute("UPDATE run SET epoch = epoch + 1, driver = '' WHERE number = ?", (number,))

@@ -1,4 +1,4 @@
-"""SqliteStore."""
+"""`SqliteStore`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from podium.stores.sqlite.tails import SqliteTails
 from podium.stores.sqlite.writer import InlineCommit, SqliteWriter
 
 _LOOK_S = 1.0
-"""How often a store looks whether its file is still there, while it drives runs."""
+"""Seconds between checks that the file still exists, while the store drives runs."""
 
 
 class DrivenRuns(InlineCommit, Leases):
-    """A run is driven by the process whose mark it bears, as long as that process lives."""
+    """Leases on SQLite. A run is driven by the process whose mark it has, as long as that process lives."""
 
     def __init__(
         self, path: Path, writer: SqliteWriter, near: sqlite3.Connection, reader: SqliteReader
@@ -55,8 +55,8 @@ class DrivenRuns(InlineCommit, Leases):
         return super()._hold(run_id, standing)
 
     def _look(self) -> None:
-        """Stop the runs of this process when the file of the store is gone. A run that commits finds out for
-        itself; this is for one that waits for a long call."""
+        """Stop the runs of this process when the file of the store is gone. A run that commits detects this
+        itself; the check is for one that waits for a long call."""
         self._look_timer = None
         if not self._current or self._closed:
             return
@@ -81,11 +81,11 @@ class DrivenRuns(InlineCommit, Leases):
             raise RunLockedError(run_id, this_process())
         if mark != name and (who := lock.holder(self._locks, mark)):
             raise RunLockedError(run_id, who)
-        return mark  # nobody's, a dead one's, or ours that could not be taken off yet
+        return mark  # empty, of a dead driver, or ours and not removed yet
 
 
 class FactsMixin(DrivenRuns):
-    """Facts, as `podium.engine.facts.Facts` describes them. Each write is one transaction."""
+    """Project facts, see `podium.engine.store_parts.Facts`. Each write is one transaction."""
 
     async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
         return await self._do(sql.add_facts, facts, change)
@@ -133,7 +133,7 @@ class FactsMixin(DrivenRuns):
 
 
 class SqliteStore(FactsMixin):
-    """A home for logs in one file. One instance belongs to one event loop."""
+    """A store in one file. One instance belongs to one event loop."""
 
     def __init__(
         self, path: Path, writer: SqliteWriter, near: sqlite3.Connection, reader: SqliteReader
@@ -143,7 +143,7 @@ class SqliteStore(FactsMixin):
 
     @classmethod
     async def open(cls, path: str | Path) -> SqliteStore:
-        """Open the store at `path`; make it if there is none."""
+        """Open the store at `path`; create it if there is none."""
         path = database.prepare(path)
         writer = SqliteWriter(path)
         await writer.start()
@@ -160,16 +160,16 @@ class SqliteStore(FactsMixin):
 
     @property
     def limits(self) -> None:
-        """Processes of one machine keep each their own."""
+        """None: processes of one machine do not share limits."""
         return
 
     @property
     def path(self) -> Path:
-        """The file of the database."""
+        """Path of the database file."""
         return self._path
 
     async def close(self) -> None:
-        """Commit what is queued and let go of everything. Closing twice does no harm."""
+        """Commit what is queued and release all resources. Calling it twice does no harm."""
         if not self._closed:
             self._hang_up()
             try:
@@ -178,7 +178,7 @@ class SqliteStore(FactsMixin):
                 self._let_go()
 
     def close_now(self) -> None:
-        """The same without an event loop: for a store whose loop has ended."""
+        """Close without an event loop, for a store whose loop has ended."""
         if not self._closed:
             self._hang_up()
             self._writer.end()
@@ -195,8 +195,8 @@ class SqliteStore(FactsMixin):
         self._near.close()
 
     async def checkpoint(self) -> None:
-        """Move everything into the database file, so that a copy of this file alone is complete. Does nothing
-        while another process reads or writes."""
+        """Checkpoint everything into the database file, so that a copy of this file alone is complete. Does
+        nothing while another process reads or writes."""
         self._check_open()
         await self._writer.checkpoint()
 
@@ -254,7 +254,7 @@ class SqliteStore(FactsMixin):
     async def get_blob(self, digest: str) -> bytes:
         return self._reader.blob(digest)
 
-    # ── the cache ──
+    # ── reply cache ──
 
     async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
         return self._reader.sample(key, skip)

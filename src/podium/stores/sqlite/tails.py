@@ -1,7 +1,7 @@
-"""Who is told when something new is in the store: tails of logs and subscribers of inboxes.
+"""Notification of log tails and inbox subscribers.
 
-What this process commits rings at once. What other processes commit shows in `PRAGMA data_version`, which
-one timer looks at every 50 ms for everybody, as long as there is anybody.
+Commits of this process wake them at once. Commits of other processes change `PRAGMA data_version`, which one
+timer polls every 50 ms, as long as there are tails or subscribers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOTHING: tuple[tuple[int, int], list[Row]] = ((-1, -1), [])
 
 
 class TailCursor:
-    """Rings when there may be rows behind `after`."""
+    """The position of one log reader; `rung` is set when there may be rows after it."""
 
     def __init__(self, after: int) -> None:
         self.after = after
@@ -38,13 +38,13 @@ class SqliteTails(Subscriptions[TailCursor]):
         self._listeners = 0
         self._shared = _NOTHING
         self._seen = 0
-        """Messages up to this id were handed to the subscribers there were."""
+        """Messages up to this id were delivered to the subscribers of that time."""
         self._version = -1
         self._timer: asyncio.TimerHandle | None = None
         self.closed = False
 
     def close(self) -> None:
-        """Tails end, subscribers hear nothing more."""
+        """End all tails and subscriptions."""
         self.closed = True
         self._stop()
         self.ring(list(self._bells))
@@ -62,14 +62,14 @@ class SqliteTails(Subscriptions[TailCursor]):
             self._leave()
 
     def slice(self, number: int, after: int) -> list[Row]:
-        """Rows behind `after`. Tails that stand at the same place share what one of them has read."""
+        """Return rows after `after`. Tails at the same position share one read."""
         place = (number, after)
         if self._shared[0] != place:
             self._shared = (place, self._reader.slice(number, after))
         return self._shared[1]
 
     def ring(self, numbers: Iterable[int]) -> None:
-        """These runs have new rows."""
+        """Wake the tails of runs that have new rows."""
         self._shared = _NOTHING
         for number in numbers:
             for bell in self._bells.get(number, ()):
@@ -91,7 +91,7 @@ class SqliteTails(Subscriptions[TailCursor]):
         return unsubscribe
 
     def _welcome(self, subscriber: Subscriber) -> None:
-        """Hand over what is there already; from then on the subscriber is one of all."""
+        """Deliver the messages that are already there, then register the subscriber."""
         if not subscriber.active or self.closed:
             return
         try:
@@ -104,12 +104,12 @@ class SqliteTails(Subscriptions[TailCursor]):
             self._hand(subscriber, message)
 
     def nudge(self) -> None:
-        """This process put something into an inbox."""
-        with suppress(StoreError):  # the timer looks again, because the version has changed
+        """Check the inboxes after this process has posted a message."""
+        with suppress(StoreError):  # the timer checks again, because the version has changed
             self._look()
 
     def _look(self) -> None:
-        """Hand over what was posted since the last look: one query for all subscribers."""
+        """Deliver messages posted since the last check, with one query for all subscribers."""
         if not self._subscribers:
             return
         for message_id, number, kind, data in self._reader.posted(self._seen):
@@ -153,7 +153,7 @@ class SqliteTails(Subscriptions[TailCursor]):
             self._look()
             self._version = version
         except StoreError:
-            self.ring(list(self._bells))  # they read for themselves, and tell their callers what is wrong
+            self.ring(list(self._bells))  # they read for themselves and report the error to their callers
             return
         for number, seq in last.items():
             for bell in self._bells[number]:

@@ -20,7 +20,8 @@ from podium.stores.sqlite.statements import write
 
 
 class SqliteWriter:
-    """Owns the thread and its connection. Everything but `_run` and below belongs to the event loop."""
+    """Owns the writer thread and its connection. Everything but `_run` and below belongs to the event
+    loop."""
 
     def __init__(self, path: Path) -> None:
         self.settle: Callable[[Report], None] = _nobody
@@ -29,14 +30,14 @@ class SqliteWriter:
         self._queue: queue.SimpleQueue[Batch | asyncio.Future[None] | None] = queue.SimpleQueue()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._closed: asyncio.Future[None] = self._loop.create_future()
-        # A daemon: a program that forgot to close its store can still end.
+        # Daemon, so that a program that does not close its store can still exit.
         self._thread = threading.Thread(target=self._run, name="podium-writer", daemon=True)
         self._fallen: set[Key] = set()
         self.identity: FileIdentity | None = None
-        """Set by whoever has opened all connections."""
+        """Set once all connections are open."""
 
     async def start(self) -> None:
-        """Open the database, make or migrate it: on the thread, because that may have to wait."""
+        """Open the database; create or migrate it. Done on the thread, because it may have to wait."""
         self._thread.start()
         try:
             await asyncio.shield(self._opened)
@@ -45,7 +46,7 @@ class SqliteWriter:
             raise
 
     def submit(self, batch: Batch) -> None:
-        """Have a batch written; `settle` tells what became of it."""
+        """Queue a batch; `settle` reports its outcome."""
         self._queue.put(batch)
 
     async def stop(self) -> None:
@@ -55,12 +56,12 @@ class SqliteWriter:
         self._thread.join()
 
     def end(self) -> None:
-        """The same without an event loop."""
+        """Stop without an event loop."""
         self._queue.put(None)
         self._thread.join()
 
     async def checkpoint(self) -> None:
-        """Move the write-ahead log into the database and empty it, unless somebody else uses it right now."""
+        """Checkpoint and truncate the write-ahead log, unless another process uses it right now."""
         done: asyncio.Future[None] = self._loop.create_future()
         self._queue.put(done)
         await asyncio.shield(done)
@@ -81,7 +82,8 @@ class SqliteWriter:
             self._tell(_succeed, self._closed)
 
     def _write_next(self, db: sqlite3.Connection) -> bool:
-        """Wait for a batch, take in what came after it, write; `False` when told to stop."""
+        """Wait for a batch, merge the batches queued after it, and write. Returns `False` when it should
+        stop."""
         batch = self._queue.get()
         merged = 1
         last: Batch | asyncio.Future[None] | None = batch
@@ -108,10 +110,11 @@ class SqliteWriter:
             self._tell(_succeed, done)
 
     def _write(self, db: sqlite3.Connection, batch: Batch) -> dict[Key, StoreError | None]:
-        """Write a batch; if that fails, each part of it alone, so that a failure stays where it belongs.
+        """Write a batch. If that fails, write each part alone, so that one failure does not affect the
+        others.
 
-        What fails is dropped, and its lease is done for: no later row of it is written, because the log
-        would have a gap. Taking the run up again is how to go on.
+        What fails is dropped, and its lease becomes invalid: no later row of it is written, because the log
+        would have a gap. The run continues when it is acquired again.
         """
         if self._fallen:
             batch.drop(self._fallen)
@@ -139,11 +142,11 @@ class SqliteWriter:
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
-            # The loop ended without closing its store: nobody is left to tell.
+            # The loop ended without closing its store: there is no receiver.
 
 
 def _nobody(report: Report) -> None:
-    """Until there is a queue, nothing is submitted either."""
+    """Default for `settle`; nothing is submitted before a queue replaces it."""
 
 
 def _succeed(future: asyncio.Future[None]) -> None:
@@ -157,18 +160,18 @@ def _fail(future: asyncio.Future[None], error: BaseException) -> None:
 
 
 _SMALL = 8 * ROW_WIDTH
-"""The most that is committed on the spot, in parameters of rows."""
+"""Maximum size of an inline commit, in row parameters."""
 
 _STRETCH = 64
-"""So many commits on the spot in a row; then the writer does one, and a checkpoint with it, which takes
+"""Maximum consecutive inline commits; then the writer does one together with a checkpoint, which takes
 milliseconds that the event loop should not spend."""
 
 _QUICK_S = 0.001
-"""A commit on the spot may hold up the event loop for this long."""
+"""Seconds for which an inline commit may block the event loop."""
 
 
 class CommitPace:
-    """How long recent small commits took."""
+    """Median duration of recent small commits, in seconds."""
 
     def __init__(self) -> None:
         self._recent = [0.0] * 9
@@ -182,7 +185,7 @@ class CommitPace:
 
 
 class InlineCommit(CommitQueue):
-    """The queue of a store whose commits may be so quick that nobody else is needed for them."""
+    """A queue that commits on the event loop's thread while commits are fast enough."""
 
     def __init__(
         self, writer: BatchWriter, near: sqlite3.Connection, bells: Bells, identity: FileIdentity
@@ -212,7 +215,7 @@ class InlineCommit(CommitQueue):
         return super().commit(lease, waiter, outcome, first)
 
     def _commit_here(self) -> bool:
-        """Write what is queued, whoever queued it, on this thread; `False` if the writer should do it."""
+        """Write everything that is queued on this thread; return `False` if the writer should do it."""
         batch = self._batch
         fenced = self._write_here(batch)
         if fenced is None:
@@ -225,7 +228,7 @@ class InlineCommit(CommitQueue):
 
     def _write_here(self, batch: Batch) -> set[Key] | None:
         """Write the queued batch on this thread and return the keys of leases that were fenced off; `None` if
-        the writer should do it, and the batch is still queued."""
+        the writer should do it, with the batch still queued."""
         if (
             len(batch.rows) > _SMALL
             or batch.blobs
@@ -239,7 +242,7 @@ class InlineCommit(CommitQueue):
         try:
             fenced = write(self._near, batch)
         except (sqlite3.Error, TypeError, ValueError, OverflowError):
-            return None  # locked, full or wrong: the writer waits, tries again and knows what to say
+            return None  # locked, full or wrong: the writer waits, retries and reports the error
         self._pace.note(time.perf_counter() - start)
         self._stretch += 1
         self._batch = Batch()
@@ -247,7 +250,7 @@ class InlineCommit(CommitQueue):
         return fenced
 
     def _flush(self) -> None:
-        """Start or end a single run on the spot too; everything else goes to the writer."""
+        """Start or end a single run inline too; everything else goes to the writer."""
         batch = self._batch
         if self.live <= 1 and not self._in_flight and not self._closed and _is_single(batch):
             fenced = self._write_here(batch)
@@ -265,6 +268,6 @@ class InlineCommit(CommitQueue):
 
 
 def _is_single(batch: Batch) -> bool:
-    """Whether a batch starts, takes up or ends one run and asks for nothing else."""
+    """Return whether a batch creates, acquires or releases one run and does nothing else."""
     errands = len(batch.creations) + len(batch.liberations) + len(batch.acquisitions)
     return errands == 1 and not batch.jobs and not any(creation.blobs for creation in batch.creations)
