@@ -26,6 +26,7 @@ from podium.workflows.studio.deliverable import (
     with_title,
 )
 from podium.workflows.studio.policy import (
+    LISTED_ONLY,
     REPLACED,
     TEAM_QUALITY,
     fate_of_conflict,
@@ -430,5 +431,7 @@ async def hand_over(result: Result) -> None:
             run.warn(f"{one.department_name} failed: {one.error}")
     for conflict in result.open_conflicts:
         fate = conflict.in_result
+        if conflict.severity in LISTED_ONLY and delivered.checked:  # the master and the editor settle these
+            continue
         said = f"{ended(conflict.description)} {fate}" if fate else conflict.description
         run.warn(f"Unresolved conflict ({conflict.severity}): {said}")

@@ -205,7 +205,6 @@ async def execute(trying: SpecialistRun) -> str | None:
             roles.specialist_of(trying.spec), "execute", request=trying.studio.request,
             failed=trying.failed(), approach=trying.department.approach, part=trying.part,
             others=trying.others(), context=trying.department.context(),
-            first_version=trying.studio.first_version,
         )  # fmt: skip
     except StepFailedError as error:
         trying.error = error.reason
