@@ -248,6 +248,8 @@ def _stated(text: str, common: Collection[str]) -> dict[tuple[str, str], str]:
             continue
         for label, value in _LABELLED.findall(line):
             name = " ".join(label.lower().split())
+            if label.isupper():  # a speaker in a script: `BO: What if I come out as a napkin?`
+                continue
             if name in _NAMED:
                 subject = _subject(value, common)
             elif name not in _COMMON_LABELS and len(value.split()) <= _MOST_WORDS:
