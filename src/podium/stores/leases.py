@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from podium.engine.log import Row, RunRow
-from podium.errors import StoreError
+from podium.engine.log import Row, RunRow, this_process
+from podium.errors import RunLockedError, StoreError
 from podium.stores.batch import Acquisition, HeldLease, Key, ReleaseOp, Standing
 from podium.stores.commit_queue import BatchWriter, Bells, OperationQueue
 
@@ -69,6 +69,9 @@ class Leases(OperationQueue, ABC):
             finally:
                 self._claims.discard(run_id)
             if standing.driver == name:
+                held = self._current.get(run_id)
+                if held is not None and held.epoch == standing.epoch:  # another task marked it first
+                    raise RunLockedError(run_id, this_process())
                 return standing
 
     async def _mark(self, run_id: str, name: str, expected: str | None) -> Standing:
