@@ -455,7 +455,7 @@ async def test_an_answer_that_comes_late_does_not_give_a_run_to_two_drivers_of_o
         store.gate.set()
         with pytest.raises(RunLockedError):
             await late
-        append(store, lease, 1)
+        append(store, lease, 2)
         await commit(store, lease)
     finally:
         await store.close()
