@@ -14,6 +14,7 @@ REQUEST ?= Plan a weekend in Lisbon for three friends
 # One more than two cores: a test that waits for a process, a lease or a time-out leaves its core to another.
 WORKERS ?= 3
 UI      := src/podium/server/ui/index.html
+TYPES   := ui/src/api/types.ts
 SERVERS := $(VENV)/mcp-servers/.installed
 TEMPORAL := $(VENV)/temporal/bin/temporal
 UV      := uv==0.13.7
@@ -91,10 +92,10 @@ LOCK_FLAGS = --quiet --universal --python-version 3.11 --generate-hashes --no-em
 
 ui: $(UI) ## Build the web UI into the package
 
-$(UI): ui/node_modules/.installed ui/index.html ui/vite.config.ts ui/tsconfig.json $(shell find ui/src ui/public -type f 2>/dev/null)
+$(UI): ui/node_modules/.installed $(TYPES) ui/index.html ui/vite.config.ts ui/tsconfig.json $(shell find ui/src ui/public -type f -not -path 'ui/src/api/openapi.json' -not -path '$(TYPES)' 2>/dev/null)
 	npm run --silent --prefix ui build
 
-ui-check: ui/node_modules/.installed ## Lint, types, formatting and tests of the web UI
+ui-check: ui/node_modules/.installed $(TYPES) ## Lint, types, formatting and tests of the web UI
 	npm run --silent --prefix ui check
 	npm run --silent --prefix ui test
 
@@ -103,10 +104,14 @@ ui-ready:
 	@if $(MAKE) --no-print-directory ui/node_modules/.installed; then $(MAKE) --no-print-directory ui-check ui; \
 	else echo "npm could not install what the web UI is built with: the tests that need it are skipped." >&2; fi
 
-ui-types: $(STAMP) ui/node_modules/.installed ## Make the TypeScript types of the server's interface anew
-	$(BIN)/python -m podium.server.export ui/src/api/openapi.json
+ui-types: $(TYPES) ## Make the TypeScript types of the server's interface
+
+$(TYPES): ui/src/api/openapi.json ui/node_modules/.installed
 	npm run --silent --prefix ui types
-	$(BIN)/python -m podium.server.export ui/src/api/openapi.json ui/src/api/types.ts
+
+# Written only if it changed, so that the types and the bundle are not made anew without need.
+ui/src/api/openapi.json: $(STAMP) $(shell find src/podium -name '*.py')
+	$(BIN)/python -m podium.server.export $@
 
 # Not `npm ci`: it wants the builds of the bundler for all platforms in the lock file, and registries hold those
 # that their users need. Versions are those of the lock file either way.
@@ -127,7 +132,7 @@ system: ## Install missing system packages for the tests (only as root, with apt
 	fi
 
 clean: ## Remove everything that was made here
-	rm -rf $(VENV) .bench dist build ui/node_modules src/podium/server/ui .pytest_cache .ruff_cache .hypothesis .schemathesis
+	rm -rf $(VENV) .bench dist build ui/node_modules ui/src/api/openapi.json $(TYPES) src/podium/server/ui .pytest_cache .ruff_cache .hypothesis .schemathesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Real MCP servers for the tests that talk to them; without a registry of npm these tests are skipped.

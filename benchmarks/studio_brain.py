@@ -27,9 +27,9 @@ from podium.brain import Brain
 from podium.brain.files import import_facts
 from podium.engine.events import Charge
 from podium.settings import BrainOptions, Settings
-from podium.workflows.studio.canon import Canon, Denial, NewFact, Recalled
+from podium.workflows.studio.context import CanonPort, Denial, NewFact, Recalled
 from podium.workflows.studio.flow import studio_with
-from podium.workflows.studio.remembering import open_brain
+from podium.workflows.studio.memory import open_brain
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ def embed(texts: list[str]) -> list[list[float]]:
 class Timed:
     """A project's memory, and how long it took to answer."""
 
-    def __init__(self, canon: Canon, took: dict[str, list[float]]) -> None:
+    def __init__(self, canon: CanonPort, took: dict[str, list[float]]) -> None:
         self._canon = canon
         self._took = took
 
@@ -99,7 +99,7 @@ async def once(store_url: str, embedding: str) -> dict[str, list[float]]:
     """One run over a store that is there; milliseconds of each question, by its name."""
     took: dict[str, list[float]] = {}
 
-    async def open_timed(run: Run, project: str) -> Canon:
+    async def open_timed(run: Run, project: str) -> CanonPort:
         return Timed(await open_brain(run, project), took)
 
     settings = Settings(brain=BrainOptions(embedding=embedding))

@@ -35,7 +35,7 @@ from benchmarks.short import measure as measure_short
 from benchmarks.studio_brain import ASKED, EMBEDDING, fill, once, run_of
 from benchmarks.worker import Measured, measure
 
-from podium.tools.documents.meaning import is_installed
+from podium.tools.documents.word_vectors import is_installed
 from tests.stores.postgres import Server
 
 TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, repetitions=1)

@@ -17,7 +17,7 @@ import yaml
 
 from podium.cli.app import build_app
 from podium.cli.commands.serve import PORT
-from podium.server.guard import PROBES
+from podium.server.security import PROBES
 from podium.server.users import add_user
 from tests.server.serving import served
 

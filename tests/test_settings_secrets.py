@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
 from podium.settings import McpServer, NewsOptions, ProviderOptions, Settings, is_secret_name
 
 VALUE = "Zk39-value-of-a-secret"

@@ -8,7 +8,7 @@ import pytest
 
 from podium.errors import SettingsError
 from podium.settings import OwnPrice, ReplyLimits, Settings, parse_duration, parse_size
-from podium.settings.limits import for_model
+from podium.settings.options import for_model
 
 
 def load(folder: Path, text: str, **variables: str) -> Settings:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from podium.engine.events import Charge, Event, EventData
     from podium.engine.process import Process, run_process
     from podium.engine.result import RunResult
-    from podium.engine.retry import Retry
     from podium.engine.state import RunState
+    from podium.engine.steps import Retry
     from podium.engine.workflow import Outcome, Partial, Workflow, workflow
     from podium.errors import (
         BudgetExhaustedError,
@@ -59,7 +59,7 @@ _HOMES = {
     "Partial": "podium.engine.workflow",
     "PodiumError": "podium.errors",
     "Process": "podium.engine.process",
-    "Retry": "podium.engine.retry",
+    "Retry": "podium.engine.steps",
     "Run": "podium.agents.ask",
     "RunHandle": "podium.api",
     "RunResult": "podium.engine.result",

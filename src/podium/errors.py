@@ -1,42 +1,42 @@
-"""Every error that Podium raises on purpose, in one tree.
+"""Exception hierarchy of Podium.
 
-PodiumError                      one sentence for a person, `hint` says what to do
-├── UsageError                   wrong input: nothing was started              (exit 2)
+PodiumError                      one sentence as the message, `hint` says what to do
+├── UsageError                   invalid input: nothing was started            (exit 2)
 │   ├── SettingsError            a settings file or variable is wrong
 │   ├── OptionError              an option of a workflow is wrong: `option`
 │   ├── UnknownRunError          no run of that id in this store
 │   ├── WorkflowLoadError        a workflow could not be found or imported
 │   ├── ModelUnavailableError    a model name is unknown or lacks a key or an extra
-│   ├── SandboxUnavailableError  programs cannot be shut in here, so none is run
-│   └── NotResumableError        the run's status does not allow what was asked
+│   ├── SandboxUnavailableError  no sandbox is available, so no program is run
+│   └── NotResumableError        the run's status does not allow the operation
 ├── StoreError                   the log could not be read or written
 │   ├── StoreFullError           no space left: the run pauses                 (exit 4)
 │   ├── StoreAwayError           it cannot be reached: the run pauses          (exit 4)
 │   ├── StoreGoneError           its file was removed or replaced: it pauses   (exit 4)
 │   ├── RunLockedError           another process drives this run: `holder`
 │   └── FencedError              this process lost the run to another one
-├── ExportError                  a collector did not take a trace
-├── EmbeddingError               an embedding model gave nothing that facts could be found by
-├── WorkspaceError               a workspace could not be made, changed or read
-│   └── ChangeRefusedError       changes that may not be made: `refusals`; none was made
-├── BudgetExhaustedError         a ceiling would be passed; never a step's outcome
-├── ReplayDivergedError          a replay met a step that the log does not hold
+├── ExportError                  a collector did not accept a trace
+├── EmbeddingError               an embedding model returned no usable vectors
+├── WorkspaceError               a workspace could not be created, changed or read
+│   └── ChangeRefusedError       changes that are not allowed: `refusals`; none was applied
+├── BudgetExhaustedError         a ceiling would be exceeded; never a step's outcome
+├── ReplayDivergedError          a replay needs a step that the log does not hold
 ├── ConcurrentBranchError        one branch used from two asyncio tasks
 ├── DuplicateKeyError            an explicit `key=` used twice in one branch
 ├── NotEncodableError            a step's input or result cannot be written as JSON
 ├── ExitError                    a workflow called `sys.exit`
-├── InvalidTransitionError       a state machine was asked for a step that its table does not hold
+├── InvalidTransitionError       a state machine has no such transition
 ├── ResultRefusedError           a sandboxed program left a link or a pipe where a file should be
-├── GaveUpError                  a workflow could not do it: `output` is what it has all the same
+├── GaveUpError                  a workflow failed; `output` is its partial result
 └── StepFailedError              the recorded failure of a step; live and replayed alike
     ├── StepTimeoutError         the step's time-out passed
-    ├── ModelFailedError         a model call failed for good
+    ├── ModelFailedError         a model call failed permanently
     └── InvalidReplyError        a reply never fitted its schema: `raw` holds it
 
 asyncio.CancelledError
-└── RunInterrupted               how a run is told to stop; never a step's outcome, and not an
+└── RunInterrupted               the stop order of a run; never a step's outcome, and not an
     │                            `Exception`: a workflow's broad `except` does not swallow it
-    ├── RunCancelledError        somebody cancelled it                         (exit 130)
+    ├── RunCancelledError        the run was cancelled                         (exit 130)
     └── RunPausedError           Ctrl-C, SIGTERM or a full disk; resumable
 """
 
@@ -48,7 +48,7 @@ from typing import Any, ClassVar
 
 
 class PodiumError(Exception):
-    """The root. `str(error)` is one sentence; `hint` is what to do about it."""
+    """The base class. `str(error)` is one sentence; `hint` says what to do about it."""
 
     hint: str = ""
 
@@ -63,12 +63,12 @@ class UsageError(PodiumError):
     """The input is wrong and nothing was started."""
 
     def on_command_line(self) -> str:
-        """Return the sentence with options as they are typed in a shell."""
+        """Return the message with options as they are typed in a shell."""
         return self.message
 
 
 class SettingsError(UsageError):
-    """A settings file or a `PODIUM_*` variable holds something that Podium cannot use."""
+    """A settings file or a `PODIUM_*` variable has an invalid value."""
 
 
 class OptionError(UsageError):
@@ -105,11 +105,11 @@ class ModelUnavailableError(UsageError):
 
 
 class SandboxUnavailableError(UsageError):
-    """No program of a model's is run, because nothing here can shut it in (any more)."""
+    """No sandbox is available (any more), so a model's program is not run."""
 
 
 class NotResumableError(UsageError):
-    """The run is in a status that does not allow what was asked of it."""
+    """The status of the run does not allow the operation."""
 
 
 class StoreError(PodiumError):
@@ -121,7 +121,7 @@ class StoreFullError(StoreError):
 
 
 class StoreAwayError(StoreError):
-    """The store cannot be reached; what was committed is safe, and a run can be resumed when it is back."""
+    """The store cannot be reached. What was committed is safe, and a run can be resumed when it is back."""
 
 
 class StoreGoneError(StoreError):
@@ -142,7 +142,7 @@ class RunLockedError(StoreError):
 
 
 class FencedError(StoreError):
-    """Another process took this run over; nothing that this one writes is accepted any more."""
+    """Another process took this run over; writes of this one are refused."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(
@@ -153,31 +153,32 @@ class FencedError(StoreError):
 
 
 class RunInterrupted(asyncio.CancelledError):
-    """An order to stop. It passes through a workflow like a cancellation."""
+    """A stop order. It passes through a workflow like a cancellation."""
 
 
 class RunCancelledError(RunInterrupted):
-    """The run was cancelled: nothing may start any more."""
+    """The run was cancelled: no step may start."""
 
 
 class RunPausedError(RunInterrupted):
-    """The run is being paused: nothing new may start, and it can be resumed later."""
+    """The run is being paused: no step may start, and it can be resumed later."""
 
 
 class ExportError(PodiumError):
-    """A trace could not be sent. The log it was made of is untouched."""
+    """A trace could not be sent. The log that it was made from is unchanged."""
 
 
 class EmbeddingError(PodiumError):
-    """An embedding model failed, or gave something else than vectors. Facts are found by their words then."""
+    """An embedding model failed, or returned something other than vectors. Facts are then found by their
+    words."""
 
 
 class WorkspaceError(PodiumError):
-    """The workspace of a run could not be made, changed or read."""
+    """The workspace of a run could not be created, changed or read."""
 
 
 class ChangeRefusedError(WorkspaceError):
-    """A set of changes holds some that may not be made. None of the set was made."""
+    """A set of changes contains some that are not allowed. None of the set was applied."""
 
     def __init__(self, refusals: Sequence[Any]) -> None:
         told = "; ".join(f"{refusal.action} {refusal.path}: {refusal.reason}" for refusal in refusals)
@@ -187,7 +188,7 @@ class ChangeRefusedError(WorkspaceError):
 
 
 OWNER = "(owner)"
-"""What stands for a path where a budget is none of the run's, but that of all runs of its owner."""
+"""Used in place of a path for the budget of all runs of an owner."""
 
 
 class BudgetExhaustedError(PodiumError):
@@ -203,13 +204,13 @@ class BudgetExhaustedError(PodiumError):
         self.kind = kind
         """`usd`, `tokens`, `calls`, `seconds` or `depth`."""
         self.scope = scope
-        """Path of the branch whose budget it is; empty for the run's own, `OWNER` for that of all runs of an
+        """Path of the branch with this budget; empty for the run's own, `OWNER` for that of all runs of an
         owner."""
         self.limit = limit
         self.spent = spent
         self.needed = needed
         self.kept = kept
-        """How much of what is left only the closing steps may spend."""
+        """Part of the remaining budget that only closing steps may spend."""
 
 
 def budget_name(kind: str, scope: str) -> str:
@@ -219,14 +220,14 @@ def budget_name(kind: str, scope: str) -> str:
 
 
 def budget_amount(kind: str, number: float) -> str:
-    """Write an amount of a budget with its unit."""
+    """Return an amount of a budget with its unit."""
     if kind == "usd":
         return f"${number:,.2f}" if number == 0 or number >= 0.1 else f"${number:.4f}"
     return f"{number:g} s" if kind == "seconds" else f"{number:,.0f}"
 
 
 def _told(kind: str, scope: str, limit: float, spent: float, needed: float, kept: float) -> str:
-    """What is left and why it does not do, so that nobody has to subtract."""
+    """Return the message for an exhausted budget: spent, limit, reserve and the next call's need."""
     told = f"{budget_name(kind, scope)} is used up: {budget_amount(kind, spent)} of "
     told += f"{budget_amount(kind, limit)} spent"
     if kept:
@@ -237,7 +238,7 @@ def _told(kind: str, scope: str, limit: float, spent: float, needed: float, kept
 
 
 class ReplayDivergedError(PodiumError):
-    """A replay asked for a step that the log does not hold, or holds with another input."""
+    """A replay needs a step that the log does not hold, or holds with another input."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(
@@ -249,7 +250,7 @@ class ReplayDivergedError(PodiumError):
 
 
 class ConcurrentBranchError(PodiumError):
-    """A branch belongs to one asyncio task, and another one used it."""
+    """A branch was used by an asyncio task other than its own."""
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -273,7 +274,7 @@ class NotEncodableError(PodiumError):
 
 
 class ExitError(PodiumError):
-    """A workflow called `sys.exit`. That ends the workflow, not the process that may drive others."""
+    """A workflow called `sys.exit`. That ends the workflow, not the process, which may drive others."""
 
     def __init__(self, code: object) -> None:
         super().__init__(f"The workflow called sys.exit({code!r}).", hint="Return a value or raise an error.")
@@ -290,7 +291,7 @@ class InvalidTransitionError(PodiumError):
 
 
 class ResultRefusedError(PodiumError):
-    """What a sandboxed program left at a path is not read: a link, a pipe, or too large."""
+    """The path that a sandboxed program left is not read: it is a link, a pipe, or too large."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path!r} is not read: {reason}.")
@@ -299,7 +300,7 @@ class ResultRefusedError(PodiumError):
 
 
 class GaveUpError(PodiumError):
-    """A workflow could not do what was asked. The run fails, with what it has as its output."""
+    """A workflow could not do what was requested. The run fails, with its partial result as the output."""
 
     def __init__(self, message: str, *, hint: str = "", output: Any = None) -> None:
         super().__init__(message, hint=hint)
@@ -314,13 +315,13 @@ class StepFailedError(PodiumError):
     def __init__(self, path: str, error_type: str, message: str, **details: Any) -> None:
         super().__init__(f"{path}: {message}" if path else message, hint=str(details.get("hint", "")))
         self.path = path
-        """The step that failed."""
+        """Path of the failed step."""
         self.error_type = error_type
         """Name of the exception class that the step raised."""
         self.reason = message
-        """What the exception said."""
+        """Text of the exception."""
         self.details = details
-        """What else a caller may want; JSON-like data."""
+        """Further details, as JSON-like data."""
 
 
 class StepTimeoutError(StepFailedError):
@@ -330,7 +331,7 @@ class StepTimeoutError(StepFailedError):
 
 
 class ModelFailedError(StepFailedError):
-    """A model call failed for good: attempts and fallback models are used up."""
+    """A model call failed permanently: retries and fallback models are used up."""
 
     kind = "model"
 
@@ -347,16 +348,16 @@ class InvalidReplyError(StepFailedError):
 
     @property
     def cut(self) -> bool:
-        """Whether the replies were cut off, rather than wrong."""
+        """True if the replies were cut off rather than invalid."""
         return bool(self.details.get("cut"))
 
 
 def was_cut(error: BaseException) -> bool:
-    """Whether a step failed because the replies were cut off: asking again the same way does not help."""
+    """Return whether a step failed because replies were cut off: asking again the same way does not help."""
     return isinstance(error, InvalidReplyError) and error.cut
 
 
 FAILURES: dict[str, type[StepFailedError]] = {
     cls.kind: cls for cls in (StepFailedError, StepTimeoutError, ModelFailedError, InvalidReplyError)
 }
-"""How a recorded failure finds its class again."""
+"""Class of a recorded failure, by its kind."""

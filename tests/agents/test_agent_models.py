@@ -11,7 +11,7 @@ import podium
 from podium.agents.agent import Agent
 from podium.agents.models import Models
 from podium.errors import ModelUnavailableError, UnknownRunError
-from podium.models.function import FunctionModel
+from podium.models.local import FunctionModel
 from podium.models.model import Call
 from podium.stores import open_store
 

@@ -15,7 +15,7 @@ import podium
 from podium.engine.log import Store
 from podium.engine.state import RunState
 from podium.models.repair import Mismatch, find
-from podium.report.tellers import line_of
+from podium.report.event_lines import line_of
 from podium.settings import Settings
 from tests.models.test_wire_faults import GARBLED
 from tests.models.wire.answers import Drop, Hang, Refuse, Say

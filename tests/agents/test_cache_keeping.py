@@ -11,7 +11,7 @@ import pytest
 
 import podium
 from podium.engine.log import Store
-from podium.engine.samples import Sample
+from podium.engine.store_parts import Sample
 from podium.models.events import ModelCached, ModelKept, ModelUncached
 from podium.models.model import Call, Reply, Usage
 from podium.settings import Settings

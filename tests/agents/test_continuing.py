@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 import podium
-from podium.agents.exchange import ENDED_EARLY, LIMIT_REACHED
+from podium.agents.attempts import ENDED_EARLY, LIMIT_REACHED
 from podium.engine.events import BudgetSettled, RunWarned, StepCompleted
 from podium.engine.log import Store
 from podium.errors import FencedError, InvalidReplyError
 from podium.models.events import ModelAttempted, ModelContinued, ModelRepaired
-from podium.models.faults import ModelFault
-from podium.models.guard import Guard
-from podium.models.model import FREE, Call, OnDelta, Price, Reply, Usage, worst_case
+from podium.models.model import FREE, Call, ModelFault, OnDelta, Price, Reply, Usage, worst_case
+from podium.models.provider_limits import ProviderLimits
 from podium.models.repair import join
 from podium.settings import Settings
 from tests.agents.test_ask import Grade, asking, data_of
@@ -145,7 +144,7 @@ class Hosted(Answering):
 
     def __init__(self, *replies: Any, name: str = "hosted") -> None:
         super().__init__(*replies, name=name)
-        self.guard = Guard(name)
+        self.guard = ProviderLimits(name)
 
 
 def busy(*, billed: bool = False) -> ModelFault:

@@ -9,9 +9,8 @@ import pytest
 
 import podium
 from podium.engine.log import Store
-from podium.models.faults import ModelFault
-from podium.models.guard import Guard
-from podium.models.model import FREE, Call, OnDelta, Reply, Usage, worst_case
+from podium.models.model import FREE, Call, ModelFault, OnDelta, Reply, Usage, worst_case
+from podium.models.provider_limits import ProviderLimits
 from podium.settings import Settings
 from tests.agents.test_ask import Grade, asking, store
 
@@ -29,7 +28,7 @@ class Watching:
     name = "watching"
 
     def __init__(self, store: Store, first: Any) -> None:
-        self.guard = Guard(self.name)
+        self.guard = ProviderLimits(self.name)
         self.missing: list[int] = []
         self._store = store
         self._first = first

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import podium
-from podium.agents.limits import Limits, limits_for, rules, without_effect
+from podium.agents.models import CallLimits, limits_for, rules, without_effect
 from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.models.events import ModelAttempted
-from podium.models.faults import ModelFault
+from podium.models.model import ModelFault
 from podium.models.registry import open_model
 from podium.settings import ProviderOptions, ReplyLimits, Settings
 from tests.models.wire.answers import Drop, Hang, Say
@@ -31,7 +31,7 @@ def limits(timeout: float | None = None, tokens: int | None = None) -> ReplyLimi
 def test_the_most_specific_setting_holds() -> None:
     given: dict[str, Any] = {}
 
-    def now(model: str = MODEL, **more: Any) -> Limits:
+    def now(model: str = MODEL, **more: Any) -> CallLimits:
         return limits_for(WRITER, model, Settings(**given), **more)
 
     assert now() == (10.0, 100)

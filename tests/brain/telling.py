@@ -6,8 +6,8 @@ from typing import Any
 
 from podium.brain import Brain, Fact
 from podium.brain.canon import Canon
+from podium.brain.contradictions import Contradiction, find_contradictions
 from podium.brain.editing import accepted
-from podium.brain.rules import Contradiction, find_contradictions
 
 
 def fact(text: str, **more: Any) -> Fact:

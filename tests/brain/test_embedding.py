@@ -11,8 +11,16 @@ import pytest
 
 from podium.brain import Brain
 from podium.brain.editing import edited
-from podium.brain.embedding import checked, open_embedder
-from podium.brain.vectors import COMPARED, nearest, pack, promising, sketch, unpack
+from podium.brain.semantic_search import (
+    COMPARED,
+    checked,
+    nearest,
+    open_embedder,
+    pack,
+    promising,
+    sketch,
+    unpack,
+)
 from podium.engine.log import Store
 from podium.errors import EmbeddingError, ModelUnavailableError
 from podium.settings import BrainOptions, OwnPrice, ProviderOptions, Settings

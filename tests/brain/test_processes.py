@@ -17,7 +17,7 @@ from podium.brain.files import import_facts
 from podium.brain.review import Review
 from podium.settings import Settings
 from podium.stores import open_store
-from podium.stores.sqlite.database import connect
+from podium.stores.sqlite.connection import connect
 from tests.brain.telling import fact
 
 ROOT = Path(__file__).parents[2]

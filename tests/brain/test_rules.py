@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from podium.brain import Fact
 from podium.brain.canon import Canon
-from podium.brain.rules import find_contradictions
+from podium.brain.contradictions import find_contradictions
 from tests.brain.telling import canon, clashes
 
 CONTRADICTIONS = [

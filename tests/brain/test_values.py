@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podium.brain.values import difference
+from podium.brain.contradictions import difference
 
 SAME = [
     ("green", "Green"),

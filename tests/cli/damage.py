@@ -12,8 +12,7 @@ from pathlib import Path
 
 import podium
 from podium.engine.events import Charge
-from podium.engine.facts import Fact, FactChange
-from podium.engine.samples import Sample
+from podium.engine.store_parts import Fact, FactChange, Sample
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.cli.shell import FLOWS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.tools.documents import meaning
+from podium.tools.documents import word_vectors as meaning
 from tests.cli.shell import Shell
 from tests.tools.corpus.shelves import TIDES, WINDS, folder_with
 

@@ -13,8 +13,8 @@ from psycopg import OperationalError
 from podium.cli.failure import STOPPED, exit_code_of
 from podium.engine.result import RunResult
 from podium.errors import StoreAwayError
-from podium.stores.postgres.failures import explain
-from podium.stores.sqlite.database import SCHEMA
+from podium.stores.postgres.connection import explain
+from podium.stores.sqlite.connection import SCHEMA
 from tests.cli.shell import FLOWS, Shell
 from tests.stores.postgres import Server
 

@@ -9,13 +9,12 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from podium.cli.cells import pad, shorten, shorten_path, tail
-from podium.cli.footer import footer_of
-from podium.cli.layout import meter, row_of
-from podium.cli.next_steps import next_steps
+from podium.cli.card import next_steps
+from podium.cli.layout import meter, pad, row_of, shorten, shorten_path, tail
+from podium.cli.live import footer_of
 from podium.cli.opening import Commands
-from podium.cli.questions import choice_of
-from podium.cli.step_tree import folded, tree_of
+from podium.cli.steps import folded, tree_of
+from podium.cli.terminal import choice_of
 from podium.engine.budget import Budget
 from podium.engine.events import (
     BudgetExhausted,
@@ -27,8 +26,7 @@ from podium.engine.events import (
     StepStarted,
 )
 from podium.engine.state import RunState, StepState
-from podium.report.lines import Line
-from podium.report.presentation import Presentation
+from podium.report.presentation import Line, Presentation
 from podium.settings import Settings
 from tests.report.logs import log
 

@@ -16,10 +16,9 @@ from temporalio.api.enums.v1 import EventType
 
 import podium
 from podium.api import enqueue
-from podium.api.going_on import MARKS
+from podium.api.control import MARKS
 from podium.cluster.fleet import Fleet
-from podium.cluster.opening import TEMPORAL, open_engine
-from podium.cluster.port import Engine
+from podium.cluster.port import TEMPORAL, Engine, open_engine
 from podium.engine.events import TERMINAL
 from podium.engine.log import Row, RunRow, Store
 from podium.settings import Settings

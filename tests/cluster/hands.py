@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Self
 
-from podium.cluster.port import Crew, Engine, Schedule
+from podium.cluster.port import Engine, Schedule, WorkerConfig
 
 PATIENCE_S = 60.0
 """What does not come within so long does not come."""
@@ -38,7 +38,9 @@ class Hands:
         self.fired.put_nowait((schedule, moment))
 
     async def __aenter__(self) -> Self:
-        crew = Crew(drive=self.drive, fire=self.fire, concurrency=5, stop=self._stop, ready=self._ready.set)
+        crew = WorkerConfig(
+            drive=self.drive, fire=self.fire, concurrency=5, stop=self._stop, ready=self._ready.set
+        )
         self._work = asyncio.create_task(self._engine.work(crew))
         await self._ready.wait()
         return self

@@ -13,8 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from podium.cluster.port import Schedule
-from podium.cluster.shared import shared
+from podium.cluster.port import Schedule, shared
 from podium.engine.codec import decode
 from podium.engine.history import history_of
 from tests.cli.shell import Shell

@@ -11,10 +11,9 @@ import pytest
 
 import podium
 from podium.api import enqueue
-from podium.api.going_on import MARKS, put_in_line
-from podium.cluster.driving import STOPPED, Driving
-from podium.cluster.port import LOST
-from podium.cluster.shared import shared
+from podium.api.control import MARKS, requeue
+from podium.cluster.port import LOST, shared
+from podium.cluster.worker import STOPPED, RunSession
 from podium.engine.codec import decode
 from podium.engine.log import RunRow, Store
 from podium.settings import Settings
@@ -49,8 +48,8 @@ async def store(pg_server: Server) -> AsyncGenerator[Store]:
 
 
 @pytest.fixture
-def driving(store: Store) -> Driving:
-    return Driving(shared(store), Settings.load(store=store.url), 1.0, nobody)
+def driving(store: Store) -> RunSession:
+    return RunSession(shared(store), Settings.load(store=store.url), 1.0, nobody)
 
 
 async def nobody(owner: str) -> None:
@@ -67,7 +66,7 @@ async def accepted(
 
 
 async def test_a_run_that_has_failed_goes_on_only_when_somebody_asks_for_it(
-    store: Store, driving: Driving
+    store: Store, driving: RunSession
 ) -> None:
     """An engine whose worker died right after the run gives it to the next: that is nobody's wish."""
     row = await accepted(store)
@@ -76,7 +75,7 @@ async def test_a_run_that_has_failed_goes_on_only_when_somebody_asks_for_it(
     log = await store.read(row.run_id)
     assert await driving.drive(row.run_id) is None
     assert await store.read(row.run_id) == log
-    await put_in_line(store, Settings.load(store=store.url), row.run_id)
+    await requeue(store, Settings.load(store=store.url), row.run_id)
     assert await driving.drive(row.run_id) is None
     assert len(await store.read(row.run_id)) > len(log)
 
@@ -86,7 +85,7 @@ async def test_an_engine_that_wants_a_run_back_gets_it_at_once_and_its_call_has_
     store: Store, message: str | None, reason: str
 ) -> None:
     """One that somebody stopped there stays so; one that was only lost is found by others."""
-    driving = Driving(shared(store), Settings.load(store=store.url), 1.0, nobody)
+    driving = RunSession(shared(store), Settings.load(store=store.url), 1.0, nobody)
     row = await accepted(store, "lasts")
     stretch = asyncio.create_task(driving.drive(row.run_id))
     async with asyncio.timeout(PATIENCE_S):
@@ -107,7 +106,7 @@ async def test_an_engine_that_wants_a_run_back_gets_it_at_once_and_its_call_has_
 
 async def test_a_run_whose_store_does_not_answer_is_tried_again_later(pg_server: Server) -> None:
     store = await open_store(pg_server.new_place())
-    driving = Driving(shared(store), Settings.load(store=store.url), 1.0, nobody)
+    driving = RunSession(shared(store), Settings.load(store=store.url), 1.0, nobody)
     row = await accepted(store)
     await store.close()
     again = await driving.drive(row.run_id)
@@ -115,7 +114,9 @@ async def test_a_run_whose_store_does_not_answer_is_tried_again_later(pg_server:
     assert again > time.time()
 
 
-async def test_a_worker_that_stops_gives_back_what_it_is_given_then(store: Store, driving: Driving) -> None:
+async def test_a_worker_that_stops_gives_back_what_it_is_given_then(
+    store: Store, driving: RunSession
+) -> None:
     row = await accepted(store)
     driving.stop(1.0)
     again = await driving.drive(row.run_id)
@@ -125,7 +126,7 @@ async def test_a_worker_that_stops_gives_back_what_it_is_given_then(store: Store
 
 
 async def test_a_worker_that_lacks_the_file_of_a_workflow_lets_the_run_fail_and_says_why(
-    store: Store, driving: Driving, tmp_path: Path
+    store: Store, driving: RunSession, tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.py"
     file.write_text(MINE, encoding="utf-8")
@@ -145,7 +146,7 @@ async def test_whoever_ends_a_run_gives_its_place_to_the_next_of_its_owner(store
         assert await shared(store).take_place("another", owner), "the place is free by now"
         left.append(owner)
 
-    driving = Driving(shared(store), Settings.load(store=store.url), 1.0, note)
+    driving = RunSession(shared(store), Settings.load(store=store.url), 1.0, note)
     await shared(store).set_limit("alice", 1)
     row = await accepted(store, owner="alice")
     await driving.drive(row.run_id)

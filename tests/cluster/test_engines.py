@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from podium.cluster.opening import open_engine
-from podium.cluster.port import Engine, Ticket
+from podium.cluster.port import Engine, Ticket, open_engine
 from tests.cluster.hands import Hands, gone
 from tests.stores.postgres import Server
 

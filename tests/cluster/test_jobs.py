@@ -11,9 +11,8 @@ import pytest
 from procrastinate import App
 from procrastinate.jobs import Job, Status
 
-from podium.cluster.opening import open_engine
-from podium.cluster.port import Engine, Ticket
-from podium.cluster.procrastinate.connector import PatientConnector
+from podium.cluster.port import Engine, Ticket, open_engine
+from podium.cluster.procrastinate.engine import PatientConnector
 from podium.cluster.procrastinate.jobs import Jobs
 from podium.errors import StoreAwayError
 from tests.cluster.hands import PATIENCE_S, Hands

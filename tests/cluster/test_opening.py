@@ -15,9 +15,9 @@ import httpx2
 import psycopg
 import pytest
 
-from podium.cluster.driving import STOPPED
-from podium.cluster.procrastinate.schema import MIGRATING
-from podium.cluster.shared import shared
+from podium.cluster.port import shared
+from podium.cluster.procrastinate.engine import MIGRATING
+from podium.cluster.worker import STOPPED
 from tests.cli.shell import Shell
 from tests.cluster import temporal
 from tests.cluster.fleet import PATIENCE_S, lab

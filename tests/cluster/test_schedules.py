@@ -10,9 +10,8 @@ import msgspec
 import psycopg
 import pytest
 
-from podium.cluster.opening import TEMPORAL, open_engine
-from podium.cluster.port import Engine, Schedule
-from podium.cluster.schedules import MAX_DELAY_S, check_cron, fire
+from podium.cluster.fleet import MAX_DELAY_S, check_cron, fire
+from podium.cluster.port import TEMPORAL, Engine, Schedule, open_engine
 from podium.engine.log import RunRow
 from podium.errors import StoreAwayError, UsageError
 from tests.cluster import temporal

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from podium.cluster.shared import shared
-from podium.cluster.sweeping import Sweep
+from podium.cluster.port import shared
+from podium.cluster.worker import Sweep
 from tests.cluster.fleet import Lab
 
 

@@ -13,8 +13,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
 
-from podium.cluster.opening import open_engine
-from podium.cluster.port import Engine, Schedule, Ticket
+from podium.cluster.port import Engine, Schedule, Ticket, open_engine
 from podium.cluster.temporal.flows import DRIVE, QUEUE, Carried, DriveRun
 from podium.errors import StoreError, UsageError
 from tests.cluster import temporal

@@ -10,8 +10,8 @@ import pytest
 
 import podium
 from podium.api import raise_budget
-from podium.cluster.shared import shared
-from podium.cluster.sweeping import Sweep
+from podium.cluster.port import shared
+from podium.cluster.worker import Sweep
 from podium.engine.codec import decode
 from podium.engine.log import Row
 from podium.errors import NotResumableError

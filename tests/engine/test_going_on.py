@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import podium
-from podium.api.going_on import go_on, refuse
+from podium.api.control import go_on, refuse
 from podium.engine.log import Store
 from podium.errors import ModelUnavailableError, NotResumableError
 from podium.settings import Settings

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from podium.engine.codec import encode
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.engine.paths import joined, quoted
+from podium.engine.branch import joined, quoted
 
 names = st.text(st.characters(codec="utf-8"), min_size=1)
 

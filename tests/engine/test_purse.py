@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.api.queueing import enqueue
+from podium.api.admission import enqueue
 from podium.engine.budget import NANO, Ledger, Scope
 from podium.engine.events import Charge
-from podium.engine.limits import Limits
 from podium.engine.log import Store
-from podium.engine.purse import Purse
+from podium.engine.owner_budget import OwnerBudget, SharedLimits
 from podium.errors import BudgetExhaustedError, FencedError
 from podium.settings import Settings
 from podium.stores import open_store
@@ -36,7 +35,7 @@ async def store(pg_server: Server) -> AsyncGenerator[Store]:
         yield opened
 
 
-def limits_of(store: Store) -> Limits:
+def limits_of(store: Store) -> SharedLimits:
     assert store.limits is not None
     return store.limits
 
@@ -120,11 +119,11 @@ async def test_what_was_spent_before_there_was_a_limit_counts(store: Store, tmp_
     assert account.taken_usd == pytest.approx(0.04)
 
 
-async def purse_of(store: Store, tmp_path: Path) -> tuple[Purse, Ledger, Scope]:
+async def purse_of(store: Store, tmp_path: Path) -> tuple[OwnerBudget, Ledger, Scope]:
     lease = await store.acquire(await accepted(store, spending(2, tmp_path / "calls")))
     root = Scope("", podium.Budget())
     ledger = Ledger()
-    purse = Purse(limits_of(store), lease, 0, changed=ledger.pump, broke=print)
+    purse = OwnerBudget(limits_of(store), lease, 0, changed=ledger.pump, broke=print)
     return purse, ledger, root
 
 
@@ -209,7 +208,7 @@ async def test_little_money_is_lent_in_small_parts(store: Store, tmp_path: Path)
     assert (drawn.granted, drawn.most, drawn.limit) == (NANO // 10, NANO * 8 // 10, NANO * 8 // 10)
 
 
-async def after_writes(store: Store, limits: Limits) -> float:
+async def after_writes(store: Store, limits: SharedLimits) -> float:
     """What is taken of an account when all that was queued is written."""
     await store.post(await accepted(store, spending(1, Path("unused"))), "note")
     return (await limits.set_account("alice", 1.0)).taken_usd

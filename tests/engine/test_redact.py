@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.engine.codec import encode
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
 
 
 @pytest.mark.parametrize(

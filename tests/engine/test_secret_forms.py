@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.engine.codec import decode, encode
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
 
 SECRETS = ["wJalrXUtnFEMI/K7MDENG+bPxRfiCYzz", "p\"ä\\ss&<w>örd'7", "hunter2-hunter2", "x" * 8]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from podium.engine.slots import Slots
+from podium.engine.pacing import Slots
 
 PATIENCE_S = 60.0
 

@@ -11,7 +11,7 @@ import pytest
 
 import podium
 from podium.engine.log import Store
-from podium.engine.tuning import tuned
+from podium.engine.pacing import tuned
 
 State = tuple[tuple[int, int, int], float]
 

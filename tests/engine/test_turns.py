@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from podium.engine.turns import SLICE_S, Turns, turns_of
+from podium.engine.pacing import SLICE_S, Turns, turns_of
 
 
 def busy(seconds: float) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import podium
+from podium.engine.journal import Memo
 from podium.engine.log import Row, Store
-from podium.engine.memo import Memo
 from podium.errors import NotResumableError, UsageError
 
 

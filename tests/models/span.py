@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
-from podium.engine.limits import Limits
-from podium.models.share import FleetPace
+from podium.engine.owner_budget import SharedLimits
+from podium.models.provider_limits import FleetPace
 from podium.stores import open_store
-from podium.stores.postgres.database import Db, connect
+from podium.stores.postgres.connection import Db, connect
 from tests.stores.postgres import Server
 
 WORKERS = 4
@@ -60,7 +60,7 @@ class Clock:
 class Line:
     """A worker's way to the store: the store's own limits, whose answers take a while on the test's clock."""
 
-    def __init__(self, limits: Limits, clock: Clock, late_s: float) -> None:
+    def __init__(self, limits: SharedLimits, clock: Clock, late_s: float) -> None:
         self._limits = limits
         self._clock = clock
         self._late_s = late_s
@@ -161,6 +161,6 @@ async def fleet(
             store = await stack.enter_async_context(open_store(url))
             assert store.limits is not None
             line = Line(store.limits, clock, late_s)
-            pace = FleetPace(cast("Limits", line), "openai", requests, tokens, clock)
+            pace = FleetPace(cast("SharedLimits", line), "openai", requests, tokens, clock)
             hands.append(Hand(line, pace, clock, each, used))
         yield Fleet(clock, hands, tick_s)

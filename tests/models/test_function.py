@@ -15,7 +15,7 @@ import pydantic
 import pytest
 
 from podium.errors import ModelFailedError, ModelUnavailableError
-from podium.models.function import FunctionModel, load_function
+from podium.models.local import FunctionModel, load_function
 from podium.models.model import Call
 
 CALL = Call(

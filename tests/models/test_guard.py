@@ -6,9 +6,16 @@ from itertools import pairwise
 
 import pytest
 
-from podium.models.faults import ModelFault
-from podium.models.guard import APART_S, FIRST_REST_S, LONGEST_REST_S, OPENS_AFTER, Breaker, Pace
-from podium.models.guards import Guards
+from podium.models.model import ModelFault
+from podium.models.provider_limits import (
+    APART_S,
+    FIRST_REST_S,
+    LONGEST_REST_S,
+    OPENS_AFTER,
+    AllProviderLimits,
+    Breaker,
+    RequestPace,
+)
 
 
 class Clock:
@@ -102,7 +109,7 @@ def test_calls_from_before_that_give_up_later_change_nothing() -> None:
 
 def test_requests_keep_to_their_pace_over_a_minute() -> None:
     clock = Clock()
-    pace = Pace(requests=60, clock=clock)
+    pace = RequestPace(requests=60, clock=clock)
     went = 0
     for _ in range(600):
         while pace.take(0) == 0:
@@ -113,7 +120,7 @@ def test_requests_keep_to_their_pace_over_a_minute() -> None:
 
 def test_those_who_wait_are_told_different_times() -> None:
     clock = Clock()
-    pace = Pace(requests=60, clock=clock)
+    pace = RequestPace(requests=60, clock=clock)
     while pace.take(0) == 0:
         pass
     waits = [pace.take(0) for _ in range(5)]
@@ -122,7 +129,7 @@ def test_those_who_wait_are_told_different_times() -> None:
 
 def test_those_who_wait_get_their_turn() -> None:
     clock = Clock()
-    pace = Pace(requests=600, clock=clock)
+    pace = RequestPace(requests=600, clock=clock)
     due = [clock.now] * 200
     went = 0
     while due:
@@ -138,7 +145,7 @@ def test_those_who_wait_get_their_turn() -> None:
 
 def test_tokens_keep_to_their_pace_and_are_corrected_afterwards() -> None:
     clock = Clock()
-    pace = Pace(tokens=6000, clock=clock)
+    pace = RequestPace(tokens=6000, clock=clock)
     assert pace.take(600) == 0
     assert pace.take(300) == pytest.approx(3.0)
     pace.correct(-500)
@@ -147,7 +154,7 @@ def test_tokens_keep_to_their_pace_and_are_corrected_afterwards() -> None:
 
 def test_a_call_larger_than_any_bucket_still_goes() -> None:
     clock = Clock()
-    pace = Pace(tokens=600, clock=clock)
+    pace = RequestPace(tokens=600, clock=clock)
     assert pace.take(5000) == 0
     wait = pace.take(10)
     assert wait > 400, "what it used has to be waited for"
@@ -156,7 +163,7 @@ def test_a_call_larger_than_any_bucket_still_goes() -> None:
 
 
 def test_runs_of_a_process_share_the_guard_of_a_provider() -> None:
-    guards = Guards()
+    guards = AllProviderLimits()
     assert guards.of("openai", "", None, None) is guards.of("openai", "", None, None)
     assert guards.of("openai", "", None, None) is not guards.of("anthropic", "", None, None)
     assert guards.of("openai", "here", None, None) is not guards.of("openai", "there", None, None)
@@ -166,13 +173,13 @@ def test_runs_of_a_process_share_the_guard_of_a_provider() -> None:
 
 
 def test_a_provider_without_limits_is_never_waited_for() -> None:
-    pace = Pace(clock=Clock())
+    pace = RequestPace(clock=Clock())
     assert [pace.take(10**9) for _ in range(1000)] == [0.0] * 1000
 
 
 def test_while_a_provider_asks_to_wait_everybody_waits() -> None:
     clock = Clock()
-    pace = Pace(clock=clock)
+    pace = RequestPace(clock=clock)
     assert pace.hold(30) == pytest.approx(30)
     assert pace.take(1) > 30
     clock.now += 29
@@ -182,17 +189,17 @@ def test_while_a_provider_asks_to_wait_everybody_waits() -> None:
 
 
 def test_those_whom_a_provider_makes_wait_come_back_one_after_the_other() -> None:
-    pace = Pace(clock=Clock())
+    pace = RequestPace(clock=Clock())
     waits = [pace.hold(5), *(pace.held() for _ in range(4))]
     assert [later - earlier for earlier, later in pairwise(waits)] == pytest.approx([APART_S] * 4)
-    slow = Pace(requests=60, clock=Clock())
+    slow = RequestPace(requests=60, clock=Clock())
     waits = [slow.hold(5), *(slow.take(0) for _ in range(4))]
     assert [later - earlier for earlier, later in pairwise(waits)] == pytest.approx([1.0] * 4)
 
 
 def test_a_shorter_wait_does_not_end_a_longer_one() -> None:
     clock = Clock()
-    pace = Pace(clock=clock)
+    pace = RequestPace(clock=clock)
     pace.hold(30)
     pace.hold(1)
     clock.now += 20

@@ -13,8 +13,7 @@ import podium
 from podium.engine.log import Store
 from podium.errors import ModelUnavailableError
 from podium.models.catalogue import PROVIDERS, access_to
-from podium.models.faults import ModelFault
-from podium.models.model import Call, Model
+from podium.models.model import Call, Model, ModelFault
 from podium.models.providers.hosted import HostedModel
 from podium.models.registry import open_model
 from podium.settings import OwnPrice, ProviderOptions, ReplyLimits, Settings

@@ -15,7 +15,7 @@ from podium.engine.codec import reader
 from podium.engine.codec import schema as schema_of
 from podium.engine.events import StepFailed
 from podium.engine.log import Store
-from podium.models.providers.output import best_mode, ordered
+from podium.models.providers.formats import best_mode, ordered
 from tests.models.wire.answers import Say
 from tests.models.wire.asking import MODELS, ask, settings_for
 from tests.models.wire.server import Wire

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from podium.models.pattern import matching
+from podium.models.sample_values import matching
 
 PATTERNS = [
     r"^[A-Z]{2}-\d{4}$", r"^(red|green|blue)$", r"\w+@\w+\.(com|org)", r"^[^/\s]{3,8}$", r"^a.c$", r"^\S+$",

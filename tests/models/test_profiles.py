@@ -6,9 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from podium.models.catalogue import PROVIDERS, is_installed
-from podium.models.offers import all_of, offers, rated
-from podium.models.profiles import DEFAULTS, PROFILES, behind, choose, defaults_of, models_of, resolved
+from podium.models.catalogue import (
+    DEFAULTS,
+    PROFILES,
+    PROVIDERS,
+    behind,
+    choose,
+    defaults_of,
+    is_installed,
+    models_of,
+    resolved,
+)
+from podium.models.registry import all_of, offers, rated
 from podium.settings import OwnPrice, ProviderOptions, Settings
 
 KEYS = {"OPENAI_API_KEY": "a-key", "ANTHROPIC_API_KEY": "another-key"}

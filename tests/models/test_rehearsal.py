@@ -13,7 +13,7 @@ import pytest
 from podium.engine import codec
 from podium.models.model import Call, worst_case
 from podium.models.rehearsal import Rehearsal, rehearse, rehearses
-from podium.models.repair import Found, find
+from podium.models.repair import ParsedReply, find
 
 CALL = Call(
     run_id="r1", workflow="studio", path="story/draft", agent="Nora", role="screenwriter", task="draft",
@@ -89,8 +89,8 @@ async def test_data_fits_its_schema_and_says_what_it_is() -> None:
 
 async def test_a_repair_is_answered_more_cautiously() -> None:
     schema = codec.schema(Ledger)
-    assert not isinstance(find(await text_of(schema=schema), Ledger), Found)
-    assert isinstance(find(await text_of(schema=schema, attempt=2), Ledger), Found)
+    assert not isinstance(find(await text_of(schema=schema), Ledger), ParsedReply)
+    assert isinstance(find(await text_of(schema=schema, attempt=2), Ledger), ParsedReply)
 
 
 async def test_usage_is_estimated_and_free() -> None:

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.engine import codec
-from podium.models.mending import mended
-from podium.models.repair import Found, Mismatch, find, repair_prompt
+from podium.models.repair import Mismatch, ParsedReply, find, mended, repair_prompt
 
 
 class Point(msgspec.Struct):
@@ -30,7 +29,7 @@ class Idea(pydantic.BaseModel):
 
 def value(text: str, kind: Any) -> Any:
     found = find(text, kind)
-    assert isinstance(found, Found), found
+    assert isinstance(found, ParsedReply), found
     again = codec.reader(kind)(found.data)
     assert again == found.value, "what the log will hold is what was read"
     return again
@@ -65,7 +64,7 @@ def test_the_json_is_found(text: str) -> None:
 
 
 def test_what_is_found_is_plain_json_without_decoration() -> None:
-    assert find('```json\n{\n  "x": 1\n}\n```', Point) == Found(b'{"x":1}', Point(1))
+    assert find('```json\n{\n  "x": 1\n}\n```', Point) == ParsedReply(b'{"x":1}', Point(1))
 
 
 def test_arrays_and_plain_values_are_found_too() -> None:
@@ -150,7 +149,7 @@ def test_hostile_replies_are_refused_with_bounded_work(text: str) -> None:
 def test_deep_nesting_and_long_replies_are_read() -> None:
     deep = "[" * 200 + "]" * 200
     found = find(deep, Any)
-    assert isinstance(found, Found)
+    assert isinstance(found, ParsedReply)
     assert found.data == deep.encode()
     long = {"title": "x" * 1_000_000, "score": 0.5}
     assert len(value(f"Here:\n{json.dumps(long)}\nDone.", Idea).title) == 1_000_000
@@ -269,7 +268,7 @@ def test_a_part_of_a_reply_that_was_cut_off_is_not_the_answer(text: str) -> None
 
 
 def test_a_reply_that_was_cut_off_after_its_data_is_fine() -> None:
-    assert find('{"name": "a"} and then I', Node, whole=False) == Found(b'{"name":"a"}', Node("a"))
+    assert find('{"name": "a"} and then I', Node, whole=False) == ParsedReply(b'{"name":"a"}', Node("a"))
 
 
 @given(
@@ -298,21 +297,21 @@ def test_mending_takes_bounded_work(text: str) -> None:
 
 def test_a_bare_word_is_judged_by_the_check_too() -> None:
     kind = Literal["yes", "no"]
-    assert isinstance(find("yes", kind, check=lambda word: ""), Found)
+    assert isinstance(find("yes", kind, check=lambda word: ""), ParsedReply)
     found = find("yes", kind, check=lambda word: f"{word} is not wanted")
     assert found == Mismatch("yes is not wanted")
 
 
 def test_a_valid_reply_is_found_however_long_it_is() -> None:
     found = find(json.dumps({"title": "x" * 4_200_000, "score": 0.5}), Idea)
-    assert isinstance(found, Found)
+    assert isinstance(found, ParsedReply)
     assert len(found.value.title) == 4_200_000
 
 
 def test_a_very_long_reply_is_not_mended() -> None:
     broken = '{"title": "' + "x" * 300_000 + '", "score": 0.5,}'
     assert isinstance(find(broken, Idea), Mismatch)
-    assert isinstance(find(broken.replace("x" * 300_000, "x"), Idea), Found)
+    assert isinstance(find(broken.replace("x" * 300_000, "x"), Idea), ParsedReply)
 
 
 @pytest.mark.parametrize("reply", ["Two ideas: {a bike} and {Büsse}", "Here: {nothing}"])

@@ -11,8 +11,8 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.errors import ModelFailedError, UnknownRunError
+from podium.models.local import ReplayModel
 from podium.models.model import Call
-from podium.models.replay import ReplayModel
 from podium.stores import open_store
 
 WRITER = podium.Agent("Nora")

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.engine import codec
-from podium.models.sample import sample
-from podium.models.values import Words
+from podium.models.sample_values import Words
+from podium.models.sampler import sample
 
 WORDS = ["storm", "lighthouse", "keeper", "letter", "harbour"]
 

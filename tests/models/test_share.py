@@ -13,11 +13,9 @@ from typing import cast
 
 import pytest
 
-from podium.engine.limits import Limits
 from podium.engine.log import Store
-from podium.models.guard import Pace
-from podium.models.guards import Guards
-from podium.models.share import CALLS_BURST_S, FleetPace
+from podium.engine.owner_budget import SharedLimits
+from podium.models.provider_limits import CALLS_BURST_S, AllProviderLimits, FleetPace, RequestPace
 from podium.stores import open_store
 from tests.stores.postgres import Server
 
@@ -32,7 +30,7 @@ async def store(pg_server: Server) -> AsyncGenerator[Store]:
         yield opened
 
 
-def limits_of(store: Store) -> Limits:
+def limits_of(store: Store) -> SharedLimits:
     assert store.limits is not None
     return store.limits
 
@@ -62,7 +60,7 @@ async def test_a_hundred_calls_a_second_hold_across_four_workers(store: Store) -
     assert min(map(len, parts)) > len(times) / 16
 
 
-async def turns(pace: Pace, count: int, tokens: int = 0) -> float:
+async def turns(pace: RequestPace, count: int, tokens: int = 0) -> float:
     """How long so many turns take."""
     began = time.monotonic()
     async with asyncio.timeout(PATIENCE_S):
@@ -74,7 +72,9 @@ async def turns(pace: Pace, count: int, tokens: int = 0) -> float:
 
 async def test_two_workers_on_one_limit_have_half_each(store: Store, pg_server: Server) -> None:
     async with open_store(store.url) as other:
-        paces = [Guards().of("openai", "", 1200, None, limits_of(one)).pace for one in (store, other)]
+        paces = [
+            AllProviderLimits().of("openai", "", 1200, None, limits_of(one)).pace for one in (store, other)
+        ]
         took = await asyncio.gather(*(turns(pace, 20) for pace in paces))
     assert max(took) >= (40 - 1) / 20 - 2 * CALLS_BURST_S
 
@@ -93,7 +93,7 @@ async def test_a_few_turns_ask_the_store_less_often_than_they_are(store: Store) 
         def __getattr__(self, name: str) -> object:
             return getattr(limits_of(store), name)
 
-    pace = FleetPace(cast("Limits", Counting()), "busy", 60_000, None, time.monotonic)
+    pace = FleetPace(cast("SharedLimits", Counting()), "busy", 60_000, None, time.monotonic)
     await turns(pace, 400)
     assert len(asked) < 100
 
@@ -101,7 +101,9 @@ async def test_a_few_turns_ask_the_store_less_often_than_they_are(store: Store) 
 async def test_tokens_that_were_not_used_come_back_to_the_fleet(store: Store) -> None:
     """A call counts with all that it may use. What it did not use is there for the other worker at once."""
     async with open_store(store.url) as other:
-        one, two = (Guards().of("openai", "", None, 60_000, limits_of(s)).pace for s in (store, other))
+        one, two = (
+            AllProviderLimits().of("openai", "", None, 60_000, limits_of(s)).pace for s in (store, other)
+        )
         await turns(one, 1, 6_000)  # all that may be made up for
         assert two.take(5_000) > 0
         one.correct(-5_900)
@@ -110,7 +112,9 @@ async def test_tokens_that_were_not_used_come_back_to_the_fleet(store: Store) ->
 
 async def test_a_provider_that_asks_for_rest_is_left_alone_by_everybody(store: Store) -> None:
     async with open_store(store.url) as other:
-        one, two = (Guards().of("openai", "", 6000, None, limits_of(s)).pace for s in (store, other))
+        one, two = (
+            AllProviderLimits().of("openai", "", 6000, None, limits_of(s)).pace for s in (store, other)
+        )
         await turns(one, 1)
         one.hold(3.0)
         name = f"openai {sha256().hexdigest()[:16]} requests"
@@ -138,11 +142,11 @@ async def test_a_pace_that_nobody_took_for_long_is_made_up_for_by_a_moment_only(
 
 async def test_where_one_machine_is_alone_nobody_is_asked(tmp_path: Path) -> None:
     async with open_store(f"sqlite:///{tmp_path}/podium.sqlite") as alone:
-        assert not isinstance(Guards().of("openai", "", 60, None, alone.limits).pace, FleetPace)
+        assert not isinstance(AllProviderLimits().of("openai", "", 60, None, alone.limits).pace, FleetPace)
 
 
 async def test_a_provider_without_limits_has_nothing_to_share(store: Store) -> None:
-    guards = Guards()
+    guards = AllProviderLimits()
     assert not isinstance(guards.of("openai", "", None, None, store.limits).pace, FleetPace)
     shared = guards.of("openai", "", 60, None, store.limits)
     assert isinstance(shared.pace, FleetPace)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from podium.models.share import AHEAD_S, BLOCK_S
+from podium.models.provider_limits import AHEAD_S, BLOCK_S
 from tests.models.span import fleet
 from tests.stores.postgres import Server
 

@@ -18,9 +18,8 @@ import podium
 from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.models.events import ModelAttempted
-from podium.models.guard import Breaker
-from podium.models.guards import GUARDS
-from podium.models.providers.transport import CappedStream, StoppedReadingError, Tally
+from podium.models.provider_limits import GUARDS, Breaker
+from podium.models.providers.clients import CappedStream, StoppedReadingError, Tally
 from tests.models.wire.answers import Flood, Limit, Raw, Refuse, Say
 from tests.models.wire.asking import AGENT, MODELS, ask, settings_for
 from tests.models.wire.server import Wire

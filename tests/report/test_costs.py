@@ -7,8 +7,7 @@ import pytest
 from podium.engine.events import BudgetSettled, Charge, EventData, StepCompleted, StepStarted
 from podium.engine.state import RunState
 from podium.models.events import ModelAttempted
-from podium.report.costs import Cost, costs_of, price_word, summed
-from podium.report.facts import facts_of
+from podium.report.data import Cost, costs_of, facts_of, price_word, summed
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from tests.report.logs import log

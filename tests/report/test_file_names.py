@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.report.file_names import FileNames, file_name
+from podium.report.words import FileNames, file_name
 
 LONG = "é" * 300
 

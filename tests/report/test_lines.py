@@ -30,8 +30,8 @@ from podium.engine.events import (
 )
 from podium.engine.state import RunState
 from podium.models.events import ModelAttempted, ModelFellBack, ModelRepaired
-from podium.report.lines import TELLERS, Line, tells
-from podium.report.tellers import line_of
+from podium.report.event_lines import line_of
+from podium.report.presentation import LINES, Line, line_for
 from tests.report.logs import BEGIN, log
 
 
@@ -127,7 +127,7 @@ def test_the_quiet_events_of_a_run_are_traces() -> None:
 
 def test_every_event_of_the_specification_is_told() -> None:
     spoken = {name for name in EVENT_TYPES if name.split(".")[0] in ("run", "step", "artifact")}
-    assert spoken <= set(TELLERS)
+    assert spoken <= set(LINES)
 
 
 class MoonLanded(EventData, frozen=True, kw_only=True):
@@ -146,7 +146,7 @@ def test_a_workflow_adds_lines_for_its_own_events() -> None:
     event = Event(1, "r", BEGIN, "moon", MoonLanded.type, MoonLanded(score=0.87))
     assert line_of(event, RunState()).what == "test_moon.landed: score 0.87"
 
-    @tells("test_moon.landed")
+    @line_for("test_moon.landed")
     def landed(event: Event, state: RunState) -> Line | None:
         return (
             Line("landed", "result", (f"{event.data.score:.2f}",))
@@ -158,4 +158,4 @@ def test_a_workflow_adds_lines_for_its_own_events() -> None:
         assert line_of(event, RunState()) == Line("landed", "result", ("0.87",))
         assert landed(event, RunState()) is not None
     finally:
-        del TELLERS["test_moon.landed"]
+        del LINES["test_moon.landed"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.report.outline import outline
+from podium.report.words import document_outline as outline
 
 CASES: list[tuple[Any, str]] = [
     ("# As it is\n\nwritten", "# As it is\n\nwritten"),

@@ -6,11 +6,10 @@ from typing import Any
 
 from podium.engine.events import Event, RunCompleted, RunCreated, StepCompleted, StepStarted
 from podium.engine.state import RunState
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
+from podium.report.event_lines import line_of
 from podium.report.html import MOST_ARTIFACTS, MOST_STEPS, to_html
-from podium.report.lines import Line
-from podium.report.presentation import GENERIC, Presentation, Section
-from podium.report.tellers import line_of
+from podium.report.presentation import GENERIC, Line, Presentation, Section
 from podium.workflows import presentation_of
 from tests.report.logs import log
 
@@ -21,7 +20,7 @@ class Loud(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return Line("mine", "result", indent=2) if event.type == "step.started" else None
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         return event.type == "step.completed"
 
     def deliverable(self, output: Any) -> str | None:

@@ -27,10 +27,9 @@ from podium.engine.events import (
     StepStarted,
 )
 from podium.models.events import ModelAttempted
-from podium.report.facts import Facts, facts_of
-from podium.report.html import to_html
+from podium.report.data import ReportData, facts_of
+from podium.report.html import prose, to_html
 from podium.report.markdown import to_markdown
-from podium.report.prose import prose
 from tests.report.logs import log
 
 HOSTILE = '<script>alert(1)</script><img src="http://evil/x.png" onerror=x> \x1b[31m'
@@ -41,7 +40,7 @@ def facts(
     rehearsal: bool = False,
     output: Any = None,
     request: str = f"Tell a tale {HOSTILE}",
-) -> Facts:
+) -> ReportData:
     config = {"model": "m", "rehearsal": rehearsal}
     charge = Charge(usd=0.5, input_tokens=1000, output_tokens=200, calls=1)
     artifact = ArtifactCreated(id="a1", name="a.md", media_type="text/markdown", bytes=1200, blob="x")

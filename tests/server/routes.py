@@ -6,8 +6,8 @@ import re
 
 from fastapi.routing import APIRoute
 
-from podium.server import ui
 from podium.server.app import ROUTERS
+from podium.server.routes import ui
 
 VALUES = {"run_id": "abcdefghjkmn", "seq": "1", "artifact": "x", "name": "tree", "project": "p", "fact": "f"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from podium.server.guard import LOGINS, MOST_BODY, PROBES
+from podium.server.security import LOGINS, MOST_BODY, PROBES
 from podium.server.users import add_user
 from tests.server.conftest import Shared
 from tests.server.routes import all_routes, filled

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from podium.api import enqueue, resume, start
-from podium.api.going_on import MARKS, Change
+from podium.api.control import MARKS, Change
 from podium.engine.budget import Budget
 from podium.engine.log import RunRow, Store
 from podium.errors import RunLockedError
-from podium.server.conductor import STOPPED, Conductor
+from podium.server.schedulers import STOPPED, LocalScheduler
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.server.serving import flow
@@ -27,8 +27,8 @@ class House:
         self.folder = folder
         self.settings = Settings.load(cwd=folder, env={}, model="rehearsal", pause_grace="500ms")
 
-    def conductor(self, max_runs: int = 10) -> Conductor:
-        return Conductor(self.store, self.settings, max_runs=max_runs)
+    def conductor(self, max_runs: int = 10) -> LocalScheduler:
+        return LocalScheduler(self.store, self.settings, max_runs=max_runs)
 
     async def accept(self, name: str, request: str, owner: str = "") -> RunRow:
         marks = {**MARKS, "owner": owner}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -23,7 +20,6 @@ from tests.server.routes import all_routes
 from tests.server.serving import Served, done, flow, served, started, until
 
 API: dict[str, Any] = build_api().openapi()
-TYPES = Path(__file__).parents[2] / "ui" / "src" / "api"
 ENDLESS = {"streamRuns", "streamEvents"}
 EXAMPLES = 20
 WANTED = (
@@ -67,14 +63,6 @@ def test_every_type_of_event_is_described() -> None:
     described = set(API["components"]["schemas"]["EventTypes"]["properties"])
     shipped = {name for name, data in EVENT_TYPES.items() if data.__module__.startswith("podium.")}
     assert described == shipped
-
-
-def test_the_types_of_the_ui_are_made_of_this_description() -> None:
-    """`make ui-types` makes both files anew."""
-    text = (TYPES / "openapi.json").read_text("utf-8")
-    assert json.loads(text) == API
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    assert f"sha256 {digest}" in (TYPES / "types.ts").read_text("utf-8").splitlines()[0]
 
 
 # ── whatever the description allows ──────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.errors import UsageError
-from podium.server.origins import Names, allowed_name, is_loopback, is_own_page, parse_authority
+from podium.server.rate_limits import Names, allowed_name, is_loopback, is_own_page, parse_authority
 from tests.server.serving import Served
 
 LOCAL = Names("127.0.0.1")

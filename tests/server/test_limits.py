@@ -13,16 +13,15 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from podium.server.callers import LocalDoor
-from podium.server.guard import Guard
-from podium.server.origins import Names
-from podium.server.punctual import Punctual
-from podium.server.serving import listen
+from podium.server.auth import TokenAuthenticator
+from podium.server.rate_limits import Names
+from podium.server.security import SecurityMiddleware
+from podium.server.serving import HeaderTimeout, listen
 from podium.server.users import add_user
 from tests.server.serving import PATIENCE_S, served, started
 
 
-class Hasty(Punctual):
+class Hasty(HeaderTimeout):
     """The same, for tests that cannot wait so long."""
 
     head_s = 0.2
@@ -81,8 +80,8 @@ async def test_a_request_that_comes_in_time_is_answered_and_so_is_the_next(place
 
 
 async def test_a_body_that_does_not_end_is_given_up() -> None:
-    door = LocalDoor("token")
-    guard = Guard(answer, door=door, names=Names("127.0.0.1", ()), cookie="c")
+    door = TokenAuthenticator("token")
+    guard = SecurityMiddleware(answer, door=door, names=Names("127.0.0.1", ()), cookie="c")
     guard.body_s = 0.05
     sent: list[Any] = []
     never = asyncio.Event()

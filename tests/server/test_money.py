@@ -15,7 +15,7 @@ from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.log import Row, RunRow
 from podium.server.problems import RefusedError
-from podium.server.purses import Purses
+from podium.server.quotas import UserQuotas
 from podium.server.users import User, add_user
 from podium.stores import open_store
 from tests.server.serving import served, started, until
@@ -50,7 +50,7 @@ async def test_days_and_months_count_what_was_spent_in_them(tmp_path: Path) -> N
         held = Budget(usd=4.0)
         row = spent(4, 1.5, us(2026, 3, 30, 23), us(2026, 3, 31, 1), status="paused", budget=held)
         await store.create(row, overnight)
-        money = await Purses(store).money("alice", alice, NOW)
+        money = await UserQuotas(store).money("alice", alice, NOW)
         assert (money.spent, money.reserved) == (16.5, 2.5)
         told = [(one.period, one.spent, one.left(money.reserved)) for one in money.allowances]
         assert told == [("total", 16.5, 81.0), ("month", 9.5, 38.0), ("day", 3.5, 14.0)]
@@ -111,13 +111,13 @@ async def test_on_a_store_for_many_machines_an_account_holds_and_nothing_is_held
         now = int(datetime.now(UTC).timestamp() * 1e6)
         await store.create(spent(1, 1.0, now, now), [])
         for number in range(2, 8):
-            budget = await Purses(store).ceiling(alice, Budget(usd=3.0))
+            budget = await UserQuotas(store).ceiling(alice, Budget(usd=3.0))
             await store.create(spent(number, 0.0, now, now, status="queued", budget=budget), [])
         assert store.limits is not None
         account = await store.limits.set_account("alice", 4.0)
         assert account.taken_usd == 1.0
         with pytest.raises(RefusedError, match="today"):
-            await Purses(store).ceiling(alice, Budget(usd=3.5))
+            await UserQuotas(store).ceiling(alice, Budget(usd=3.5))
 
 
 async def test_a_store_with_absurd_figures_serves_accounts_and_metrics(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.server.permissions import SHARED_OPTIONS
 from podium.server.users import add_user
-from podium.workflows import SHIPPED, find_workflow
+from podium.workflows import SHIPPED, builtin, find_workflow
 from tests.server.conftest import Shared
 from tests.server.routes import all_routes, filled
 from tests.server.serving import FLOWS, done, served, started, until
@@ -80,8 +79,8 @@ def test_only_options_that_were_looked_at_are_open_to_users() -> None:
     mistake."""
     for name in SHIPPED:
         options = {option.name for option in find_workflow(name).options}
-        assert SHARED_OPTIONS[name] <= options
-        assert not SHARED_OPTIONS[name] & {"files", "corpus", "workspace", "brief", "test_command"}
+        assert builtin(name).shared_options <= options
+        assert not builtin(name).shared_options & {"files", "corpus", "workspace", "brief", "test_command"}
 
 
 def test_users_are_not_told_of_options_that_they_may_not_use(shared: Shared) -> None:

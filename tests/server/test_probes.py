@@ -9,7 +9,7 @@ import pytest
 
 from podium import __version__
 from podium.server.app import build_api
-from podium.server.guard import PROBES
+from podium.server.security import PROBES
 from tests.server.conftest import Shared
 from tests.server.serving import Served
 

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from podium.errors import UsageError
+from podium.server.permissions import project_folder
 from podium.server.problems import RefusedError
-from podium.server.projects import project_folder
 from podium.server.serving import Serving, check
 from podium.server.users import add_user
 from podium.settings import Settings

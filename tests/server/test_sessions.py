@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.server.sessions import LONGEST_S, session_secret
+from podium.server.auth import LONGEST_S, session_secret
 from tests.server.serving import Served, served
 
 

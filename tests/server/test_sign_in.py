@@ -7,7 +7,7 @@ from http.cookies import SimpleCookie
 import httpx2
 import pytest
 
-from podium.server.sign_in import target_after_sign_in
+from podium.server.auth import target_after_sign_in
 from tests.server.conftest import Shared
 from tests.server.serving import Served
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from podium.engine.events import Charge
-from podium.engine.samples import Sample
+from podium.engine.store_parts import Sample
 from podium.stores import open_store
 from tests.server.conftest import Shared
 from tests.server.serving import done, served, started

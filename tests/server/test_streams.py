@@ -16,7 +16,7 @@ import pytest
 from podium.engine.codec import encode
 from podium.engine.events import RunCreated
 from podium.engine.log import Row, RunRow, Store
-from podium.server.broadcast import BUFFER_BYTES, DELTAS, PIECE, Broadcast
+from podium.server.sse import BUFFER_BYTES, DELTAS, PIECE, Broadcast
 from podium.stores import open_store
 from tests.server.serving import Served, done, events_of, flow, started, until
 

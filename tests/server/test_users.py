@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import SettingsError, UsageError
-from podium.server.callers import LocalDoor, UsersDoor
-from podium.server.rates import Rates
+from podium.server.auth import TokenAuthenticator, UserAuthenticator
+from podium.server.rate_limits import Rates
 from podium.server.users import Users, add_user, hashed, name_in, new_key, read_users
 
 KEY = hashed("podium-alice-x")
@@ -72,12 +72,12 @@ def test_whose_a_key_is_stands_in_it_also_if_the_rest_holds_hyphens() -> None:
 )
 def test_a_cookie_that_was_made_up_is_nobody_s(tmp_path: Path, cookie: str) -> None:
     add_user(tmp_path / "users.toml", "alice", {})
-    assert LocalDoor().by_cookie(cookie) is None
-    assert UsersDoor(Users(tmp_path / "users.toml")).by_cookie(cookie) is None
+    assert TokenAuthenticator().by_cookie(cookie) is None
+    assert UserAuthenticator(Users(tmp_path / "users.toml")).by_cookie(cookie) is None
 
 
 def test_a_cookie_of_one_server_or_user_is_none_of_another(tmp_path: Path) -> None:
-    first, second = LocalDoor(), LocalDoor()
+    first, second = TokenAuthenticator(), TokenAuthenticator()
     caller = first.remembered(first.token)
     assert caller is not None
     assert first.by_cookie(first.cookie_for(caller)) is not None

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import UsageError
-from podium.server.callers import UsersDoor
-from podium.server.key_check import TRIES, KeyCheck, WrongKey
-from podium.server.origins import client_network
+from podium.server.auth import TRIES, KeyCheck, UserAuthenticator, WrongKey
+from podium.server.rate_limits import client_network
 from podium.server.serving import Serving, check
 from podium.server.users import Users, add_user, new_key
 from podium.settings import Settings
@@ -75,7 +74,7 @@ async def test_an_answer_says_no_more_than_that_a_key_is_wrong(
     tmp_path: Path, key: str, limited: bool
 ) -> None:
     add_user(tmp_path / "users.toml", "alice", {})
-    keys = KeyCheck(UsersDoor(Users(tmp_path / "users.toml")))
+    keys = KeyCheck(UserAuthenticator(Users(tmp_path / "users.toml")))
     for _ in range(TRIES if limited else 0):
         assert await keys.check("wrong", "192.0.2.1") == WrongKey()
     checked = await keys.check(key, "192.0.2.1")
@@ -164,7 +163,7 @@ def add_scrypt_user(file: Path, name: str) -> str:
 async def test_a_key_with_a_hash_of_an_earlier_version_still_gets_in(tmp_path: Path) -> None:
     file = tmp_path / "users.toml"
     new, old = add_user(file, "alice", {}), add_scrypt_user(file, "carol")
-    door = UsersDoor(Users(file))
+    door = UserAuthenticator(Users(file))
     keys = KeyCheck(door)
     for key, name in ((new, "alice"), (old, "carol")):
         checked = await keys.check(key, "192.0.2.1")

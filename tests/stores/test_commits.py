@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from podium.engine.log import Written
 from podium.stores.batch import ROW_WIDTH, Batch, HeldLease, Standing
-from podium.stores.commits import Commits, Report
+from podium.stores.commit_queue import CommitQueue, Report
 
 MANY = 384
 
@@ -38,7 +38,7 @@ def row(seq: int) -> Written:
 
 async def test_many_rows_go_out_without_a_commit_and_a_few_wait_for_one() -> None:
     writer = Kept()
-    commits = Commits(writer, Nobody())
+    commits = CommitQueue(writer, Nobody())
     lease = HeldLease("run", Standing(1, 1, 0, 0, ""))
     for seq in range(1, MANY):
         commits.append(lease, row(seq))

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from podium.engine.events import Charge
-from podium.engine.facts import Fact, FactChange, FactUpdate
 from podium.engine.log import Store
+from podium.engine.store_parts import Fact, FactChange, FactUpdate
 
 TOLD = FactChange(action="imported", at="t0", by="test")
 EDITED = FactChange(action="edited", at="t1", by="test", before={"value": "green"}, after={"value": "blue"})

@@ -11,9 +11,8 @@ import psycopg
 import pytest
 
 from podium.engine.events import Charge
-from podium.engine.facts import Fact, FactChange
 from podium.engine.log import RunUpdate, Store
-from podium.engine.samples import Sample
+from podium.engine.store_parts import Fact, FactChange, Sample
 from podium.stores import open_store
 from tests.stores.samples import a_row, a_run, commit, driven, run_id
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from podium.engine.log import Message, Store
+from podium.engine.log import InboxMessage, Store
 from podium.stores import open_store
 from tests.stores.children import child
 from tests.stores.samples import a_run, driven, run_id, until
@@ -18,8 +18,8 @@ async def test_messages_lie_in_order_until_they_are_discarded(store: Store, othe
     second = await other.post(run_id(1), "pause", "because")
     assert first < elsewhere < second
     assert await store.inbox(run_id(1)) == [
-        Message(first, run_id(1), "answer", {"text": "Jä 🎬", "n": [1, None]}),
-        Message(second, run_id(1), "pause", "because"),
+        InboxMessage(first, run_id(1), "answer", {"text": "Jä 🎬", "n": [1, None]}),
+        InboxMessage(second, run_id(1), "pause", "because"),
     ]
     await store.discard([first, 999])
     assert [message.id for message in await other.inbox(run_id(1))] == [second]
@@ -40,13 +40,13 @@ async def test_messages_outlive_the_process(url: str) -> None:
         await store.create(a_run(1), [])
         posted = await store.post(run_id(1), "answer", 42)
     async with open_store(url) as store:
-        assert await store.inbox(run_id(1)) == [Message(posted, run_id(1), "answer", 42)]
+        assert await store.inbox(run_id(1)) == [InboxMessage(posted, run_id(1), "answer", 42)]
 
 
 async def test_a_subscriber_gets_what_is_there_and_what_comes_once_each(store: Store, other: Store) -> None:
     await driven(store)
     there = [await store.post(run_id(1), "answer", n) for n in range(3)]
-    seen: list[Message] = []
+    seen: list[InboxMessage] = []
     unsubscribe = store.subscribe(run_id(1), seen.append)
     assert seen == [], "it is called back on the loop, never from within"
     coming = [await view.post(run_id(1), "answer", n) for n, view in enumerate((store, other) * 10, start=3)]
@@ -57,7 +57,7 @@ async def test_a_subscriber_gets_what_is_there_and_what_comes_once_each(store: S
     unsubscribe()
     unsubscribe()
     await store.post(run_id(1), "answer", "late")
-    fresh: list[Message] = []
+    fresh: list[InboxMessage] = []
     stop = store.subscribe(run_id(1), fresh.append)
     await until(lambda: len(fresh) == 24)
     assert len(seen) == 23
@@ -68,14 +68,14 @@ async def test_whoever_unsubscribes_hears_nothing_more(store: Store) -> None:
     await driven(store)
     await store.post(run_id(1), "answer", 1)
     await store.post(run_id(1), "answer", 2)
-    heard: list[Message] = []
+    heard: list[InboxMessage] = []
 
-    def once(message: Message) -> None:
+    def once(message: InboxMessage) -> None:
         heard.append(message)
         unsubscribe()
 
     unsubscribe = store.subscribe(run_id(1), once)
-    others: list[Message] = []
+    others: list[InboxMessage] = []
     stop = store.subscribe(run_id(1), others.append)
     await until(lambda: len(others) == 2)
     assert [message.data for message in heard] == [1]
@@ -88,9 +88,9 @@ async def test_a_callback_that_fails_harms_no_other(store: Store) -> None:
     asyncio.get_running_loop().set_exception_handler(
         lambda _, context: complaints.append(context["exception"])
     )
-    seen: list[Message] = []
+    seen: list[InboxMessage] = []
 
-    def fail(message: Message) -> None:
+    def fail(message: InboxMessage) -> None:
         raise ValueError(message.data)
 
     stops = [store.subscribe(run_id(1), callback) for callback in (fail, seen.append)]
@@ -104,7 +104,7 @@ async def test_a_callback_that_fails_harms_no_other(store: Store) -> None:
 
 async def test_many_subscribers_and_another_process(url: str, store: Store) -> None:
     await asyncio.gather(*(store.create(a_run(number), []) for number in range(1, 301)))
-    inboxes: dict[int, list[Message]] = {number: [] for number in range(1, 301)}
+    inboxes: dict[int, list[InboxMessage]] = {number: [] for number in range(1, 301)}
     stops = [store.subscribe(run_id(number), inboxes[number].append) for number in inboxes]
     wanted = [run_id(number) for number in (1, 150, 300)]
     async with child("post_messages", url, 30, *wanted) as posting:

@@ -12,13 +12,13 @@ import psycopg
 import pytest
 from msgspec import structs
 
-from podium.engine.log import Lease, Message, Row, RunUpdate, Store
+from podium.engine.log import InboxMessage, Lease, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
 from podium.stores import open_store
 from podium.stores.address import shown
-from podium.stores.postgres.database import SCHEMA, connect, open_database
-from podium.stores.postgres.patience import Patience
-from podium.stores.postgres.writing import insert_rows
+from podium.stores.postgres.connection import SCHEMA, Patience, connect, open_database
+from podium.stores.postgres.statements import insert_rows
+from podium.stores.postgres.store import PostgresStore
 from tests.stores.children import child
 from tests.stores.postgres import Server, look, server
 from tests.stores.samples import (
@@ -252,7 +252,7 @@ def _lock(db: psycopg.Connection[tuple[object, ...]], run: str) -> None:
 
 async def test_a_message_that_becomes_visible_late_is_delivered(pg_server: Server) -> None:
     url = pg_server.new_database()
-    heard: list[Message] = []
+    heard: list[InboxMessage] = []
     async with open_store(url) as store:
         await driven(store)
         store.subscribe(run_id(1), heard.append)
@@ -424,3 +424,38 @@ async def test_two_processes_that_make_the_tables_at_once_both_find_them(pg_serv
         assert (await one.end(), await two.end()) == (0, 0)
     async with open_store(url) as store:
         assert {run.run_id for run in await store.list_runs()} == made
+
+
+class LateStore(PostgresStore):
+    """A store whose first answer about a driver comes late."""
+
+    asked: asyncio.Event | None = None
+    gate: asyncio.Event
+
+    async def _vacant(self, run_id: str, name: str) -> str:
+        found = await super()._vacant(run_id, name)
+        if self.asked is not None and not self.asked.is_set():
+            self.asked.set()
+            await self.gate.wait()
+        return found
+
+
+async def test_an_answer_that_comes_late_does_not_give_a_run_to_two_drivers_of_one_process(
+    pg_server: Server,
+) -> None:
+    """It says that the run is free; meanwhile another task of this process has it."""
+    store = await LateStore.open(pg_server.new_database())
+    assert isinstance(store, LateStore)
+    try:
+        await store.create(a_run(), [a_row(1)])
+        store.asked, store.gate = asyncio.Event(), asyncio.Event()
+        late = asyncio.create_task(store.acquire(run_id(1)))
+        await store.asked.wait()
+        lease = await store.acquire(run_id(1))
+        store.gate.set()
+        with pytest.raises(RunLockedError):
+            await late
+        append(store, lease, 2)
+        await commit(store, lease)
+    finally:
+        await store.close()

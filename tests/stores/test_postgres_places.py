@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from msgspec import structs
 
-from podium.cluster.shared import SharedStore, shared
+from podium.cluster.port import SharedStore, shared
 from podium.engine.log import RunRow, RunUpdate
 from podium.stores import open_store
-from podium.stores.postgres.database import connect
-from podium.stores.postgres.places import take_place
+from podium.stores.postgres.connection import connect
+from podium.stores.postgres.heartbeat import take_place
 from tests.stores.postgres import Server, look
 from tests.stores.samples import PATIENCE_S, a_row, a_run, append, commit, run_id, until
 

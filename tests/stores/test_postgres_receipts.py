@@ -9,8 +9,8 @@ import pytest
 
 from podium.stores import open_store
 from podium.stores.batch import Batch, Creation
-from podium.stores.postgres.database import connect
-from podium.stores.postgres.writing import Receipt, was_committed, write
+from podium.stores.postgres.connection import connect
+from podium.stores.postgres.statements import Receipt, was_committed, write
 from tests.stores.postgres import Server, look, server
 from tests.stores.relay import relay
 from tests.stores.samples import a_row, a_run, run_id, until

@@ -6,7 +6,7 @@ import asyncio
 
 from podium.engine.events import Charge
 from podium.engine.log import Store
-from podium.engine.samples import Cleared, Sample
+from podium.engine.store_parts import Cleared, Sample
 from podium.stores import open_store
 from tests.stores.samples import PATIENCE_S, commit, driven
 

@@ -12,7 +12,7 @@ import pytest
 
 from podium.errors import RunLockedError
 from podium.stores import open_store
-from podium.stores.sqlite.database import connect
+from podium.stores.sqlite.connection import connect
 from tests.stores.children import child
 from tests.stores.samples import a_row, a_run, append, commit, driven, run_id, seqs_of
 

@@ -11,8 +11,8 @@ import pytest
 
 from podium.errors import StoreError
 from podium.stores import open_store
-from podium.stores.sqlite import words
-from podium.stores.sqlite.database import SCHEMA, connect, open_database
+from podium.stores.sqlite import facts as words
+from podium.stores.sqlite.connection import SCHEMA, connect, open_database
 from tests.stores.samples import a_row, a_run, run_id
 from tests.stores.test_facts import TOLD, a_fact
 

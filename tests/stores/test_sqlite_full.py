@@ -13,7 +13,7 @@ import pytest
 from podium.engine.log import Lease, RunUpdate, Store
 from podium.errors import RunLockedError, StoreFullError
 from podium.stores import open_store
-from podium.stores.sqlite.database import connect
+from podium.stores.sqlite.connection import connect
 from tests.stores.samples import PATIENCE_S, a_row, a_run, append, commit, driven, run_id, seqs_of
 
 LARGE = bytes(range(256)) * 128

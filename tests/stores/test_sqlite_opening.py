@@ -14,10 +14,10 @@ import pytest
 
 from podium.engine.budget import Budget
 from podium.engine.log import Row, RunUpdate
-from podium.engine.samples import Sample
+from podium.engine.store_parts import Sample
 from podium.errors import PodiumError, StoreError, UsageError
 from podium.stores import open_store
-from podium.stores.sqlite.database import SCHEMA, connect, migrate, open_database
+from podium.stores.sqlite.connection import SCHEMA, connect, migrate, open_database
 from tests.stores.children import child
 from tests.stores.samples import (
     CEILINGS,

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.api.checks import Check, check_all
+from podium.api.doctor import Check, check_all
 from podium.errors import UsageError
 from podium.settings import Settings, default_store
 from podium.stores import open_store
-from podium.stores.copying import copy_run
+from podium.stores.maintenance import copy_run
 from tests.stores.samples import commit, driven, run_id
 
 OTHERS = 0o077

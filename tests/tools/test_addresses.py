@@ -6,8 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from podium.tools.addresses import Address, parse_url, public_only, resolve_name
-from podium.tools.fetch import Fetcher
+from podium.tools.fetch import Address, Fetcher, parse_url, public_only, resolve_name
 from podium.tools.tool import ToolError
 from tests.tools.site import Answer, serving
 

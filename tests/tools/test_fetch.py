@@ -10,10 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.tools.addresses import Address
-from podium.tools.fetch import MAX_BYTES, Fetcher
-from podium.tools.reading import FetchUrl
+from podium.tools.fetch import MAX_BYTES, Address, Fetcher
 from podium.tools.tool import MAX_TEXT, ToolError
+from podium.tools.web import FetchUrl
 from tests.tools.documents.pdfs import pdf
 from tests.tools.site import Answer, Site, serving
 

@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podium.tools.addresses import Address
-from podium.tools.fetch import Fetcher
+from podium.tools.fetch import Address, Fetcher
 from podium.tools.tool import ToolError
 from tests.tools.site import Answer, serving
 

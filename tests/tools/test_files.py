@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from podium.tools.folder import MAX_FILE_BYTES, Folder
-from podium.tools.tool import MAX_TEXT, ToolError, ToolResult
+from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, unfenced
 from podium.tools.toolbox import Toolbox
-from podium.tools.untrusted import unfenced
 
 SECRET = "the secret of the house"
 

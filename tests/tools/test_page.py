@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.tools.page import read_page
+from podium.tools.documents.html import read_page
 
 LIST = (
     "<html><body><ul>" + "".join(f"<li>Boat {n} leaves at {n}:00" for n in range(24)) + "</ul></body></html>"

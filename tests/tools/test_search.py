@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from podium.settings import ProviderOptions, Settings
-from podium.tools.search import Brave, Ddgs, Engine, Hit, SearchWeb, Tavily, find, open_engine
 from podium.tools.tool import ToolError
 from podium.tools.toolbox import Toolbox
+from podium.tools.web import Brave, Ddgs, Hit, SearchEngine, SearchWeb, Tavily, find, open_engine
 from tests.tools.site import Answer, serving
 
 TAVILY: dict[str, Any] = {
@@ -117,7 +117,7 @@ async def test_a_model_sees_numbered_results_in_a_fence() -> None:
         ({"TAVILY_API_KEY": "t", "BRAVE_API_KEY": "b"}, Tavily),
     ],
 )
-def test_the_engine_follows_from_the_keys(env: dict[str, str], engine: type[Engine]) -> None:
+def test_the_engine_follows_from_the_keys(env: dict[str, str], engine: type[SearchEngine]) -> None:
     assert isinstance(open_engine(Settings(), env), engine)
 
 

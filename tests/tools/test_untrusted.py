@@ -7,8 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.tools.tool import MAX_TEXT
-from podium.tools.untrusted import untrusted
+from podium.tools.tool import MAX_TEXT, untrusted
 
 FENCE = re.compile(r"^(?:BEGIN|END) UNTRUSTED \w+", re.MULTILINE)
 

@@ -16,7 +16,7 @@ from msgspec import inspect
 
 from podium.engine.events import EVENT_TYPES
 from podium.engine.log import Row
-from podium.server.description import ENGINE, event_schemas
+from podium.server.app import ENGINE, event_schemas
 from tests.payloads import payloads
 
 BEACON = "http://beacon.invalid"

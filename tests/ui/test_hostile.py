@@ -10,8 +10,8 @@ import pytest
 from playwright.async_api import Browser
 
 from podium.brain.brain import Brain
-from podium.engine.facts import Fact
 from podium.engine.log import Row, RunRow
+from podium.engine.store_parts import Fact
 from podium.settings import Settings
 from podium.stores import open_store
 from tests.server.serving import Served, done, events_of, started

@@ -11,7 +11,7 @@ from podium.engine.codec import encode
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.models.model import FREE, Call, OnDelta, Reply, Usage, worst_case
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of

@@ -10,8 +10,8 @@ import pytest
 
 import podium
 from podium.agents.overrides import fixed_characters
-from podium.api.going_on import go_on
-from podium.api.queueing import enqueue
+from podium.api.admission import enqueue
+from podium.api.control import go_on
 from podium.engine.history import HISTORY, history_of
 from podium.engine.log import Store
 from podium.engine.state import RunState
@@ -19,7 +19,7 @@ from podium.errors import UsageError
 from podium.models.events import ModelAsked
 from podium.settings import Settings
 from podium.workflows import SHIPPED
-from podium.workflows.prompt_sets import BUDGETS, SETS, overrides_for, prompt_set
+from podium.workflows.prompt_sets import SETS, overrides_for, prompt_budget, prompt_set
 
 REQUEST = "Plan an open day of a small harbour museum for 200 guests, with a budget of 3,000 euros"
 BUILD = "Write a function that adds two numbers in calc.py with tests"
@@ -35,14 +35,13 @@ FIRST = 2_500
 
 def test_every_prompt_is_below_its_budget() -> None:
     sizes = {
-        f"{name}/{task}": (fixed_characters(prompts.text(task)), BUDGETS[name])
+        f"{name}/{task}": (fixed_characters(prompts.text(task)), prompt_budget(name))
         for name in SETS
         for prompts in [prompt_set(name, Settings())]
         for task in prompts.tasks
     }
     assert len(sizes) > 45
     assert {name: size for name, size in sizes.items() if size[0] > size[1]} == {}
-    assert set(BUDGETS) == set(SETS)
 
 
 def test_every_folder_of_prompts_is_a_set() -> None:

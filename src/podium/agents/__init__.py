@@ -1,1 +1,3 @@
-"""Who is asked, and how: agents, their prompts, and `ask`."""
+"""Agents, their prompts, and `ask`."""
+
+from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who is asked: a name, a role, a way of working, and what kind of model that needs."""
+"""Agents: name, role, instructions and model profile."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One member of a team. Two agents with the same fields are the same agent."""
+    """One member of a team. Two agents with the same fields are equal."""
 
     name: str
     role: str = ""
-    """What it is in the team: `supervisor`, `critic`, …; also what `--model-for ROLE=MODEL` names."""
+    """Its role in the team: `supervisor`, `critic`, …; `--model-for ROLE=MODEL` refers to it."""
     instructions: str = ""
-    """How it works; becomes part of the system prompt of each ask."""
+    """Instructions; part of the system prompt of each ask."""
     profile: str = "balanced"
-    """The kind of model it needs; the settings say which model that is."""
+    """The model profile that it needs; the settings map profiles to models."""
     model: str = ""
-    """A certain model, stronger than the profile."""
+    """A specific model; overrides the profile."""
     temperature: float = 0.7
     max_tokens: int = 4096
-    """The longest reply."""
+    """Maximum tokens of a reply."""
     timeout: float = 300.0
-    """Seconds that one call may take; waiting for a free slot or for budget does not count."""
+    """Seconds that one call may take, without waits for a free slot or for budget."""
     attempts: int = 3
-    """How often a model is called when its provider is in trouble, before the next one of the profile is."""
+    """Attempts per model when its provider fails, before the next model of the profile is used."""
     prompts: Prompts | None = None
-    """Where its tasks' prompts are found when an ask gives none."""
+    """The prompts of its tasks, for asks without one."""
 
     @property
     def system(self) -> str:
-        """The system prompt. A role that the name says, or an opening "You are …", is not repeated."""
+        """The system prompt. Does not repeat a role that the name contains, or an opening "You are …"."""
         role, opening = _words(self.role), _words(self.instructions.strip().partition(".")[0])
         known = not role or f" {role} " in f" {_words(self.name)} "
         known |= opening.startswith("you are ") and f" {role} " in f" {opening} "

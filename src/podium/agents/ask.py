@@ -1,6 +1,6 @@
-"""`run.ask`: one step in which an agent is asked and its answer checked.
+"""`run.ask`: one step that asks an agent and validates the reply.
 
-Repairs lie inside the step: `exchange` decides which call comes next, `calling` gets it answered. The log
+Repairs happen inside the step: `Exchange` decides which call comes next, `ModelCaller` makes it. The log
 keeps the prompt once, in `model.asked`, and each reply once: as the step's result, or in `model.repaired` or
 `model.continued`.
 """
@@ -14,31 +14,29 @@ from typing import Any, TypeVar, overload
 from msgspec.structs import replace
 
 from podium.agents.agent import Agent
-from podium.agents.calling import Calling
-from podium.agents.exchange import AGAIN, Check, Exchange
+from podium.agents.attempts import AGAIN, Check, Exchange
+from podium.agents.cache_session import CacheSession
+from podium.agents.caller import ModelCaller, redacted
 from podium.agents.models import Models
 from podium.agents.overrides import Overrides
-from podium.agents.prompts import Template
-from podium.agents.question import Question
-from podium.agents.taking import Taking
-from podium.agents.wire import redacted
+from podium.agents.prompts import Question, Template
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES, Effect
 from podium.engine.run import Run as EngineRun
 from podium.errors import BudgetExhaustedError, ModelFailedError
 from podium.models.events import ModelAsked
 from podium.models.model import Call, Model, OnDelta, Reply
-from podium.models.repair import Found, find
+from podium.models.repair import ParsedReply, find
 from podium.settings import Settings
 
 T = TypeVar("T")
 
 CUT_MARK = "*[… the reply was cut off here]*"
-"""Stands at the end of a text that is not complete."""
+"""Appended to a text that is incomplete."""
 
 
 class Run(EngineRun):
-    """The engine's `Run`, which can also ask agents. This is what workflows are given."""
+    """The engine's `Run`, extended by `ask`. Workflows get this class."""
 
     def __init__(
         self,
@@ -55,17 +53,18 @@ class Run(EngineRun):
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
         self._overrides = overrides or Overrides()
-        self._taking = Taking(self.models.settings.cache_size) if config.get("cache") else None
+        self._taking = CacheSession(self.models.settings.cache_size) if config.get("cache") else None
         self._systems: dict[int, tuple[Agent, str]] = {}
         self._names: dict[int, tuple[Agent, list[str]]] = {}
         self._asked: set[str] = set()
         """Names and roles of all agents that were asked so far."""
         self._roles: set[str] = set()
-        """What a person would choose a model for: their roles, and the names of those who have none."""
+        """Names that `--model-for` can refer to: the roles of these agents, and the names of those without
+        one."""
 
     @property
     def settings(self) -> Settings:
-        """The settings that this process drives the run with."""
+        """The settings of the process that drives the run."""
         return self.models.settings
 
     @overload
@@ -95,11 +94,11 @@ class Run(EngineRun):
     ) -> Any:  # fmt: skip
         """Ask an agent: `await run.ask(critic, "grade", prompt=prompts["grade"], returns=Grade, text=text)`.
 
-        `returns=str` gives the reply's text; any other type gives data of that type, and a reply that does
-        not fit is sent back up to two times; so is one that fits but of which `check` says what is wrong
-        (rules that no type can tell). The step is named after the task and runs again when the agent, the
-        prompt, the variables or the type change. `timeout` is for the whole of it, repairs and waits
-        included; when it has passed, the step has failed with `StepTimeoutError`.
+        `returns=str` returns the reply's text; any other type returns data of that type. A reply that does
+        not fit the type is sent back up to two times, as is one that fits but for which `check` returns an
+        error message (for rules that a type cannot express). The step is named after the task and runs again
+        when the agent, the prompt, the variables or the type change. `timeout` is for the whole step, repairs
+        and waits included; when it passes, the step fails with `StepTimeoutError`.
         """
         question = Question.of(agent, task, prompt, variables, returns)
         if isinstance(question.prompt, Template):
@@ -119,32 +118,32 @@ class Run(EngineRun):
         )
 
     def prompt_for(self, template: Template) -> Template:
-        """Return the prompt in force for a shipped one: a project or a user may override it."""
+        """Return the effective prompt for a shipped one: a project or a user may override it."""
         return self._overrides.template(template)
 
     def marked(self, text: str) -> str:
-        """Return the text of the last ask without surrounding space; if it was cut off, with a mark at its
-        end for those who read it next."""
+        """Return the text of the last ask, stripped; if it was cut off, with a mark at its end for later
+        readers."""
         text = text.strip()
         return f"{text}\n\n{CUT_MARK}" if text and self.cut_off else text
 
     def system_of(self, agent: Agent, effect: Effect) -> str:
-        """The system prompt as it may be sent. Agents are few, so it is looked through once for each."""
+        """Return the redacted system prompt, cached per agent."""
         known = self._systems.get(id(agent))
         if known is None or known[0] is not agent:
             known = self._systems[id(agent)] = agent, redacted(effect, agent.system)
         return known[1]
 
     def names_for(self, agent: Agent) -> list[str]:
-        """The models that an agent may be answered by, in their order."""
+        """Return the models for an agent, in order of preference."""
         known = self._names.get(id(agent))
         if known is None or known[0] is not agent:
             known = self._names[id(agent)] = agent, self.models.names_for(agent, self.config)
         return known[1]
 
     def returned(self) -> None:
-        """A model that was meant for somebody who never spoke was most likely a slip of the pen. A run that
-        its budget cut short says nothing: whoever is missing may speak when it goes on."""
+        """Warn when `--model-for` names a role that was never asked. Not when a budget stopped the run,
+        because the agent may be asked after a resume."""
         if self._core.exhausted is not None:
             return
         chosen: Mapping[str, str] = self.config.get("model_for") or {}
@@ -155,11 +154,13 @@ class Run(EngineRun):
 
 
 class _Asking:
-    """The effect of an ask: it runs only when the log does not hold the answer."""
+    """The effect of an ask; runs only if the log does not hold the result."""
 
     __slots__ = ("_check", "_question", "_run", "_taking")
 
-    def __init__(self, run: Run, question: Question, taking: Taking | None, check: Check | None) -> None:
+    def __init__(
+        self, run: Run, question: Question, taking: CacheSession | None, check: Check | None
+    ) -> None:
         self._run = run
         self._question = question
         self._taking = taking
@@ -168,7 +169,7 @@ class _Asking:
     async def __call__(self, effect: Effect) -> Any:
         edited: Mapping[str, str] = self._run.config.get("overrides", {}).get(effect.path, {})
         progress, agent = effect.progress(), self._question.agent
-        calling = Calling(effect, self._run.models, self._names(edited), agent, self._taking, progress)
+        calling = ModelCaller(effect, self._run.models, self._names(edited), agent, self._taking, progress)
         prompt = redacted(effect, edited.get("prompt") or self._question.render())
         exchange = Exchange(
             effect, calling.limit(self._call(effect, prompt)), self._question.returns, self._check
@@ -189,8 +190,8 @@ class _Asking:
                 calling.keep(reply)
                 return answer
 
-    async def _answer(self, effect: Effect, calling: Calling, exchange: Exchange) -> Reply:
-        """Return the reply to the next call, when it is this ask's turn to look at it."""
+    async def _answer(self, effect: Effect, calling: ModelCaller, exchange: Exchange) -> Reply:
+        """Return the reply to the next call, when it is this ask's turn to process it."""
         while True:
             call = exchange.call
             try:
@@ -203,13 +204,13 @@ class _Asking:
                 if (turn := effect.core.turns.take(urgent=True)) is not None:
                     await turn
             except BaseException:
-                calling.log_call()  # what was paid for is counted, also when nobody waits any more
+                calling.log_call()  # a paid call is counted even if the ask was cancelled
                 raise
             return reply
 
     def _fits(self, text: str) -> bool:
-        """Whether a cached text is an answer: the type's own checks may have changed since it was kept."""
-        return self._question.returns is str or isinstance(find(text, self._question.returns), Found)
+        """Return whether a cached text is still valid, since the type's own checks may have changed."""
+        return self._question.returns is str or isinstance(find(text, self._question.returns), ParsedReply)
 
     def _names(self, edited: Mapping[str, str]) -> list[str]:
         if edited.get("model"):
@@ -234,7 +235,8 @@ class _Asking:
         )
 
     def _deltas(self, effect: Effect, call: Call) -> OnDelta | None:
-        """How pieces of the reply reach those who watch; nobody watches most of the time."""
+        """Return a callback that publishes pieces of the reply; None if there are no viewers, the usual
+        case."""
         if not effect.core.viewers:
             return None
         offset = 0
@@ -248,7 +250,7 @@ class _Asking:
 
 
 def _asked(effect: Effect, call: Call, model: Model) -> ModelAsked:
-    """The question for the log; a long prompt is kept as a blob, so that readers of events stay quick."""
+    """Return the event for the log; a long prompt becomes a blob, so that events stay small."""
     data = call.prompt.encode("utf-8", "replace")
     if len(data) <= BLOB_BYTES:
         return ModelAsked(system=call.system, prompt=call.prompt, model=model.name)

@@ -1,30 +1,32 @@
-"""Which models answer for an agent in a run."""
+"""Models and reply limits per agent."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.agents.agent import Agent
 from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.errors import ModelUnavailableError
+from podium.models.catalogue import PROVIDERS, is_profile, models_of
+from podium.models.local import ReplayModel
 from podium.models.model import Call, Model
-from podium.models.profiles import is_profile, models_of
 from podium.models.registry import DEFAULT, open_model
-from podium.models.replay import ReplayModel
-from podium.settings import Settings
+from podium.settings import ReplyLimits, Settings
+from podium.settings.options import ProviderOptions, for_model
 
 
 class Models:
-    """The models of one run, each opened once and only when it is needed.
+    """The models of one run, each opened once and only when needed.
 
     A run's `config` holds names: `{"model": NAME, "model_for": {ROLE or AGENT: NAME}, "profiles": {…}}`.
-    From strong to weak: `model_for`, `model`, the agent's own model, its profile, the rehearsal. Profiles are
-    those that the run was started with; only a run without any takes the settings' own.
+    Precedence, highest first: `model_for`, `model`, the agent's own model, its profile, the rehearsal.
+    Profiles are those that the run was started with; only a run without any uses the settings' own.
     """
 
     def __init__(
@@ -41,18 +43,18 @@ class Models:
         self._store = store
         self._env = env
         self._opened = dict(opened or {})
-        """Models by name; those that were handed in as objects are here from the start."""
+        """Models by name; those that were passed in as objects are here from the start."""
         self._factors: dict[str, float] = {}
-        """By how much models have passed the worst case of a call."""
+        """Factor by which a model exceeded the worst case of a call, by model name."""
         self._ours: list[Model] = []
-        """Models that were opened here and have to be closed here."""
+        """Models that were opened here and must be closed here."""
 
     def name_for(self, agent: Agent, config: Mapping[str, Any]) -> str:
-        """The name of the model that an agent gets; opens nothing, so a replay can ask for it too."""
+        """Return the name of an agent's model; opens nothing, so a replay can use it too."""
         return self.names_for(agent, config)[0]
 
     def names_for(self, agent: Agent, config: Mapping[str, Any]) -> list[str]:
-        """The same, followed by those that take over when it gives up: only a profile has such."""
+        """Return the model names of an agent: the first one, then its fallbacks, which only a profile has."""
         chosen: Mapping[str, str] = config.get("model_for") or {}
         named = chosen.get(agent.name) or chosen.get(agent.role) or config.get("model") or agent.model
         return self._models_of(named, config) if named else self._profile(agent.profile, config)
@@ -61,7 +63,7 @@ class Models:
         return self.open(self.name_for(agent, config))
 
     def main(self, config: Mapping[str, Any]) -> Model:
-        """The model that stands for the whole run in lists and results: of a profile, the first that can be
+        """Return the model shown for the whole run in lists and results: of a profile, the first that can be
         opened now."""
         names = [config["model"]] if config.get("model") else self._profile("balanced", config)
         return self._first(names)
@@ -71,11 +73,11 @@ class Models:
             try:
                 return self.open(name)
             except ModelUnavailableError:
-                continue  # the next one takes over, also when it is really asked
+                continue  # the next one is used, as it will be for real calls
         return self.open(names[-1])
 
     def open(self, name: str) -> Model:
-        """The model of a name; `ModelUnavailableError` if there is none."""
+        """Return the model of a name; raise `ModelUnavailableError` if there is none."""
         found = self._opened.get(name)
         if found is None:
             found = open_model(name, store=self._store, settings=self.settings, env=self._env)
@@ -84,8 +86,8 @@ class Models:
         return found
 
     async def prepare(self, config: Mapping[str, Any]) -> list[Model]:
-        """Open the models that a run names before it starts, so that a wrong name starts nothing.
-        Their `name` is what belongs into the log: it holds no relative path."""
+        """Open the models that a run names before it starts, so that a wrong name starts nothing. Their
+        `name` belongs into the log: it contains no relative path."""
         chosen: Mapping[str, str] = config.get("model_for") or {}
         others = [self._first(self._models_of(name, config)) for name in chosen.values()]
         models = [self.main(config), *others]
@@ -95,7 +97,8 @@ class Models:
         return models
 
     def worst_case(self, model: Model, call: Call) -> Charge:
-        """The most that a call can cost; more for a model that has used more than that before in this run."""
+        """Return the worst-case cost of a call; scaled up for a model that has exceeded it before in this
+        run."""
         worst, factor = model.worst_case(call), self._factors.get(model.name)
         if factor is None:
             return worst
@@ -107,7 +110,7 @@ class Models:
         )
 
     def note_overrun(self, model: Model, call: Call, actual: Charge) -> None:
-        """Remember by how much a model has passed the worst case of a call."""
+        """Record by how much a model exceeded the worst case of a call."""
         worst = model.worst_case(call)
         factor = actual.tokens / worst.tokens if worst.tokens else 1.0
         if worst.usd:
@@ -116,7 +119,7 @@ class Models:
             self._factors[model.name] = factor
 
     async def close(self) -> None:
-        """Give back the connections of all models that were opened here; they can be opened again."""
+        """Close all models that were opened here; they can be opened again."""
         closing, self._ours = self._ours, []
         for model in closing:
             self._opened = {name: one for name, one in self._opened.items() if one is not model}
@@ -125,9 +128,111 @@ class Models:
                 await close()
 
     def _models_of(self, name: str, config: Mapping[str, Any]) -> list[str]:
-        """A role may be given a profile instead of a model."""
+        """Return the models for a name, which may be a profile."""
         known = is_profile(name, config.get("profiles", self._profiles))
         return self._profile(name, config) if known else [name]
 
     def _profile(self, profile: str, config: Mapping[str, Any]) -> list[str]:
         return models_of(profile, config.get("profiles", self._profiles)) or [DEFAULT]
+
+
+class CallLimits(NamedTuple):
+    """The effective limits of one reply."""
+
+    timeout: float
+    """Seconds."""
+    max_tokens: int
+
+
+def limits_for(
+    agent: Agent,
+    model: str,
+    settings: Settings,
+    *,
+    workflow: str = "",
+    config: Mapping[str, Any] | None = None,
+) -> CallLimits:
+    """Return the limits for a reply of `model` to `agent`.
+
+    Each limit is taken from the first place that sets it: the run's own config (`--reply-timeout`), the
+    agent's table, the model's, the provider's, the settings for all agents, the agent's code.
+    """
+    given = config or {}
+    timeout, tokens = given.get("reply_timeout"), given.get("reply_tokens")
+    for entry in _entries(agent, model, settings, workflow):
+        timeout = entry.reply_timeout if timeout is None else timeout
+        tokens = entry.reply_tokens if tokens is None else tokens
+    return CallLimits(
+        agent.timeout if timeout is None else timeout, agent.max_tokens if tokens is None else tokens
+    )
+
+
+def limited(call: Call, agent: Agent, model: Model, settings: Settings, config: Mapping[str, Any]) -> Call:
+    """Return the call with its effective limits."""
+    limits = limits_for(agent, model.name, settings, workflow=call.workflow, config=config)
+    if (call.timeout, call.max_tokens) != limits:
+        call = msgspec.structs.replace(call, timeout=limits.timeout, max_tokens=limits.max_tokens)
+    return within(call, model)
+
+
+def within(call: Call, model: Model) -> Call:
+    """Return the call with `max_tokens` capped to what the model supports: its provider would refuse more."""
+    longest: int | None = getattr(model, "longest_reply", None)
+    if longest is None or call.max_tokens <= longest:
+        return call
+    return msgspec.structs.replace(call, max_tokens=longest)
+
+
+def _entries(
+    agent: Agent, model: str, settings: Settings, workflow: str
+) -> list[ReplyLimits | ProviderOptions | Settings]:
+    """Return the applicable parts of the settings, the most specific first."""
+    found: list[ReplyLimits | ProviderOptions | Settings | None] = []
+    if settings.agents:
+        names = (f"{workflow}/{agent.name}", f"{workflow}/{agent.role}", agent.name, agent.role)
+        found += [settings.agents.get(name) for name in names]
+    found += for_model(model, settings.models)
+    found += [settings.providers.get(model.partition(":")[0]), settings]
+    return [entry for entry in found if entry is not None]
+
+
+class Rule(NamedTuple):
+    """One place that sets reply limits."""
+
+    table: str
+    """`agents`, `models`, `providers`, `settings` (for all agents) or `code`."""
+    name: str
+    timeout: float | None
+    max_tokens: int | None
+
+
+def rules(settings: Settings) -> list[Rule]:
+    """Return every place that sets limits, highest precedence first. The last one is the default of an
+    agent."""
+    found = [
+        Rule(table, name, entry.reply_timeout, entry.reply_tokens)
+        for table, entries in _tables(settings).items()
+        for name, entry in entries.items()
+    ]
+    found.append(Rule("settings", "", settings.reply_timeout, settings.reply_tokens))
+    plain = Agent("")
+    set_here = [rule for rule in found if rule.timeout is not None or rule.max_tokens is not None]
+    return [*set_here, Rule("code", "", plain.timeout, plain.max_tokens)]
+
+
+def _tables(settings: Settings) -> dict[str, Mapping[str, ReplyLimits | ProviderOptions]]:
+    return {"agents": settings.agents, "models": settings.models, "providers": settings.providers}
+
+
+def without_effect(settings: Settings) -> list[str]:
+    """Return the tables with limits that match no model because their provider does not exist."""
+    known = ("rehearsal", "python", "replay", *PROVIDERS)
+    return [
+        f"[{table}.{name}]" if name.isidentifier() else f'[{table}."{name}"]'
+        for table, name, *_ in rules(settings)
+        if table in ("models", "providers") and not _may_match(name.partition(":")[0], known)
+    ]
+
+
+def _may_match(provider: str, known: tuple[str, ...]) -> bool:
+    return "*" in provider or provider in known

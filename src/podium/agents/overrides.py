@@ -1,8 +1,8 @@
 """Prompts of a project or user that replace shipped ones.
 
-A folder of overrides holds `SET/TASK.md` and, for what tasks include, `SET/_part.md`. A set is a folder of
-shipped prompts. A part of its own changes every task that includes it. Mistakes are found when the files are
-read: syntax, a part that does not exist, a variable that the shipped prompt does not use.
+A folder of overrides contains `SET/TASK.md` and, for parts that tasks include, `SET/_part.md`. A set is a
+folder of shipped prompts. Overriding a part changes every task that includes it. Errors are found when the
+files are read: syntax, a part that does not exist, a variable that the shipped prompt does not use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podium.settings import nearest
 
 _INCLUDE = re.compile(r"""{%-?\s*include\s+(["'])(?P<part>[^"']+)\1\s*-?%}""")
 _DEEPEST = 10
-"""Levels of parts within parts that are followed."""
+"""Maximum depth of nested parts."""
 _BYTES_PER_TOKEN = 4
 
 
@@ -30,7 +30,7 @@ class PromptSet:
     """The shipped prompts of one folder, and the files that replace some of them."""
 
     def __init__(self, name: str, shipped: Path, folders: Sequence[Path | str] = ()) -> None:
-        """`folders` are those of overrides, the strongest first."""
+        """`folders` are those of overrides, highest precedence first."""
         self.name = name
         self.folder = shipped
         self.shipped_texts = read_texts(shipped)
@@ -49,7 +49,7 @@ class PromptSet:
 
     @cached_property
     def current(self) -> dict[str, Template]:
-        """The prompts in force, by task. Raises `UsageError` for the first mistake in an override."""
+        """The effective prompts, by task. Raises `UsageError` for the first error in an override."""
         if not self.own:
             return self.shipped
         self._check()
@@ -65,19 +65,19 @@ class PromptSet:
         return {task: current[task] for task in self.tasks if current[task] is not self.shipped[task]}
 
     def text(self, task: str) -> str:
-        """Return the template in force, with its parts in their places."""
+        """Return the effective template, with its parts inlined."""
         return _inlined(self._texts[f"{task}.md"], self._texts)
 
     def shipped_text(self, task: str) -> str:
-        """Return the shipped template, with its parts in their places."""
+        """Return the shipped template, with its parts inlined."""
         return _inlined(self.shipped_texts[f"{task}.md"], self.shipped_texts)
 
     def shipped_files(self, task: str) -> list[str]:
-        """Return the names of the files that a shipped prompt is made of, its own first."""
+        """Return the names of the files of a shipped prompt, its own first."""
         return list(_files(f"{task}.md", self.shipped_texts))
 
     def own_files(self, task: str) -> list[Path]:
-        """Return the override files that a prompt is made of."""
+        """Return the override files of a prompt."""
         return [self.own[name] for name in _files(f"{task}.md", self._texts) if name in self.own]
 
     def check_task(self, task: str) -> None:
@@ -87,7 +87,7 @@ class PromptSet:
             hint = f"Did you mean {self.name}/{meant}?" if meant else f"It has: {', '.join(self.tasks)}."
             raise UsageError(f"{self.name} has no prompt {task}.", hint=hint)
 
-    # ── mistakes ──
+    # ── validation ──
 
     @cached_property
     def _texts(self) -> dict[str, str]:
@@ -101,7 +101,7 @@ class PromptSet:
                 self._check_variables(task)
 
     def _check_file(self, name: str, file: Path) -> None:
-        """Raise `UsageError` if a file replaces nothing, has a syntax error or includes no part."""
+        """Raise `UsageError` if a file replaces nothing, has a syntax error or includes a missing part."""
         if is_task(name) and name not in self.shipped_texts:
             meant = nearest(name, [f"{task}.md" for task in self.tasks])
             hint = f"Did you mean {meant}? " if meant else ""
@@ -156,7 +156,7 @@ class Overrides:
     """The prompts that replace shipped ones in one run."""
 
     def __init__(self, sets: Iterable[PromptSet] = ()) -> None:
-        """Raises `UsageError` for the first mistake in a file."""
+        """Raises `UsageError` for the first error in a file."""
         self._replaced: dict[str, Template] = {}
         self.hashes: dict[str, str] = {}
         """Hash of each overridden prompt, by SET/TASK: kept in the run's log."""
@@ -166,18 +166,18 @@ class Overrides:
                 self.hashes[f"{prompts.name}/{task}"] = template.hash
 
     def template(self, shipped: Template) -> Template:
-        """Return the prompt in force for a shipped one."""
+        """Return the effective prompt for a shipped one."""
         return self._replaced.get(shipped.file, shipped) if shipped.file else shipped
 
 
 def fixed_characters(text: str) -> int:
-    """Return how many characters of a template are always the same. All its branches are counted."""
+    """Return the number of fixed characters of a template, over all its branches."""
     tokens = environment_of({}, trusted=True).lex(text)
     return sum(len(value) for _, kind, value in tokens if kind == "data")
 
 
 def estimated_tokens(characters: int) -> int:
-    """Return about how many tokens a text of that length has."""
+    """Return the approximate number of tokens of a text of that length."""
     return -(-characters // _BYTES_PER_TOKEN)
 
 
@@ -198,7 +198,7 @@ def _read(file: Path) -> str:
 
 
 def _inlined(text: str, texts: Mapping[str, str], depth: int = 0) -> str:
-    """Put parts in their places, also those within parts."""
+    """Inline parts, also nested ones."""
     if depth >= _DEEPEST:
         return text
     return _INCLUDE.sub(
@@ -207,7 +207,7 @@ def _inlined(text: str, texts: Mapping[str, str], depth: int = 0) -> str:
 
 
 def _files(name: str, texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield a file and all that it includes, each once."""
+    """Yield a file and all files that it includes, each once."""
     todo, seen = [name], set[str]()
     while todo:
         current = todo.pop(0)

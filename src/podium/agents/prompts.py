@@ -1,10 +1,10 @@
-"""Prompts are Markdown files beside their workflow, one per task, strictly rendered.
+"""Prompt templates, and the question that an ask is fingerprinted by.
 
     prompts = Prompts.load(Path(__file__).parent / "prompts")
     await run.ask(critic, "grade", prompt=prompts["grade"], output=text)
 
-A variable that a template uses and nobody gives is an error, never an empty place in a prompt. Files
-whose name begins with `_` are parts that others include.
+A missing variable of a template is an error, never empty text in a prompt. Files whose name begins with `_`
+are parts that others include.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ import jinja2.meta
 import msgspec
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from podium.agents.agent import Agent
+from podium.engine import codec
 from podium.engine.codec import encode
 from podium.errors import UsageError
 from podium.settings import nearest
 
 
 class Template:
-    """One prompt, compiled, with a hash over everything that its text is made of."""
+    """One compiled prompt, with a hash of its full source."""
 
     def __init__(self, name: str, compiled: jinja2.Template, digest: str, file: str = "") -> None:
         self.name = name
         self.hash = digest
         """Changes when the file, or one that it includes, changes: part of a step's fingerprint."""
         self.file = file
-        """Path that it is shipped under; empty for a template that is written in a program."""
+        """Path of the shipped file; empty for a template defined in code."""
         self._compiled = compiled
 
     def render(self, variables: Mapping[str, Any]) -> str:
-        """The prompt with its variables filled in."""
+        """Return the prompt with its variables filled in. Raises `UsageError` if one is missing."""
         try:
             context = self._compiled.new_context({**self._compiled.globals, **variables}, shared=True)
             return "".join(self._compiled.root_render_func(context)).strip()
@@ -94,7 +96,7 @@ def compile_all(
     texts: Mapping[str, str], folder: Path, *, only: Collection[str] | None = None, trusted: bool = True
 ) -> dict[str, Template]:
     """Compile the tasks among these texts, or `only` some of them (file names). Texts that are not `trusted`
-    cannot reach into Python."""
+    run in a sandbox."""
     sources = {name: _with_parts(text, texts) for name, text in texts.items()}
     environment = environment_of(sources, trusted=trusted)
     tasks = [name for name in sources if is_task(name) and (only is None or name in only)]
@@ -110,13 +112,13 @@ def is_task(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def template_of(text: str, name: str) -> Template:
-    """A template that is written in the program itself."""
+    """Return a template that is defined in code."""
     sources = {name: text}
     return _compile(name, sources, _environment(ImmutableSandboxedEnvironment, jinja2.DictLoader(sources)))
 
 
 def listed(variables: Mapping[str, Any]) -> str:
-    """A prompt without a template: each variable under its name."""
+    """Return a prompt without a template: each variable under its name."""
     return "\n\n".join(f"## {_title(name)}\n\n{_shown(value)}" for name, value in variables.items())
 
 
@@ -129,13 +131,13 @@ def _shown(value: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Readable JSON of whatever can be logged; in templates `{{ value | json }}`."""
+    """Return readable JSON of any value that can be logged; in templates `{{ value | json }}`."""
     return msgspec.json.format(encode(value), indent=2).decode()
 
 
 class _Quick(jinja2.Environment):
-    """Looks into a dictionary before it looks for an attribute: `{{ node.title }}` is nearly always the
-    former, and an attribute that is not there costs an exception each time."""
+    """An environment that looks up dictionary keys before attributes: `{{ node.title }}` is nearly always a
+    key, and a missing attribute costs an exception each time."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if type(obj) is dict and attribute in obj:
@@ -144,7 +146,7 @@ class _Quick(jinja2.Environment):
 
 
 class _QuickSandboxed(ImmutableSandboxedEnvironment):
-    """The same for prompts of a user, which may not reach into Python."""
+    """The same for a user's prompts, which run in a sandbox."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if type(obj) is dict and attribute in obj:
@@ -153,17 +155,17 @@ class _QuickSandboxed(ImmutableSandboxedEnvironment):
 
 
 def environment_of(sources: Mapping[str, str], *, trusted: bool) -> jinja2.Environment:
-    """Return the environment in which files of prompts are compiled."""
+    """Return the environment in which prompt files are compiled."""
     return _environment(_Quick if trusted else _QuickSandboxed, jinja2.DictLoader(sources))
 
 
 def _environment(kind: type[jinja2.Environment], loader: jinja2.BaseLoader) -> jinja2.Environment:
-    """Strict in any case. Sandboxed where a template is written in a program, because that may hold text that
-    came from outside; a file of prompts is as trusted as the code beside it."""
+    """Return a strict environment. Templates defined in code are sandboxed, because they may contain text
+    from outside; a shipped prompt file is as trusted as the code beside it."""
     environment = kind(
         loader=loader,
         undefined=jinja2.StrictUndefined,
-        autoescape=False,  # prompts are Markdown for a model, no HTML
+        autoescape=False,  # prompts are Markdown for a model, not HTML
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalized,
@@ -173,7 +175,7 @@ def _environment(kind: type[jinja2.Environment], loader: jinja2.BaseLoader) -> j
 
 
 def _finalized(value: Any) -> Any:
-    """What `{{ value }}` writes: text as it is, data as JSON rather than as Python."""
+    """Return the output of `{{ value }}`: text unchanged, data as JSON rather than as Python."""
     if type(value) is str or isinstance(value, (str, int, float, jinja2.Undefined)) or value is None:
         return value
     return as_json(value)
@@ -183,8 +185,8 @@ _INCLUDE = re.compile(r"""^{% include "(?P<part>[^"]+)" %}$""", re.MULTILINE)
 
 
 def _with_parts(text: str, texts: Mapping[str, str]) -> str:
-    """Put parts in their places now: that takes a third of the time of a rendered prompt. What is not a plain
-    `{% include "part.md" %}` on its own line is left to the template."""
+    """Inline parts at load time: including them takes a third of the rendering time. Anything but a plain `{%
+    include "part.md" %}` on its own line is left to the template."""
     return _INCLUDE.sub(lambda found: texts.get(found["part"], found[0]), text)
 
 
@@ -194,7 +196,7 @@ def _compile(
     try:
         digest = _digest(name, sources, environment)
         compiled = environment.get_template(name)
-        compiled.globals = dict(compiled.globals)  # a chain of mappings takes longer than the prompt itself
+        compiled.globals = dict(compiled.globals)  # a chain of mappings would be slow
         return Template(name, compiled, digest, file)
     except jinja2.TemplateSyntaxError as error:
         raise UsageError(
@@ -203,7 +205,8 @@ def _compile(
 
 
 def _digest(name: str, sources: Mapping[str, str], environment: jinja2.Environment) -> str:
-    """A hash of a template and of all that it includes; of the whole folder if that cannot be told."""
+    """Return a hash of a template and of all that it includes; of the whole folder if the includes are
+    dynamic."""
     needed: dict[str, str] = {}
     todo = [name]
     while todo:
@@ -214,3 +217,69 @@ def _digest(name: str, sources: Mapping[str, str], environment: jinja2.Environme
         for other in jinja2.meta.find_referenced_templates(environment.parse(sources[current], current)):
             todo += [other] if other else list(sources)
     return hashlib.blake2b(encode(sorted(needed.items())), digest_size=8).hexdigest()
+
+
+class Question(msgspec.Struct, frozen=True):
+    """The arguments of `run.ask`."""
+
+    agent: Agent
+    task: str
+    prompt: Template | str | None
+    """A template; the text itself; `None`: the variables, each under its name."""
+    variables: Mapping[str, Any]
+    returns: Any
+    """The type of the result; `str` requests text."""
+
+    @classmethod
+    def of(
+        cls,
+        agent: Agent,
+        task: str,
+        prompt: Template | str | None,
+        variables: Mapping[str, Any],
+        returns: Any,
+    ) -> Question:
+        """Create a question. A string is the prompt itself, or a template if there are variables. Without a
+        prompt, the agent's own prompt for this task is used, and without that the variables are listed."""
+        if isinstance(prompt, str) and variables:
+            prompt = template_of(prompt, task)
+        elif prompt is None and agent.prompts is not None:
+            prompt = agent.prompts[task]
+        elif not prompt and not variables:
+            raise UsageError(
+                f"The ask {task} of {agent.name} has neither a prompt nor variables.",
+                hint='Give it one: run.ask(agent, "task", prompt="…").',
+            )
+        return cls(agent, task, prompt, variables, returns)
+
+    def fingerprinted(self) -> list[Any]:
+        """Return the values that the result depends on. Excludes the model of `--model` on purpose: finished
+        work is kept when a run is resumed with another one."""
+        agent = self.agent
+        prompt = self.prompt.hash if isinstance(self.prompt, Template) else self.prompt
+        return [
+            agent.name, agent.role, agent.instructions, agent.profile, agent.model, agent.temperature,
+            agent.max_tokens, self.task, prompt, self.variables, _schema_mark(self.returns),
+        ]  # fmt: skip
+
+    def about(self, model: str) -> dict[str, Any]:
+        """Return a description of the step for display."""
+        told = {"agent": self.agent.name, "role": self.agent.role, "task": self.task, "model": model}
+        if isinstance(self.prompt, Template):
+            told |= {"prompt": self.prompt.name, "prompt_hash": self.prompt.hash}
+        return {name: value for name, value in told.items() if value}
+
+    def render(self) -> str:
+        """Return the prompt as the model will read it."""
+        if isinstance(self.prompt, Template):
+            return self.prompt.render(self.variables)
+        return self.prompt or listed(self.variables)
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        return None if self.returns is str else codec.schema(self.returns)
+
+
+@lru_cache(maxsize=512)
+def _schema_mark(returns: Any) -> str:
+    return "" if returns is str else codec.fingerprint(codec.schema(returns))

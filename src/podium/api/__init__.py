@@ -1,4 +1,4 @@
-"""The Python interface: start, run, resume, fork, replay, cancel and answer.
+"""Python API: start, run, resume, fork, replay, cancel and answer.
 
 handle = await podium.start("flow.py:haiku", "the sea", model="rehearsal")
 async for event in handle.events():
@@ -6,10 +6,12 @@ async for event in handle.events():
 result = await handle.result()
 """
 
+from __future__ import annotations
+
+from podium.api.admission import enqueue, enqueue_fork
 from podium.api.control import answer, cancel, raise_budget, replay
 from podium.api.handle import RunHandle
 from podium.api.launch import fork, resume, run, start
-from podium.api.queueing import enqueue, enqueue_fork
 
 __all__ = [
     "RunHandle", "answer", "cancel", "enqueue", "enqueue_fork", "fork",

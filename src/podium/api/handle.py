@@ -1,4 +1,4 @@
-"""A run that this process drives: watch it, wait for it, stop it, answer it."""
+"""Handle of a run that this process drives: watch it, wait for it, stop it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from podium.engine.runner import Driver
 from podium.stores.shared import SharedStore, borrow
 
 DELTA_BUFFER = 1000
-"""Pieces of text that a slow viewer may lag behind before the oldest are dropped."""
+"""Reply deltas that a slow viewer may lag behind before the oldest are dropped."""
 
 COMPANION_S = 5.0
-"""How long a result waits for those who watch; they need milliseconds."""
+"""Seconds that `result` waits for companion tasks, which normally need milliseconds."""
 
 
 class RunHandle:
-    """What `start`, `resume` and `fork` return. The run is already durable and under way."""
+    """Handle that `start`, `resume` and `fork` return. The run is already durable and under way."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class RunHandle:
         self._driver = driver
         self._store = store
         self._shared = shared
-        """Where the store is to be given back; `None`: it belongs to the caller."""
+        """Handle that releases the shared store. None: the store belongs to the caller."""
         self._close = close
-        """Gives back what only this stretch needed: connections to models."""
+        """Closes what only this drive needs: connections to models."""
         self._users = 1
         self._companions: list[asyncio.Task[None]] = []
         self._task = asyncio.get_running_loop().create_task(self._drive(lease))
@@ -59,32 +59,32 @@ class RunHandle:
             await self._shared.leave()
 
     def accompany(self, companion: Coroutine[Any, Any, None]) -> None:
-        """Let something watch this stretch to its end. It does local work only; `result` waits for that, so
-        that it is whole when the loop ends with the run."""
+        """Run a task that watches this drive to its end. It does local work only; `result` waits for it, so
+        that it completes even if the event loop ends with the run."""
         self._companions.append(asyncio.get_running_loop().create_task(companion))
 
     @property
     def done(self) -> bool:
-        """Whether this stretch has ended."""
+        """Return whether this drive has ended."""
         return self._task.done()
 
     async def result(self) -> RunResult:
-        """Wait until the run has ended, or waits for a person, or was stopped."""
+        """Wait until the run has ended, waits for a person, or was stopped."""
         result = await asyncio.shield(self._task)
         if self._companions:
             await asyncio.wait(self._companions, timeout=COMPANION_S)
         return result
 
     async def abandon(self, reason: str = "paused") -> None:
-        """Stop at once and leave a run that can be resumed; whatever comes of it is nobody's any more."""
+        """Stop immediately and leave a run that can be resumed. The result or exception is discarded."""
         self._driver.pause(reason, at_once=True)
         await asyncio.wait([self._task])
         if not self._task.cancelled():
             self._task.exception()
 
     async def events(self, after: int = 0) -> AsyncGenerator[Event]:
-        """Typed events, from `after` on, as they become durable; ends with this stretch of driving."""
-        if self._users == 0 and self._shared is not None:  # it is over, and its store was given back
+        """Yield typed events after `after` as they become durable. Ends when this drive ends."""
+        if self._users == 0 and self._shared is not None:  # it is over, and its store was released
             async with borrow(self._store.url) as store:
                 for row in await store.read(self.run_id, after=after):
                     yield row.to_event(self.run_id)
@@ -107,7 +107,7 @@ class RunHandle:
                     break
                 row = following.result()
                 if row is None:
-                    return  # the store was closed by its owner
+                    return  # the owner closed the store
                 after = row.seq
                 yield row.to_event(self.run_id)
                 following = asyncio.ensure_future(anext(rows, None))
@@ -119,12 +119,12 @@ class RunHandle:
             yield row.to_event(self.run_id)
 
     def watch_deltas(self, viewer: Callable[[Delta], None]) -> Callable[[], None]:
-        """Call `viewer` with each piece of a reply, on the spot; returns how to stop."""
+        """Call `viewer` synchronously with each reply delta. Returns a function that stops it."""
         return self._driver.watch_deltas(viewer)
 
     async def deltas(self) -> AsyncGenerator[Delta]:
-        """Pieces of replies while they are generated: path, attempt, offset, text. Not in the log, and
-        dropped for a viewer who is too slow."""
+        """Yield reply deltas while replies are generated: path, attempt, offset, text. They are not in the
+        log, and the oldest are dropped for a slow viewer."""
         queue: asyncio.Queue[Delta | None] = asyncio.Queue()
 
         def put(delta: Delta) -> None:
@@ -146,12 +146,12 @@ class RunHandle:
         return await self.result()
 
     async def pause(self, *, at_once: bool = False) -> RunResult:
-        """Stop it so that it can be resumed. Calls in flight get as long as the setting `pause_grace` says to
-        be recorded, unless `at_once`."""
+        """Stop the run so that it can be resumed. Calls in flight get the time of the setting `pause_grace`
+        to be recorded, unless `at_once`."""
         self._driver.pause(at_once=at_once)
         return await self.result()
 
     def request_pause(self, reason: str = "paused", *, grace_s: float | None = None) -> None:
-        """Like `pause`, without waiting: for signal handlers. Calls in flight get `grace_s` seconds to be
-        recorded (`None`: as the setting says); a second request is immediate."""
+        """Request a pause without waiting, for signal handlers. Calls in flight get `grace_s` seconds to be
+        recorded (None: the setting `pause_grace`); a second request is immediate."""
         self._driver.pause(reason, grace_s=grace_s)

@@ -1,4 +1,4 @@
-"""Putting runs under way: new ones, old ones, and forks."""
+"""Start, resume and fork of runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 
 from podium.agents.models import Models
-from podium.api.accepting import accept, accept_fork, check_start, first_driven, first_of
-from podium.api.choosing import choose_model, named, reply_config
-from podium.api.context import Context, ModelChoice, open_context
+from podium.api.admission import accept, accept_fork, check_start, first_driven, first_of
+from podium.api.context import Context, ModelChoice, choose_model, named, open_context, reply_config
 from podium.api.handle import RunHandle
 from podium.engine.budget import Budget
 from podium.engine.codec import encode
@@ -43,10 +42,11 @@ async def start(
     reply_tokens: int | None = None,
     settings: Settings | None = None,
 ) -> RunHandle:
-    """Start a run. When this returns, the run is in the log and survives whatever happens next.
+    """Start a run. When this returns, the run is in the log and survives a crash.
 
     `reply_timeout` (seconds) and `reply_tokens` limit each reply of this run, whatever the settings and the
-    agents say."""
+    agents say.
+    """
     found = check_start(workflow, request, budget, concurrency, approve, options)
     limits = reply_config(reply_timeout, reply_tokens)
     ctx = await open_context(store, settings)
@@ -108,7 +108,7 @@ async def run(
     )
     try:
         return await handle.result()
-    except asyncio.CancelledError:  # nobody else knows of this run: leave it so that it can be resumed
+    except asyncio.CancelledError:  # leave the run in a state that can be resumed
         await handle.abandon()
         raise
 
@@ -128,8 +128,9 @@ async def resume(
     marks: Mapping[str, Any] | None = None,
     nap_s: float | None = None,
 ) -> RunHandle:
-    """Take a run up where its log ends. Budgets are new totals; finished steps are not run again. `marks` are
-    kept in the config of its log. A run that sleeps for longer than `nap_s` is paused until it wakes."""
+    """Continue a run where its log ends. Budgets are new totals; finished steps are not run again. `marks`
+    are stored in the config of its log. A run that sleeps for longer than `nap_s` seconds is paused until it
+    wakes."""
     kept = {**(marks or {}), **reply_config(reply_timeout, reply_tokens)}
     ctx = await open_context(store, settings)
     try:
@@ -160,7 +161,8 @@ async def fork(
     store: Store | str | Path | None = None,
     settings: Settings | None = None,
 ) -> RunHandle:
-    """Copy a run up to the step `at`, optionally with another reply, prompt or model there, and run on."""
+    """Copy a run up to the step `at`, optionally with another reply, prompt or model there,
+    and continue it."""
     ctx = await open_context(store, settings)
     try:
         new = await accept_fork(ctx, run_id, at, reply, prompt, model, workflow, budget)
@@ -176,7 +178,7 @@ async def fork(
 
 
 async def _acquired(store: Store, run_id: str, take_over: bool) -> tuple[Lease, bool]:
-    """The right to drive a run, and whether it was taken from somebody who still holds it."""
+    """Acquire the lease of a run. Returns it and whether it was taken over from a live holder."""
     try:
         return await store.acquire(run_id), False
     except RunLockedError:
@@ -186,7 +188,7 @@ async def _acquired(store: Store, run_id: str, take_over: bool) -> tuple[Lease, 
 
 
 def _under_way(ctx: Context, driver: Driver, lease: Lease, models: Models) -> RunHandle:
-    """From here on the run is driven, and traced if that is wanted."""
+    """Start driving the run, with tracing if it is configured."""
     handle = RunHandle(ctx.store, driver, lease, shared=ctx.shared, close=models.close)
     if ctx.traces is not None:
         from podium.tracing.follow import follow  # noqa: PLC0415 - nothing of it is loaded when it is off
@@ -227,5 +229,6 @@ async def _resumed(
 
 
 def _as_logged(ctx: Context, created: RunCreated) -> RunCreated:
-    """What a later life of the run will read, so that the first one sees the same."""
+    """Return the event as it will be read back from the log (redacted), so that the first drive sees the same
+    as later ones."""
     return msgspec.json.decode(ctx.redact(encode(created)), type=RunCreated)

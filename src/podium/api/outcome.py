@@ -1,4 +1,4 @@
-"""A run's result as its log tells it, for commands that drive nothing."""
+"""A run's result and state, folded from its log, for code that drives nothing."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from podium.report.presentation import Presentation
 from podium.workflows import presentation_of
 
 PIECE = 500
-"""Events that are folded at once."""
+"""Events folded before the event loop gets a turn."""
 ALIVE = frozenset({"running", "waiting"})
 
 
 async def watched(store: Store, row: RunRow, *, until: int | None = None) -> tuple[list[Event], Presentation]:
-    """A run's events (those up to `until`), and its presentation, which has seen them."""
-    shown = presentation_of(row.workflow)  # before the log is read: it brings the classes of the events
+    """Return a run's events (up to `until`) and its presentation, to which they have been applied."""
+    shown = presentation_of(row.workflow)  # before the log is decoded: this registers the event classes
     entries = await store.read(row.run_id)
     events = [entry.to_event(row.run_id) for entry in entries if until is None or entry.seq <= until]
     for event in events:
@@ -29,7 +29,7 @@ async def watched(store: Store, row: RunRow, *, until: int | None = None) -> tup
 
 
 async def state_of(store: Store, run_id: str) -> RunState:
-    """The fold of a log, piece by piece, so that a long one holds up nobody else on this loop."""
+    """Fold a log into its state, in batches, so that a long log does not block the event loop."""
     state, after = RunState(), 0
     while rows := await store.read(run_id, after=after, limit=PIECE):
         for row in rows:
@@ -40,11 +40,12 @@ async def state_of(store: Store, run_id: str) -> RunState:
 
 
 async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:
-    """The result and the state, folded from the log. The store knows best whether somebody drives it."""
+    """Return the result and the state, folded from the log. The status comes from the store, which knows
+    whether the run is being driven."""
     state = await state_of(store, row.run_id)
     if row.status not in ALIVE:
         for step in state.in_flight:
-            step.status = "interrupted"  # nobody is at work on it: its process died, or was told to stop
+            step.status = "interrupted"  # no process works on it: it died, or was told to stop
         state.usage += state.lost
         state.reserved.clear()
     output: Any = state.output
@@ -72,7 +73,7 @@ async def result_of(store: Store, row: RunRow) -> tuple[RunResult, RunState]:
 
 
 def step_data(step: StepState) -> dict[str, Any]:
-    """A step as both interfaces tell it."""
+    """Return a step as data, for the command line and the HTTP API."""
     return {
         "path": step.path,
         "kind": step.kind,

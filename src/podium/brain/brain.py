@@ -1,4 +1,4 @@
-"""The brain of one project: what it knows, found by name, by word and by meaning."""
+"""`Brain`, the facts of one project."""
 
 from __future__ import annotations
 
@@ -7,31 +7,49 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from podium.brain.canon import NAMED, Canon
+from podium.brain.contradictions import Contradiction, find_contradictions
 from podium.brain.editing import cleaned, now, prepared, told
-from podium.brain.embedding import open_embedder
-from podium.brain.meaning import Meaning
-from podium.brain.predicates import predicate_key
-from podium.brain.ranking import fuse
-from podium.brain.rules import Contradiction, find_contradictions
-from podium.brain.words import search_terms
+from podium.brain.semantic_search import Meaning, open_embedder
+from podium.brain.vocabulary import predicate_key, search_terms
 from podium.engine.events import Charge
-from podium.engine.facts import Fact, FactChange, FactUpdate
 from podium.engine.log import Store
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
+from podium.engine.store_parts import Fact, FactChange, FactUpdate
 from podium.errors import UsageError
 from podium.settings import Settings
 
+_K = 60
+"""Rank constant of reciprocal rank fusion: weight of a first place relative to a tenth; 60 is the usual
+value."""
+
+
+def fuse(named: Iterable[Fact], *ranked: Sequence[Fact]) -> list[Fact]:
+    """Merge several rankings into one: a fact gets points for its rank in each list, and the points of a
+    first place if its subject is named."""
+    points: dict[str, float] = {}
+    facts: dict[str, Fact] = {}
+    for fact in named:
+        facts.setdefault(fact.id, fact)
+        points[fact.id] = 1 / (_K + 1)
+    for order in ranked:
+        for place, fact in enumerate(order, 1):
+            facts.setdefault(fact.id, fact)
+            points[fact.id] = points.get(fact.id, 0.0) + 1 / (_K + place)
+    return sorted(facts.values(), key=lambda fact: -points[fact.id])
+
+
 LONGEST_PROJECT = 100
 _NO_NAMES = ("", ".", "..")
-"""Browsers read dots in an address as the way up, however they are written."""
+"""Browsers resolve dots in a URL as path segments, however they are escaped."""
 _LOOKED_AT = 5
-"""So many times the wanted number of facts is looked at before the best are chosen."""
+"""Multiple of the wanted number of facts that is retrieved before the best are chosen."""
 _MEANT = 2
-"""The same for those that mean nearly the same: each of them takes a tenth of a millisecond."""
+"""The same for facts of similar meaning: each of them takes 0.1 ms."""
 
 
 class Brain:
-    """Reads canon once and again when somebody changes it; an instance belongs to one event loop."""
+    """The facts of one project. Caches canon and reloads it when it changes; an instance belongs to one event
+    loop."""
 
     def __init__(self, store: Store, project: str, settings: Settings) -> None:
         self.project = project
@@ -44,21 +62,21 @@ class Brain:
 
     @classmethod
     async def open(cls, store: Store, project: str, *, settings: Settings | None = None) -> Brain:
-        """The brain of a project; one that nobody has told anything yet is empty."""
+        """Open the brain of a project; a new project has no facts."""
         return cls(store, checked_project(project), settings or Settings.load())
 
     async def close(self) -> None:
-        """Let go of the embedding model's connections, where there are any. The store stays open."""
+        """Close the connections of the embedding model, if there are any. The store stays open."""
         if self._meaning is not None:
             await self._meaning.close()
 
-    # ── what is known ──
+    # ── queries ──
 
     async def search(
         self, text: str, limit: int = 20, *, status: Collection[str] = ("accepted",)
     ) -> list[Fact]:
-        """The facts that matter to a text, the most telling first: about whom it names, with its words, and
-        (with an embedding model) with its meaning."""
+        """Return the facts relevant to a text, the most relevant first: about the subjects that it names,
+        with its words, and (with an embedding model) with its meaning."""
         if limit <= 0 or not text.strip():
             return []
         canon = await self.canon() if set(status) == {"accepted"} else Canon(await self.facts(status))
@@ -71,50 +89,50 @@ class Brain:
         return fuse(named, matched, meant)[:limit]
 
     def search_cost(self, text: str) -> Charge | None:
-        """The most that a search can cost, for a step that has a budget; `None`: nothing."""
+        """Return the maximum cost of a search, for a step with a budget; `None`: free."""
         return self._meaning.worst_case(text) if self._meaning else None
 
     @property
     def warning(self) -> str:
-        """Why the last search could not go by meaning although a model is configured for that."""
+        """Why the last search did not use the configured embedding model; empty if it did."""
         return self._meaning.warning if self._meaning else ""
 
     @property
     def has_embedding(self) -> bool:
-        """Whether a model finds facts by meaning here."""
+        """True if an embedding model is configured."""
         return self._meaning is not None
 
     async def embed(self) -> int:
-        """Give canon the vectors that it lacks; returns how many facts were embedded."""
+        """Embed the facts of canon that have no vector; return how many were embedded."""
         return await self._meaning.embed((await self.canon()).facts) if self._meaning else 0
 
     async def names(self, kinds: Iterable[str] = NAMED) -> list[str]:
-        """Names of characters, places and objects that the project knows, and their other names."""
+        """Return the names of characters, places and objects that the project knows, and their aliases."""
         return (await self.canon()).names(kinds)
 
     async def contradictions(self, facts: Sequence[Fact]) -> list[Contradiction]:
-        """What the rules find; an empty list does not mean that a model would find nothing."""
+        """Return the contradictions that the rules find; a model may find more."""
         return find_contradictions(facts, await self.canon())
 
     async def facts(
         self, status: Collection[str] = ("accepted",), source_run: str = "", ids: Collection[str] = ()
     ) -> list[Fact]:
-        """Facts in the order in which they were told; what is empty does not narrow it."""
+        """Return facts in the order in which they were created. Filters that are empty do not apply."""
         return await self._store.list_facts(self.project, status=status, source_run=source_run, ids=ids)
 
     async def canon(self) -> Canon:
-        """Everything that was accepted, as it stands now."""
+        """Return all accepted facts, as of now."""
         revision = await self._store.project_revision(self.project)
         if revision != self._revision:
             self._canon = Canon(await self.facts())
             self._revision = revision
         return self._canon
 
-    # ── what is told ──
+    # ── changes ──
 
     async def propose(self, run_id: str, facts: Sequence[Fact]) -> int:
-        """Let facts wait for review; returns how many of this run's then do. What canon says already, and
-        what says nothing, is left out; what this run has proposed before keeps what was decided about it."""
+        """Add facts for review; return how many of this run's facts then await review. Skips facts that canon
+        already has and incomplete ones. Facts that this run proposed before keep the decision about them."""
         given = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
         canon = await self.canon()
         known = {_said(fact, canon) for fact in canon.facts}
@@ -127,15 +145,15 @@ class Brain:
         return len(await self.facts(("proposed",), source_run=run_id))
 
     async def change(self, updates: Sequence[FactUpdate]) -> list[str]:
-        """Accept, discard, edit or replace facts (see `editing`); returns the ids of those that nobody else
-        has changed since they were read."""
+        """Accept, discard, edit or replace facts (see `editing`); return the ids of those that were unchanged
+        since they were read."""
         clean = [
             FactUpdate(cleaned(fact, self._redact), told(change, self._redact)) for fact, change in updates
         ]
         return await self._store.change_facts(clean, now())
 
     async def forget(self, ids: Collection[str] | None = None) -> int:
-        """Remove facts, or everything, with their history."""
+        """Remove facts, or everything, with their history; return how many."""
         return await self._store.forget_facts(self.project, ids)
 
     async def history(self, fact_id: str) -> list[FactChange]:
@@ -143,7 +161,7 @@ class Brain:
 
 
 def checked_project(name: str) -> str:
-    """A project's name, without blanks around it."""
+    """Return a project's name with normalized whitespace; raise `UsageError` if it is invalid."""
     clean = " ".join(name.split())
     if clean in _NO_NAMES or len(clean) > LONGEST_PROJECT or not clean.isprintable():
         raise UsageError(
@@ -154,5 +172,5 @@ def checked_project(name: str) -> str:
 
 
 def _said(fact: Fact, canon: Canon) -> tuple[str, str, str]:
-    """A fact without its wording: `Ellie, eyeColor: green` is `Elena Marsh, eye colour: Green`."""
+    """Return a fact in normalized form: `Ellie, eyeColor: green` is `Elena Marsh, eye colour: Green`."""
     return canon.resolve(fact.subject), predicate_key(fact.predicate), fact.value.casefold()

@@ -1,4 +1,4 @@
-"""All that a project has accepted, in memory: who is known by which names, and what is said of them."""
+"""The accepted facts of a project in memory: names, aliases, and claims about subjects."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 from podium.brain.claims import Claim, claims_of
 from podium.brain.life import DeadNames, speaks_of_life, tells_death, tells_life
-from podium.brain.predicates import ALIAS, predicate_key
-from podium.brain.words import STOP_WORDS, TITLES, name_key, word_set, words_of
-from podium.engine.facts import Fact
+from podium.brain.vocabulary import ALIAS, STOP_WORDS, TITLES, name_key, predicate_key, word_set, words_of
+from podium.engine.store_parts import Fact
 
 NAMED = ("character", "place", "object")
 """Kinds whose subjects are names."""
@@ -17,31 +16,32 @@ _RANKS = word_set(
     "captain doctor professor inspector detective officer king queen prince princess general colonel major "
     "sergeant agent father mother brother sister uncle aunt old young little big saint"
 )
-"""Words of names by which nobody is called alone."""
+"""Parts of names that do not identify a person alone."""
 _LONGEST_NAME = 6
 _SHORTEST_PREFIX = 2
 
 
 class Canon:
-    """Built once for each revision of a project; a thousand facts take some milliseconds."""
+    """Index of the accepted facts. Built once for each revision of a project; a thousand facts take some
+    milliseconds."""
 
     def __init__(self, facts: Iterable[Fact]) -> None:
         self.facts = list(facts)
         self.dead: dict[str, Fact] = {}
-        """The fact that tells of a death, by the key of who died."""
+        """The fact that states a death, by the key of the dead subject."""
         self._dead_names: DeadNames | None = None
         self._by_subject: dict[str, list[Fact]] = defaultdict(list)
         self._claims: dict[str, dict[str, list[tuple[Fact, Claim]]]] = {}
-        """By subject and predicate; made when somebody asks about the subject."""
+        """By subject and predicate; built on first use of the subject."""
         self._aliases: dict[str, str] = {}
         self._partial: dict[str, set[str]] = defaultdict(set)
-        for fact in self.facts:  # other names have to be known before anything is filed under one of them
+        for fact in self.facts:  # aliases have to be known before facts are indexed by name
             self._learn_names(fact)
         for fact in self.facts:
             self._file(fact)
 
     def add(self, fact: Fact) -> None:
-        """One more, for as long as this lasts: what was filed before is not filed anew."""
+        """Add one more fact to this instance; facts that are already indexed stay as they are."""
         self.facts.append(fact)
         self._learn_names(fact)
         self._file(fact)
@@ -50,7 +50,7 @@ class Canon:
         self._dead_names = None
         key = name_key(fact.subject)
         if predicate_key(fact.predicate) == ALIAS and self._root(key) != name_key(fact.value):
-            self._aliases.setdefault(name_key(fact.value), key)  # names in a circle: the first counts
+            self._aliases.setdefault(name_key(fact.value), key)  # cyclic names: the first one counts
         if fact.kind == "character":
             for part in _parts(fact.subject):
                 self._partial[name_key(part)].add(key)
@@ -63,11 +63,11 @@ class Canon:
             return
         if tells_death(fact):
             self.dead.setdefault(key, fact)
-        elif tells_life(fact):  # the last word on somebody counts: canon may also tell of a return
+        elif tells_life(fact):  # the last statement counts: canon may also tell of a return
             self.dead.pop(key, None)
 
     def _root(self, key: str) -> str:
-        """The end of a chain of names."""
+        """Return the end of a chain of aliases."""
         while key in self._aliases:
             key = self._aliases[key]
         return key
@@ -75,8 +75,8 @@ class Canon:
     # ── names ──
 
     def names(self, kinds: Iterable[str] = NAMED) -> list[str]:
-        """Names as they were told, then other names for the same, then the parts of characters' names that
-        mean nobody else."""
+        """Return names as written in facts, then aliases, then parts of characters' names that are
+        unambiguous."""
         wanted = set(kinds)
         shown: dict[str, str] = {}
         for fact in self.facts:
@@ -97,8 +97,8 @@ class Canon:
         return [name for name in named if name.strip()]
 
     def resolve(self, name: str) -> str:
-        """The key of whoever is meant: the name itself, another name for it, or the first or last name of
-        exactly one character."""
+        """Return the key of the subject of a name: the name itself, the target of an alias, or the character
+        whose first or last name it unambiguously is."""
         key = name_key(name)
         if key in self._aliases:
             return self._root(key)
@@ -106,12 +106,12 @@ class Canon:
         return partial.pop() if len(partial) == 1 else key
 
     def is_named(self, name: str) -> str:
-        """The key of a subject that a text is the name of; empty when it is nobody's."""
+        """Return the key of the subject with this name; empty if there is none."""
         key = self.resolve(name)
         return key if key in self._by_subject else ""
 
     def names_of_the_dead(self) -> DeadNames:
-        """The words under which the dead may be spoken of."""
+        """Return the names under which dead subjects may be mentioned."""
         if self._dead_names is None:
             found: DeadNames = defaultdict(list)
             for name in dict.fromkeys((*self.dead, *self._aliases, *self._partial)):
@@ -135,7 +135,7 @@ class Canon:
         return self._claims[key].get(predicate, [])
 
     def mentioned(self, text: str) -> list[str]:
-        """The keys of the subjects that a text names."""
+        """Return the keys of the subjects that a text names."""
         words = words_of(text)
         found: dict[str, None] = {}
         for place in range(len(words)):
@@ -150,7 +150,7 @@ class Canon:
         return list(found)
 
     def beginning_with(self, text: str) -> list[str]:
-        """The keys of subjects with a name that begins like this."""
+        """Return the keys of subjects with a name that has this prefix."""
         key = name_key(text)
         if len(key) < _SHORTEST_PREFIX or key in STOP_WORDS:
             return []
@@ -160,7 +160,7 @@ class Canon:
 
 
 def _parts(name: str) -> list[str]:
-    """The first and the last word of a name of several, where each could be a name of its own."""
+    """Return the first and the last word of a name of several words, if they could be names themselves."""
     words = name.split()
     ends = (words[0], words[-1]) if len(words) > 1 else ()
     return [

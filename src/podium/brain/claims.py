@@ -1,32 +1,208 @@
-"""A fact as it can be compared: `has | green eyes` claims the same as `eye colour | green`."""
+"""Comparable claims in facts: numbers, units, dates, colours."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
-from podium.brain.predicates import DESCRIPTION, STATUS, predicate_key
-from podium.brain.quantities import figures_of
-from podium.brain.words import COLOURS, SPELLINGS, singular, words_of
-from podium.engine.facts import Fact
+from podium.brain.vocabulary import COLOURS, DESCRIPTION, SPELLINGS, STATUS, predicate_key, singular, words_of
+from podium.engine.store_parts import Fact
+
+_UNITS: dict[str, tuple[str, float]] = {
+    unit: (dimension, factor)
+    for dimension, factor, units in (
+        ("length", 0.001, "mm millimetre millimeter"), ("length", 0.01, "cm centimetre centimeter"),
+        ("length", 1.0, "m metre meter"), ("length", 1000.0, "km kilometre kilometer"),
+        ("length", 0.0254, "inch inches"), ("length", 0.3048, "ft foot feet"), ("length", 1609.34, "mile"),
+        ("mass", 0.001, "g gram gramme"), ("mass", 1.0, "kg kilo kilogram"),
+        ("mass", 0.4536, "lb pound"), ("mass", 1000.0, "tonne"),
+        ("time", 1.0, "s sec second"), ("time", 60.0, "min minute"), ("time", 3600.0, "h hr hour"),
+        ("time", 86_400.0, "day"), ("time", 604_800.0, "week"), ("time", 2_629_800.0, "month"),
+        ("time", 31_557_600.0, "year yr"), ("share", 1.0, "% percent"),
+    )
+    for unit in units.split()
+}  # fmt: skip
+
+_ONES = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_NUMBER_WORDS = {word: number for number, word in enumerate(_ONES)} | {
+    word: number * 10 for number, word in enumerate(_TENS, 2)
+}
+_SPOKEN = re.compile(
+    rf"\b(?:({'|'.join(_TENS)})[\s-]+({'|'.join(_ONES[1:10])})|({'|'.join([*_ONES, *_TENS])}))\b"
+)
+_FEET = re.compile(r"(\d+)\s*(?:'|ft\b|feet\b|foot\b)\s*(\d+)\s*(?:\"|''|in\b|inch(?:es)?\b)?")
+_ENDLESS = re.compile(r"\d{16}")
+"""An identifier rather than a number."""
+_HOURS = re.compile(r"\b(\d+)\s*h(?:ours?|rs?)?\s*(?:and\s+)?(\d{1,2})\s*(?:m|min|mins|minutes?)?\b")
+_METRES = re.compile(r"\b(\d)\s*m\s*(\d{2})\b")
+_SCALES = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_DECADE = re.compile(r"\b(\d+0)'?s\b")
+_NUMBER = re.compile(r"(?<![\w.])(-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:[.,]\d+)?)\s*-?(%|[a-z]+)?")
+_ABOUT = re.compile(
+    r"\b(about|around|roughly|circa|ca|approximately|nearly|almost|some|over|early|mid|late)\b"
+)
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
+            "august aug", "september sep sept", "october oct", "november nov", "december dec",
+        ),
+        1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH = "|".join(_MONTHS)
+_ISO = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
+_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b\.?(?:,?\s+(\d{{4}}))?")
+_MONTH_FIRST = re.compile(rf"\b({_MONTH})\b\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(\d{{4}}))?")
+_MONTH_YEAR = re.compile(rf"\b({_MONTH})\b\.?,?\s+(\d{{4}})\b")
+_SLASHED = re.compile(r"\b\d{1,2}[/.]\d{1,2}[/.](\d{4})\b")
+"""Day and month may be in either order: only the year is certain."""
+_YEAR = re.compile(r"^\s*(?:in\s+|the\s+year\s+|year\s+)?(1\d{3}|2[01]\d{2})\s*$")
+
+
+class Date(NamedTuple):
+    """A day, a month or a year; 0 for unknown parts."""
+
+    year: int
+    month: int = 0
+    day: int = 0
+
+    def fits(self, other: Date) -> bool:
+        """Return whether all parts known to both are equal."""
+        return all(not mine or not theirs or mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+
+class Quantity(NamedTuple):
+    """A number, with its unit if there is one."""
+
+    number: float
+    dimension: str = ""
+    amount: float = 0.0
+    """The number in the base unit of its dimension."""
+    about: bool = False
+    unit: float = 1.0
+    """Factor of its unit; 0 for two units together, as in feet and inches."""
+    span: float = 0.0
+    """Length of the range that starts at the number: 9 for the 1920s."""
+
+    def fits(self, other: Quantity) -> bool:
+        """Return whether both are equal, with tolerance for conversions and more for approximate numbers."""
+        if self.span or other.span:
+            return self.number <= other.number + other.span and other.number <= self.number + self.span
+        measured = self.dimension and other.dimension
+        mine, theirs = (self.amount, other.amount) if measured else (self.number, other.number)
+        room = 0.1 if self.about or other.about else 0.01 if measured and self.unit != other.unit else 1e-9
+        return abs(mine - theirs) <= room * max(abs(mine), abs(theirs), 1e-9)
+
+    def comparable(self, other: Quantity) -> bool:
+        return not self.dimension or not other.dimension or self.dimension == other.dimension
+
+
+class Figures(NamedTuple):
+    """The dates and quantities of a text, and the text without them."""
+
+    dates: list[Date]
+    quantities: list[Quantity]
+    rest: str
+
+
+@lru_cache(maxsize=8192)
+def figures_of(text: str) -> Figures:
+    """Extract the dates and numbers of a text."""
+    if _ENDLESS.search(text):
+        return Figures([], [], text)
+    plain = _SPOKEN.sub(_digits, text.casefold().replace("’", "'").replace("″", '"').replace("′", "'"))
+    about = bool(_ABOUT.search(plain))
+    dates, plain = _take_dates(plain)
+    found: list[Quantity] = []
+
+    def both(dimension: str, first: float, second: float) -> Callable[[re.Match[str]], str]:
+        def take(match: re.Match[str]) -> str:
+            amount = int(match[1]) * first + int(match[2]) * second
+            found.append(Quantity(amount, dimension, amount, about, unit=0))
+            return " "
+
+        return take
+
+    def decade(match: re.Match[str]) -> str:
+        found.append(Quantity(float(match[1]), "", float(match[1]), about, span=9))
+        return " "
+
+    def number(match: re.Match[str]) -> str:
+        raw, unit = match[1], match[2] or ""
+        value = (
+            float(raw.replace(",", "")) if re.search(r",\d{3}(\D|$)", raw) else float(raw.replace(",", "."))
+        )
+        dimension, factor = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s")) or ("", 1.0)
+        found.append(Quantity(value, dimension, value * factor, about, unit=factor if dimension else 1))
+        return " " if dimension else f" {unit}"
+
+    plain = _FEET.sub(both("length", 0.3048, 0.0254), _scaled(plain))
+    plain = _METRES.sub(both("length", 1.0, 0.01), _HOURS.sub(both("time", 3600.0, 60.0), plain))
+    rest = _NUMBER.sub(number, _DECADE.sub(decade, plain))
+    return Figures(dates, found, _ABOUT.sub(" ", rest) if found or dates else rest)
+
+
+def _scaled(text: str) -> str:
+    """Replace `5 million` and `1 hundred 99` by one number each."""
+    for word, factor in _SCALES.items():
+        pattern = rf"\b(\d+(?:\.\d+)?)\s+{word}s?\b(?:\s+(?:and\s+)?(\d+)\b)?"
+        text = re.sub(
+            pattern,
+            lambda match, factor=factor: f"{round(float(match[1]) * factor + int(match[2] or 0))}",
+            text,
+        )
+    return text
+
+
+def _digits(match: re.Match[str]) -> str:
+    tens, ones, single = match.groups()
+    return str(_NUMBER_WORDS[single]) if single else str(_NUMBER_WORDS[tens] + _NUMBER_WORDS[ones])
+
+
+def _take_dates(text: str) -> tuple[list[Date], str]:
+    found: list[Date] = []
+    for pattern, order in ((_ISO, "ymd"), (_DAY_FIRST, "dmy"), (_MONTH_FIRST, "mdy"), (_MONTH_YEAR, "my")):
+        for match in pattern.finditer(text):
+            part = dict(zip(order, match.groups(), strict=True))
+            month = part.get("m") or ""
+            found.append(
+                Date(int(part["y"] or 0), _MONTHS.get(month) or int(month or 0), int(part.get("d") or 0))
+            )
+        text = pattern.sub(" ", text)
+    found += [Date(int(match[1])) for match in _SLASHED.finditer(text)]
+    text = _SLASHED.sub(" ", text)
+    if not found and (year := _YEAR.match(text)):
+        return [Date(int(year[1]))], ""
+    return found, text
+
 
 _OPEN = frozenset({"is", "has", DESCRIPTION, "eye", "hair", "skin"})
-"""Predicates whose values may tell several things at once."""
+"""Predicates whose values may contain several claims."""
 _PARTS = {"eye": "eye colour", "hair": "hair colour", "skin": "skin colour"}
 _AGED = re.compile(r"\b(?:years?[\s-]old|years of age|aged)\b", re.IGNORECASE)
 _NEAR = 4
-"""So many words before `eyes` may hold their colour."""
+"""Maximum number of words between a colour and `eyes`."""
 
 
 class Claim(NamedTuple):
-    """One thing that a fact says, in words that other facts share."""
+    """One statement of a fact, with a normalized predicate."""
 
     predicate: str
     value: str
 
 
 def claims_of(fact: Fact) -> list[Claim]:
-    """Everything that a fact says; the first is the fact itself."""
+    """Return all claims of a fact; the first is the fact itself."""
     predicate = predicate_key(fact.predicate)
     if predicate == "born":
         dated = bool(figures_of(fact.value).dates)
@@ -42,7 +218,7 @@ def claims_of(fact: Fact) -> list[Claim]:
 
 
 def _coloured(predicate: str, value: str) -> list[Claim]:
-    """`tall, with green eyes and black hair`: the colours, each with what it is the colour of."""
+    """Return colour claims: `tall, with green eyes and black hair` has two."""
     words = [singular(SPELLINGS.get(word, word)) for word in words_of(value)]
     found: list[Claim] = []
     begin = 0

@@ -1,4 +1,4 @@
-"""What a person does to facts, each with its line in their history."""
+"""Changes that a person makes to facts, each with an entry for their history."""
 
 from __future__ import annotations
 
@@ -8,47 +8,48 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from podium.brain.words import name_key
+from podium.brain.vocabulary import name_key
 from podium.engine.codec import encode, reader
-from podium.engine.facts import Fact, FactChange, FactUpdate
-from podium.engine.redact import Redact
+from podium.engine.redaction import Redact
+from podium.engine.store_parts import Fact, FactChange, FactUpdate
 
 LONGEST = {"subject": 200, "predicate": 200, "value": 4000, "quote": 2000}
-"""Characters that are kept of each part."""
+"""Maximum characters of each field."""
 EDITABLE = ("value", "subject", "predicate", "kind", "quote")
 
 
 def now() -> str:
-    """In UTC, so that texts sort like times."""
+    """Return the current time in UTC, in a format that sorts chronologically."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def fact_id(fact: Fact) -> str:
-    """The same for the same fact of the same run: a step that is repeated proposes nothing twice."""
+    """Return an id that is the same for the same fact of the same run, so that a repeated step proposes
+    nothing twice."""
     said = [fact.source_run, name_key(fact.subject), fact.predicate.casefold(), fact.value.casefold()]
     return hashlib.blake2b(encode(said), digest_size=6).hexdigest()
 
 
 def cleaned(fact: Fact, redact: Redact) -> Fact:
-    """Without keys and lone surrogates, without blanks around, and not longer than a fact should be."""
+    """Return a fact without secrets, lone surrogates and surplus whitespace, with its fields truncated."""
     clean: Fact = reader(Fact)(redact(encode(fact)))
     parts = {name: " ".join(getattr(clean, name).split())[:most].strip() for name, most in LONGEST.items()}
     return msgspec.structs.replace(clean, **parts)
 
 
 def told(change: FactChange, redact: Redact) -> FactChange:
-    """History without keys: it repeats what facts said."""
+    """Return a history entry without secrets, since it repeats the values of facts."""
     clean: FactChange = reader(FactChange)(redact(encode(change)))
     return clean
 
 
 def is_whole(fact: Fact) -> bool:
-    """Whether it says anything."""
+    """Return whether a fact has a subject, a predicate and a value."""
     return bool(fact.subject and fact.predicate and fact.value)
 
 
 def prepared(facts: Iterable[Fact], project: str, redact: Redact) -> list[Fact]:
-    """Facts as a store may take them; what says nothing is left out."""
+    """Return facts ready for a store, with ids and times; skips incomplete ones."""
     moment = now()
     clean = [cleaned(fact, redact) for fact in facts]
     return [
@@ -73,7 +74,7 @@ def discarded(fact: Fact, by: str) -> FactUpdate:
 
 
 def replaced(fact: Fact, by: str, successor: Fact) -> FactUpdate:
-    """Canon that gives way to a newer fact; it stays readable."""
+    """Discard a fact of canon in favour of a newer one; it stays readable."""
     change = FactChange(
         at=now(),
         by=by,

@@ -1,4 +1,4 @@
-"""Facts as a file: one JSON object a line, with the fields of `Fact`; what is written can be read again."""
+"""Import and export of facts as JSON Lines, with the fields of `Fact`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import msgspec
 from podium.brain.brain import checked_project
 from podium.brain.editing import now, prepared
 from podium.engine.codec import encode
-from podium.engine.facts import Fact, FactChange
 from podium.engine.log import Store
-from podium.engine.redact import redactor
+from podium.engine.redaction import redactor
+from podium.engine.store_parts import Fact, FactChange
 from podium.errors import UsageError
 from podium.settings import Settings, nearest
 
@@ -22,16 +22,16 @@ _ID = re.compile(r"(?!\.{1,2}$)[\w.-]{0,64}")
 
 
 class _Line(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fact as a file may hold it: a misspelt field is told, not dropped."""
+    """A fact in a file; unknown fields are an error."""
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What came of a file."""
+    """The outcome of an import."""
 
     added: dict[str, int]
-    """New facts, by project."""
+    """Number of new facts, by project."""
     known: int
-    """Facts whose ids were there already; they were left as they are."""
+    """Number of facts whose ids already existed; they were not changed."""
 
 
 def write_lines(facts: Iterable[Fact]) -> Iterator[bytes]:
@@ -40,7 +40,7 @@ def write_lines(facts: Iterable[Fact]) -> Iterator[bytes]:
 
 
 def read_lines(data: bytes, source: str) -> list[Fact]:
-    """The facts of a file; a mistake is told with its line."""
+    """Parse the facts of a file; raise `UsageError` with the line number for the first error."""
     decoder = msgspec.json.Decoder(_Line)
     found: list[Fact] = []
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
@@ -68,8 +68,8 @@ async def import_facts(
     accept: bool = False,
     by: str = "import",
 ) -> Imported:
-    """Take facts over in one transaction: all of them or, after a crash, none. `project` stands for the one
-    that each fact names; `accept` makes canon of what waited."""
+    """Import facts in one transaction: all of them or, after a crash, none. `project` overrides the one that
+    each fact names; `accept` accepts proposed facts."""
     by_project: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         if accept and fact.status == "proposed":

@@ -1,30 +1,29 @@
-"""Life and death: who is dead, and who acts all the same."""
+"""Rules about life and death: which subjects are dead, and which dead subjects act."""
 
 from __future__ import annotations
 
 import re
 
 from podium.brain.claims import Claim, claims_of
-from podium.brain.predicates import STATUS
-from podium.brain.words import SPELLINGS, word_set, words_of
-from podium.engine.facts import Fact
+from podium.brain.vocabulary import SPELLINGS, STATUS, word_set, words_of
+from podium.engine.store_parts import Fact
 
 DeadNames = dict[str, list[tuple[tuple[str, ...], str]]]
-"""Names of the dead as words, with the key of whom each means, by their first word."""
+"""Names of dead subjects as words, with the key of each subject, by their first word."""
 
 _DEATHS = word_set(
     "die dies died death killed murdered executed drowned drowns perished perishes dead deceased slain"
 )
 _DEATH_WORDS = word_set("death cause of date day year place manner time the his her how")
 _TAKEN = word_set("killed murdered executed drowned slain")
-"""Of these it takes more to know who is dead: `killed | the captain` tells of somebody else."""
+"""Words that need a passive form: `killed | the captain` is about another person's death."""
 _PASSIVE = word_set("is was were gets got been by in at during")
 _ALIVE = word_set("alive survives survived living revived resurrected")
 _UNSURE = word_set(
     "almost nearly fake fakes faked presumed believed rumoured rumored supposedly thought not no never false "
     "unknown threatens fears feared wants tries plans may might could undead will someone somebody"
 )
-"""With one of these nobody is dead for certain."""
+"""Words with which a death is not certain."""
 
 _SPEECH = "say speak tell ask answer shout whisper talk reply call sing laugh narrate warn argue explain cry"
 _DEEDS = (
@@ -46,7 +45,7 @@ def _forms(verbs: str) -> frozenset[str]:
 
 
 _SCRIPT = word_set("dialogue line lines says speech script exchange")
-"""Where `Marcus: …` means that Marcus speaks."""
+"""Predicates with which `Marcus: …` means that Marcus speaks."""
 ACTS = _forms(f"{_SPEECH} {_DEEDS}") | {"dialogue", "line", "lines"}
 PAST_ACTS = word_set(_PAST)
 
@@ -56,7 +55,7 @@ _APART = re.compile(
     r"|imagin\w+|before (his|her|their|the) death|undead|haunts?|resurrect\w*|diary|will and testament)\b",
     re.IGNORECASE,
 )
-"""Where the dead may speak."""
+"""Contexts in which the dead may speak."""
 _ADVERBS = word_set("then now still slowly quietly softly suddenly also again finally calmly angrily")
 
 
@@ -73,14 +72,14 @@ _LIFE = re.compile(
 
 
 def speaks_of_life(fact: Fact) -> bool:
-    """Whether one of the next two can be true; far quicker than they are, and most facts have nothing to do
-    with life and death."""
+    """Return whether `tells_death` or `tells_life` can be true. Much faster than both, and most facts are not
+    about life and death."""
     text = f"{fact.predicate} {fact.value}"
     return not text.isascii() or _LIFE.search(text) is not None
 
 
 def tells_death(fact: Fact) -> bool:
-    """Whether a fact says for certain that its subject is dead."""
+    """Return whether a fact states with certainty that its subject is dead."""
     words = set(words_of(f"{fact.predicate} {fact.value}"))
     if words & _UNSURE:
         return False
@@ -90,7 +89,8 @@ def tells_death(fact: Fact) -> bool:
 
 
 def _is_death(predicate: list[str]) -> bool:
-    """`dies in`, `was killed by` and `cause of death`, but not `killed` or `father's death`."""
+    """Return True for `dies in`, `was killed by` and `cause of death`, but not for `killed` or `father's
+    death`."""
     if "death" in predicate:
         return set(predicate) <= _DEATH_WORDS
     if set(predicate) & _TAKEN:
@@ -100,7 +100,7 @@ def _is_death(predicate: list[str]) -> bool:
 
 
 def tells_life(fact: Fact) -> bool:
-    """Whether a fact says that its subject lives."""
+    """Return whether a fact states that its subject is alive."""
     if set(words_of(fact.value)) & _UNSURE:
         return False
     if set(words_of(fact.predicate)) & _ALIVE and "no" not in words_of(fact.value):
@@ -109,15 +109,15 @@ def tells_life(fact: Fact) -> bool:
 
 
 def act_of(fact: Fact) -> str:
-    """The verb by which a fact's subject acts; empty: it does not, or only in a memory."""
+    """Return the verb with which a fact's subject acts; empty if it does not, or only in a memory."""
     if is_apart(fact):
         return ""
     return _verb([word for word in words_of(fact.predicate) if word not in ("is", "are", "was")])
 
 
 def acts_of_others(fact: Fact, names: DeadNames) -> dict[str, str]:
-    """Who of these acts in what is told of somebody or something else, by key, and by which verb:
-    `Scene 7 | action | Marcus walks in`."""
+    """Return which of these act in a fact about another subject, by key, with the verb: `Scene 7 | action |
+    Marcus walks in`."""
     words = words_of(fact.value)
     found: dict[str, str] = {}
     for place, word in enumerate(words):
@@ -130,7 +130,7 @@ def acts_of_others(fact: Fact, names: DeadNames) -> dict[str, str]:
 
 
 def _spoken(fact: Fact, name: tuple[str, ...]) -> str:
-    """`Marcus: We should go.`"""
+    """Return `dialogue` for a script line such as `Marcus: We should go.`"""
     if not set(words_of(fact.predicate)) & _SCRIPT:
         return ""
     line = rf"\b{re.escape(' '.join(name))}\b\s*(\([^)]*\))?\s*:"
@@ -138,7 +138,7 @@ def _spoken(fact: Fact, name: tuple[str, ...]) -> str:
 
 
 def is_apart(fact: Fact) -> bool:
-    """A memory, a ghost, a letter: nothing that happens now."""
+    """Return whether a fact is about a memory, a ghost, a letter: nothing that happens now."""
     return bool(_APART.search(f"{fact.subject} {fact.predicate} {fact.value} {fact.quote}"))
 
 

@@ -1,4 +1,4 @@
-"""A review: what a person decides about the facts that wait, applied at once and kept in their history."""
+"""Review of proposed facts: a person's decisions, applied at once and recorded in their history."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import msgspec
 
 from podium.brain.brain import Brain
 from podium.brain.canon import Canon
+from podium.brain.contradictions import Contradiction, find_contradictions
 from podium.brain.editing import accepted, discarded, edited, replaced
-from podium.brain.rules import Contradiction, find_contradictions
-from podium.engine.facts import Fact, FactUpdate
+from podium.engine.store_parts import Fact, FactUpdate
 
 
-class Outcome(msgspec.Struct):
-    """What a review has done so far: ids of facts."""
+class ReviewResult(msgspec.Struct):
+    """Ids of the facts that a review has processed so far."""
 
     accepted: list[str] = []
     discarded: list[str] = []
     edited: list[str] = []
     replaced: list[str] = []
-    """Canon that gave way to an accepted fact."""
+    """Facts of canon that were replaced by an accepted fact."""
     conflicting: list[str] = []
-    """Facts that were to be accepted with all others, but contradict canon: they still wait."""
+    """Facts that were to be accepted with all others, but contradict canon: they are still proposed."""
     changed_meanwhile: list[str] = []
-    """Facts that somebody else has changed since they were read: nothing was done to them."""
+    """Facts that were changed elsewhere since they were read: nothing was done to them."""
 
 
 class Review:
-    """The decisions about some facts of one project. Each is durable before the next one is asked for."""
+    """Decisions about facts of one project. Each is durable before the next one is made."""
 
     def __init__(self, brain: Brain, *, by: str) -> None:
         self.brain = brain
-        self.outcome = Outcome()
+        self.outcome = ReviewResult()
         self._by = by
 
     async def clashes(self, fact: Fact) -> list[Contradiction]:
@@ -42,8 +42,8 @@ class Review:
         return await self._apply([fact], self.outcome.accepted, accept=True)
 
     async def accept_all(self, facts: Sequence[Fact]) -> None:
-        """Everything that contradicts nothing, at once; the rest is left for a closer look. The second of two
-        new facts may contradict the first."""
+        """Accept all facts that contradict nothing, at once; the rest stay for individual decisions. The
+        second of two new facts may contradict the first."""
         canon = Canon((await self.brain.canon()).facts)
         fitting: list[Fact] = []
         for fact in facts:
@@ -58,7 +58,7 @@ class Review:
         await self._apply(facts, self.outcome.discarded, accept=False)
 
     async def edit(self, fact: Fact, **fields: str) -> Fact | None:
-        """The fact as it then is; `None`: somebody else was quicker."""
+        """Change fields of a fact and return the new state; `None` if it was changed elsewhere meanwhile."""
         changed = {name: text for name, text in fields.items() if str(getattr(fact, name)) != text}
         if not changed:
             return fact
@@ -68,7 +68,7 @@ class Review:
         return after
 
     async def replace(self, fact: Fact) -> bool:
-        """Accept a fact in the place of the canon that it contradicts."""
+        """Accept a fact and discard the facts of canon that it contradicts."""
         given_way = {clash.canon.id: clash.canon for clash in await self.clashes(fact)}
         updates = [replaced(known, self._by, fact) for known in given_way.values()]
         done = await self.brain.change([accepted(fact, self._by), *updates])

@@ -1,1 +1,3 @@
-"""The command line: commands, the live terminal view, and how errors are told."""
+"""Command line: commands, live terminal view and error messages."""
+
+from __future__ import annotations

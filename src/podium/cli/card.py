@@ -1,30 +1,31 @@
-"""The first and the last thing that is said about a run: what it is, and what became of it."""
+"""Run header, result card, tables and suggested commands."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
+from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from podium.cli.cells import shorten
-from podium.cli.layout import fit
-from podium.cli.next_steps import next_steps
+from podium.cli.layout import badge, fit, one_row, pad, shorten
 from podium.cli.opening import Commands
-from podium.cli.questions import print_question
-from podium.cli.status import badge
-from podium.cli.terminal import err, out, print_raw, results
+from podium.cli.terminal import err, out, print_question, print_raw, results
 from podium.engine.events import Charge, RunWaiting
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.report.cuts import cut_note, cut_steps
-from podium.report.presentation import Presentation
+from podium.report.presentation import GENERIC, Presentation
 from podium.report.words import (
     amount,
     brief,
     clock,
     count,
+    cut_note,
+    cut_steps,
     model_name,
     money,
     one_line,
@@ -34,20 +35,67 @@ from podium.report.words import (
     unknown_calls,
 )
 
+_FLAGS = {"usd": "--max-usd", "tokens": "--max-tokens", "calls": "--max-calls", "seconds": "--time-limit"}
+
+
+def next_steps(
+    state: RunState, status: str, commands: Commands, shown: Presentation = GENERIC
+) -> list[tuple[str, str]]:
+    """Return pairs of a command and its purpose, the most useful first."""
+    run_id = state.run_id
+    own = [(commands(*words), why) for words, why in shown.suggestions()]
+    show = (commands("show", run_id), "details")
+    report = (commands("report", run_id, "-o", "report.html"), "report")
+    if status == "waiting":
+        return [(command, "answer") for command in answers(state, commands)] + [show]
+    if status in ("paused", "queued", "failed"):
+        return [(commands("resume", run_id), "resume"), show]
+    if status == "partial":
+        goes_on = [(commands("resume", run_id, *_larger_budget(state)), "resume")]
+        return [*(goes_on if state.can_go_on else own), show, report]
+    if status == "running":
+        return [(commands("events", run_id, "--follow"), "watch")]
+    return [*own, show, report] if status == "completed" else [show]
+
+
+def answers(state: RunState, commands: Commands) -> list[str]:
+    """Return one command per possible answer, for the first three open questions and up to
+    four choices each."""
+    found: list[str] = []
+    for path, question in list(state.questions.items())[:3]:
+        which = () if len(state.questions) == 1 else ("--question", shlex.quote(path))
+        given = [shlex.quote(choice) for choice in question.choices] or ["TEXT"]
+        found += [commands("answer", state.run_id, choice, *which) for choice in given[:4]]
+    return found
+
+
+def _larger_budget(state: RunState) -> tuple[str, ...]:
+    """Return the flag of the exhausted limit with the doubled limit, but at least what is needed. It is a
+    starting point, not a recommendation."""
+    met = state.exhausted
+    if met is None or met.scope or met.kind not in _FLAGS:
+        return ()
+    total = max(met.limit * 2, met.spent + met.needed)
+    if met.kind in ("tokens", "calls"):
+        return _FLAGS[met.kind], str(ceil(total))
+    rounded = f"{ceil(total * 100) / 100:.2f}".rstrip("0").rstrip(".")
+    return _FLAGS[met.kind], rounded + ("s" if met.kind == "seconds" else "")
+
+
 REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
 SHOWN_LINES = 200
-"""Lines that are shown of an output that is data; a text is shown whole."""
+"""Lines shown of an output that is data; a text is shown in full."""
 SHOWN_WARNINGS = 10
 SHOWN_ARTIFACTS = 24
-"""How many are listed one by one."""
+"""Maximum number of artifacts listed individually."""
 FEW_ARTIFACTS = 4
-"""Up to here they are listed beside the leading ones."""
+"""Up to this number, other artifacts are listed beside the leading ones."""
 LEAST_ROOM = 20
-"""With less room than this beside it, a request gets a line of its own."""
+"""Minimum width beside the header, in columns. With less, the request gets a line of its own."""
 
 
 def print_header(state: RunState) -> None:
-    """Which run this is, what was asked, who answers, what it may cost."""
+    """Print workflow, run id, request, models and budget."""
     console = out()
     name = one_line(state.workflow.rpartition("/")[2])
     head = ((name, "bold"), "  ", (state.run_id, "cyan"))
@@ -67,7 +115,7 @@ def print_header(state: RunState) -> None:
 
 
 def print_card(result: RunResult, state: RunState, shown: Presentation, commands: Commands) -> None:
-    """How it ended, what it made, what it cost, what to do next."""
+    """Print status, problems, output, questions, artifacts, costs and next commands."""
     console = out()
     say_line(console)
     print_status(console, result)
@@ -81,7 +129,7 @@ def print_card(result: RunResult, state: RunState, shown: Presentation, commands
 
 
 def print_status(console: Console, result: RunResult) -> None:
-    """What became of it, why, and what it took."""
+    """Print the status, its reason, duration, costs and quality."""
     figures = [clock(result.duration_s), *spending(result.usage), *saving(result.saved)]
     figures += [f"quality {round(result.quality, 2):g}"] if result.quality is not None else []
     say_prose(console, badge(result.status, console), _reason(result), "  ", ("  ".join(figures), "dim"))
@@ -93,7 +141,7 @@ def _reason(result: RunResult) -> str:
 
 
 def print_quietly(result: RunResult, state: RunState, shown: Presentation, commands: Commands) -> None:
-    """The output alone; what is wrong with it goes to stderr."""
+    """Print only the output to stdout. Problems, questions and the next command go to stderr."""
     if result.output is not None:
         print_output(result.output, shown, raw=True)
     if incomplete := cut_note(cut_steps(state)):
@@ -109,8 +157,8 @@ def print_quietly(result: RunResult, state: RunState, shown: Presentation, comma
 
 
 def print_problems(console: Console, result: RunResult, incomplete: str) -> None:
-    """What went wrong, and what a reader of the result should know. A met ceiling is not an error. Where not
-    all warnings fit, `incomplete` comes first: it names the texts that were cut off."""
+    """Print error, hint and warnings. An exhausted budget is not an error. If not all warnings fit,
+    `incomplete` comes first: it names the texts that were cut off."""
     label = ("Stopped: ", "bold yellow") if result.status == "partial" else ("Error: ", "bold red")
     if result.error:
         say_prose(console, label, safe(result.error))
@@ -127,20 +175,20 @@ def print_problems(console: Console, result: RunResult, incomplete: str) -> None
 
 
 def print_questions(console: Console, questions: dict[str, RunWaiting]) -> None:
-    """Every open question in full, so that it can be answered without looking elsewhere."""
+    """Print every open question in full, so that it can be answered without further commands."""
     for path, question in questions.items():
         say_line(console)
         print_question(console, question, path if len(questions) > 1 else "")
 
 
 def made_of(result: RunResult, shown: Presentation, commands: Commands) -> list[tuple[str, str]]:
-    """What was made, the most important first; the others are counted where there are many."""
+    """Return the artifacts as label and text, the most important first. Further ones are only counted."""
     leading = shown.leading(result.output)
     made = sorted(result.artifacts, key=lambda item: item.id not in leading)
     listed = made
     if len(made) > FEW_ARTIFACTS and made[0].id in leading:
         listed = [item for item in made if item.id in leading]
-    elif len(made) > FEW_ARTIFACTS:  # nobody could tell those of one name apart
+    elif len(made) > FEW_ARTIFACTS:  # artifacts of the same name could not be told apart
         names = Counter(item.name for item in made)
         listed = [item for item in made if names[item.name] == 1]
     listed = listed[:SHOWN_ARTIFACTS]
@@ -152,7 +200,7 @@ def made_of(result: RunResult, shown: Presentation, commands: Commands) -> list[
 
 
 def print_pairs(console: Console, made: list[tuple[str, str]], steps: list[tuple[str, str]]) -> None:
-    """What was made and what to do next, in two columns."""
+    """Print artifacts and next commands in two columns."""
     pairs = made + [(why, command) for command, why in steps]
     if not pairs:
         return
@@ -209,7 +257,7 @@ def print_output(output: Any, shown: Presentation, *, raw: bool = False) -> None
 
 
 def spending(usage: Charge) -> list[str]:
-    """Cost, calls and tokens, as far as there are any."""
+    """Return cost, calls and tokens as far as there are any."""
     parts = [money(usage.usd)] if usage.usd or not usage.unpriced_calls else []
     parts.append(count(usage.calls, "call"))
     parts += [count(usage.tokens, "token")] if usage.tokens else []
@@ -219,13 +267,13 @@ def spending(usage: Charge) -> list[str]:
 
 
 def saving(saved: Charge) -> list[str]:
-    """What came from the cache, and what that was worth."""
+    """Return the number of calls served from the cache and what they saved; empty if none."""
     worth = f" (saved {money(saved.usd)})" if saved.usd else ""
     return [f"{amount(saved.calls)} from the cache{worth}"] if saved.calls else []
 
 
 def ceilings(state: RunState) -> str:
-    """Every ceiling that was set."""
+    """Return the budget limits as text; empty if none is set."""
     budget = state.budget
     told = [
         "" if budget.usd is None else money(budget.usd),
@@ -238,12 +286,12 @@ def ceilings(state: RunState) -> str:
 
 
 def say_line(console: Console, *parts: str | Text | tuple[str, str]) -> None:
-    """One line, as long as it is: commands and ids can be copied whole."""
+    """Print one line without wrapping, so that commands and ids can be copied."""
     console.print(_fitted(console, parts), soft_wrap=True)
 
 
 def say_prose(console: Console, *parts: str | Text | tuple[str, str]) -> None:
-    """A line of text; on a terminal it is folded between words."""
+    """Print text; on a terminal it is wrapped at word boundaries."""
     console.print(_fitted(console, parts), soft_wrap=not console.is_terminal)
 
 
@@ -251,3 +299,56 @@ def _fitted(console: Console, parts: tuple[str | Text | tuple[str, str], ...]) -
     text = Text.assemble(*parts)
     shown = fit(text.plain, console)
     return text if shown == text.plain else Text(shown, spans=text.spans)
+
+
+GAP = 2
+LEAST = 6
+"""Minimum width of a text column, in cells."""
+
+
+def print_table(
+    console: Console,
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    figures: Sequence[str] = (),
+    spare: Sequence[str] = (),
+    indent: int = 0,
+) -> None:
+    """Print one line per row. On a terminal that is too narrow, the columns in `spare` are dropped first (in
+    that order), then the widest text columns are shortened. Elsewhere nothing is cut off."""
+    if console.is_terminal and spare and _width(titles, rows) > console.width - indent:
+        kept = [place for place, title in enumerate(titles) if title != spare[0]]
+        fewer = [[row[place] for place in kept] for row in (titles, *rows)]
+        print_table(console, fewer[0], fewer[1:], figures=figures, spare=spare[1:], indent=indent)
+        return
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    right = [title in figures for title in titles]
+    widths = _widths(titles, cells)
+    if console.is_terminal:
+        _narrow(widths, right, console.width - indent)
+    for number, row in enumerate((titles, *cells)):
+        shown = [one_row(cell, width) for cell, width in zip(row, widths, strict=True)]
+        placed = [
+            " " * (width - cell_len(cell)) + cell if figure else pad(cell, width)
+            for cell, width, figure in zip(shown, widths, right, strict=True)
+        ]
+        line = " " * indent + (" " * GAP).join(placed).rstrip()
+        say_line(console, Text(line, style="dim" if number == 0 else ""))
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(cell_len(row[place]) for row in (titles, *rows)) for place in range(len(titles))]
+
+
+def _width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    return sum(_widths(titles, rows)) + GAP * (len(titles) - 1)
+
+
+def _narrow(widths: list[int], right: list[bool], room: int) -> None:
+    """Shrink the widest text column repeatedly until all columns fit."""
+    while sum(widths) + GAP * (len(widths) - 1) > room:
+        words = [place for place, figure in enumerate(right) if not figure and widths[place] > LEAST]
+        if not words:
+            return
+        widths[max(words, key=widths.__getitem__)] -= 1

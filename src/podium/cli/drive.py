@@ -1,34 +1,41 @@
-"""Driving a run in the foreground: watch it, pause it on Ctrl-C, ask its questions, tell how it ended."""
+"""Foreground execution of runs, hand-over to a fleet, and request text."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Generator
-from contextlib import aclosing, contextmanager, suppress
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 
 from podium.api import RunHandle, answer, resume
 from podium.api.outcome import watched
 from podium.cli.card import print_card, print_header, print_quietly
-from podium.cli.failure import INTERRUPTED, CrashedError
+from podium.cli.commands.runs import summary_of
+from podium.cli.failure import INTERRUPTED, OK, CrashedError
 from podium.cli.flags import OutputFlags
 from podium.cli.live import JsonLines, Lines, LiveLines, Silence, View
 from podium.cli.opening import Commands
-from podium.cli.questions import ask_person
-from podium.cli.terminal import err, interactive, out, print_json
-from podium.engine.log import Store
+from podium.cli.terminal import ask_person, err, interactive, out, print_json, print_raw, say
+from podium.cluster.fleet import Fleet
+from podium.cluster.port import LOCAL, open_engine
+from podium.engine.log import RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.errors import PodiumError, StoreAwayError
+from podium.engine.workflow import Estimate
+from podium.errors import PodiumError, StoreAwayError, UsageError
+from podium.report.words import safe
 from podium.settings import Settings
+from podium.settings.places import at_home
 
 HARD_EXIT_S = 2.0
-"""How long the second Ctrl-C waits for an orderly end before the process is simply left."""
+"""Seconds that the second Ctrl-C waits for an orderly end before the process exits."""
 
 
 class Foreground:
-    """One command's way of showing a run."""
+    """Shows one run in the way that a command's output flags ask for."""
 
     def __init__(self, settings: Settings, store: Store, flags: OutputFlags) -> None:
         self.settings = settings
@@ -41,8 +48,9 @@ class Foreground:
         return not (self.flags.json or self.flags.events or self.flags.quiet)
 
     async def drive(self, handle: RunHandle, *, after: int = 0) -> int:
-        """Follow the run to its end, or until it waits for somebody who is not here. Should this side
-        break (a closed pipe, a fault of ours), the run is paused first and its id is told."""
+        """Follow the run to its end, or until it waits for an answer that cannot be given here. Returns the
+        exit code. If this process fails (a closed pipe, a bug), the run is paused first and its id is
+        reported."""
         self._handle = handle
         try:
             return await self._drive(after)
@@ -73,13 +81,13 @@ class Foreground:
         return result.exit_code
 
     async def _begun(self, after: int) -> RunState:
-        """The state once this stretch is in the log: with the budget and the model that it was given."""
+        """Return the state once this drive is in the log, with its budget and model."""
         async with aclosing(self._handle.events(after)) as events:
             await anext(events, None)
         return await self._state(self._handle.run_id)
 
     async def _follow(self, after: int) -> RunResult:
-        """Show one stretch of driving."""
+        """Show the run until it ends, pauses or waits."""
         view = await self._view(self._handle.run_id, after)
         view.start()
         listening = asyncio.create_task(view.listen(self._handle.deltas()))
@@ -110,11 +118,11 @@ class Foreground:
         return view(console, state, shown, asks=asks)
 
     async def _state(self, run_id: str) -> RunState:
-        """What the log tells so far."""
+        """Return the current state, folded from the log."""
         return RunState.of(row.to_event(run_id) for row in await self.store.read(run_id))
 
     async def _ask(self, result: RunResult) -> bool:
-        """Put the run's questions to the person at this terminal; `False`: left unanswered."""
+        """Ask the person at this terminal the run's questions. Returns False if one is left unanswered."""
         for path, question in result.questions.items():
             given = await ask_person(question, path if len(result.questions) > 1 else "")
             if given is None:
@@ -140,7 +148,8 @@ class Foreground:
 
 @contextmanager
 def _pausing(handle: RunHandle, view: View, grace_s: float) -> Generator[None]:
-    """First Ctrl-C or SIGTERM: pause durably. Second: at once. A process that still hangs is left."""
+    """Pause durably on the first Ctrl-C or SIGTERM, immediately on the second. A process that still hangs
+    exits."""
     loop = asyncio.get_running_loop()
     presses = 0
 
@@ -167,7 +176,71 @@ def _pausing(handle: RunHandle, view: View, grace_s: float) -> Generator[None]:
 
 
 def _leave(view: View) -> None:
-    """End this process now. The log holds everything that was finished; `resume` goes on from there."""
+    """Exit this process now. The log contains everything that was finished; `resume` continues from there."""
     with suppress(OSError):
         view.stop()
     os._exit(INTERRUPTED)
+
+
+@asynccontextmanager
+async def fleet_of(settings: Settings, store: Store) -> AsyncGenerator[Fleet]:
+    """Open the fleet of a store. Raises `UsageError` for the engine `local`."""
+    if settings.engine == LOCAL:
+        raise UsageError("The engine `local` has no workers.", hint="Leave --engine away, or name another.")
+    engine = await open_engine(settings.engine, settings.store)
+    try:
+        yield Fleet(store, settings, engine)
+    finally:
+        await engine.close()
+
+
+def tell_queued(row: RunRow, settings: Settings, output: OutputFlags) -> int:
+    """Report a run that was handed over to the fleet. Returns the exit code."""
+    if output.json:
+        print_json(summary_of(row))
+    elif output.quiet:
+        print_raw(row.run_id.encode())
+    else:
+        say(f"Run {row.run_id} is queued; a worker drives it.")
+        say((f"Watch it with: {Commands(settings)('events', row.run_id, '--follow')}", "dim"))
+    return 0
+
+
+STDIN = "@-"
+"""Internal form of `-`: the parser would take a bare hyphen for an option."""
+
+
+def read_request(given: str, what: str = "request", hint: str = "Say what the run should do.") -> str:
+    """Return the text of a request or an answer (`what`) from the argument, stdin (`-`) or a file (`@FILE`).
+    Raises `UsageError` if it is empty or unreadable."""
+    if given == STDIN:
+        text, source = sys.stdin.buffer.read().decode("utf-8-sig", "replace"), "Standard input"
+    elif given.startswith("@") and len(given) > 1:
+        text, source = _read_file(at_home(given[1:])), given[1:]
+    else:
+        text, source = given, f"The {what}"
+    if not text.strip():
+        raise UsageError(f"{source} is empty.", hint=hint)
+    return text
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}.",
+            hint="`@FILE` reads a file; where an @ is meant as text, put a space before it.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text.", hint="Save it as UTF-8.") from error
+
+
+def print_estimate(estimate: Estimate, *, as_json: bool) -> int:
+    """Print an estimate and return the exit code."""
+    if as_json:
+        print_json(estimate.data)
+    else:
+        for line in estimate.lines:
+            say(safe(line))
+    return OK

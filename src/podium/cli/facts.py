@@ -1,4 +1,4 @@
-"""Facts on a terminal: which project is meant, and how facts and contradictions are told."""
+"""Facts on a terminal: selection of the project, and output of facts and contradictions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from rich.text import Text
 
 from podium.brain import Brain, Contradiction, Fact
 from podium.brain.files import FIELDS
-from podium.cli.card import say_prose
+from podium.cli.card import print_table, say_prose
 from podium.cli.opening import opened
-from podium.cli.table import print_table
 from podium.cli.terminal import out, say
 from podium.engine.log import Store
 from podium.errors import EmbeddingError, UsageError
@@ -31,7 +30,7 @@ SHORTEST_ID = 4
 async def opened_brain(
     store: str | None, project: str | None
 ) -> AsyncGenerator[tuple[Settings, Store, Brain]]:
-    """The brain of the project that is meant, for one command."""
+    """Open the brain of the selected project for one command."""
     async with opened(store) as (settings, opened_store):
         name = await project_meant(opened_store, project)
         brain = await Brain.open(opened_store, name, settings=settings)
@@ -42,7 +41,8 @@ async def opened_brain(
 
 
 async def project_meant(store: Store, given: str | None) -> str:
-    """The project of a name, or the only one."""
+    """Return the project with this name, or the only project. Raises `UsageError` if it is unknown or
+    ambiguous."""
     names = [share.project for share in await store.list_projects()]
     if given is not None and given in names:
         return given
@@ -64,7 +64,7 @@ async def project_meant(store: Store, given: str | None) -> str:
 
 
 def fact_meant(reference: str, facts: Sequence[Fact]) -> Fact:
-    """The fact of an id, or of the beginning of one."""
+    """Return the fact with this id or unique id prefix of at least 4 characters."""
     exact = [fact for fact in facts if fact.id == reference]
     begun = exact or [
         fact for fact in facts if len(reference) >= SHORTEST_ID and fact.id.startswith(reference)
@@ -79,7 +79,7 @@ def fact_meant(reference: str, facts: Sequence[Fact]) -> Fact:
 
 
 async def embed_quietly(brain: Brain) -> str:
-    """Give canon its vectors after a change. A model that fails costs nothing but a sentence."""
+    """Embed changed facts. Returns a warning if the embedding model fails, otherwise an empty string."""
     try:
         await brain.embed()
     except EmbeddingError as error:
@@ -110,7 +110,7 @@ def print_facts(facts: Sequence[Fact], *, with_status: bool = False) -> None:
 
 
 def print_fact(fact: Fact, clashes: Sequence[Contradiction] = ()) -> None:
-    """One fact with the words that it was taken from, and what speaks against it."""
+    """Print one fact with its source quote and its contradictions."""
     told = (f"  {fact.kind} · {fact.id}", "dim")
     say(
         (one_line(fact.subject), "bold"),

@@ -1,4 +1,4 @@
-"""How errors are told: one sentence, a hint, an exit code; as JSON when JSON was asked for."""
+"""Error messages: one sentence, a hint and an exit code; as JSON if JSON was requested."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from cyclopts.exceptions import (
 )
 
 from podium.cli.app import FAMILIES, NAMES
-from podium.cli.redaction import clean, clean_traceback
-from podium.cli.terminal import print_json, say
+from podium.cli.terminal import clean, clean_traceback, print_json, say
 from podium.errors import (
     PodiumError,
     RunInterrupted,
@@ -38,7 +37,7 @@ _WANTED: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true
 
 
 class CrashedError(Exception):
-    """Something unexpected happened while a run was driven; the cause is attached."""
+    """An unexpected exception while a run was driven; its cause is attached."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(run_id)
@@ -46,7 +45,7 @@ class CrashedError(Exception):
 
 
 def exit_code_of(error: PodiumError) -> int:
-    """Which exit code an error means when it reaches the command line."""
+    """Return the exit code for an error that reaches the command line."""
     if isinstance(error, (UsageError, RunLockedError)):
         return USAGE
     if isinstance(error, (StoreFullError, StoreAwayError, StoreGoneError)):
@@ -55,7 +54,7 @@ def exit_code_of(error: PodiumError) -> int:
 
 
 def tell(message: str, hint: str = "", *, as_json: bool = False) -> None:
-    """One sentence and a hint, without secrets: as JSON on stdout, or for people on stderr."""
+    """Print a message and a hint without secrets, as JSON on stdout or as text on stderr."""
     message, hint = clean(message), clean(hint)
     if as_json:
         print_json({"error": message, "hint": hint})
@@ -66,14 +65,14 @@ def tell(message: str, hint: str = "", *, as_json: bool = False) -> None:
 
 
 def tell_error(error: PodiumError, *, as_json: bool) -> int:
-    """An error that Podium raised on purpose."""
+    """Report an error that Podium raised on purpose. Returns the exit code."""
     said = error.on_command_line() if isinstance(error, UsageError) else str(error)
     tell(sentence(said), error.hint, as_json=as_json)
     return exit_code_of(error)
 
 
 def tell_unexpected(error: BaseException, *, as_json: bool) -> int:
-    """A fault of Podium's own: say so, and what became of the run."""
+    """Report a bug in Podium and that the run is saved. Returns the exit code."""
     run_id = error.run_id if isinstance(error, CrashedError) else ""
     cause = error.__cause__ if isinstance(error, CrashedError) and error.__cause__ else error
     what = f"{type(cause).__name__}: {one_line(str(cause))}"
@@ -86,7 +85,7 @@ def tell_unexpected(error: BaseException, *, as_json: bool) -> int:
 
 
 def tell_usage(error: CycloptsError, *, as_json: bool) -> int:
-    """A command line that cannot be understood."""
+    """Report an invalid command line. Returns the exit code."""
     error.verbose = False
     message, hint = _explained(error)
     tell(sentence(message), hint, as_json=as_json)
@@ -127,7 +126,8 @@ def _explained(error: CycloptsError) -> tuple[str, str]:
 
 
 def _page(error: CycloptsError, command: str) -> str:
-    """Which help page tells more: that of `run` has the options of the workflow that was named."""
+    """Return the command whose help page applies. For `run`, it names the workflow, so that its options are
+    included."""
     words = error.root_input_tokens or []
     if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
         return f"{command} {shlex.quote(words[1])}"
@@ -149,7 +149,7 @@ def _unknown_option(error: UnknownOptionError, command: str) -> tuple[str, str]:
 
 
 def _split_hint(message: str, otherwise: str) -> tuple[str, str]:
-    """Cyclopts puts its suggestion behind the sentence; we show it as the hint."""
+    """Split off the suggestion that cyclopts appends to its message, to show it as the hint."""
     for mark in (" Did you mean", " Choose from"):
         head, found, tail = message.partition(mark)
         if found:

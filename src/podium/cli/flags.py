@@ -1,18 +1,61 @@
-"""Flags that several commands share."""
+"""Flags shared by several commands, and shell completion."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter, Token
 
-from podium.cli.recent import recent_runs
-from podium.errors import UsageError
+from podium.errors import PodiumError, UsageError
 from podium.settings import parse_duration
 
 if TYPE_CHECKING:
+    from cyclopts.completion import CompletionContext
+
     from podium.engine.budget import Budget
+
+
+_WORKFLOWS = Path(__file__).parents[1] / "workflows"
+
+
+def python_files(context: CompletionContext) -> list[str]:
+    """Return Python files, and the folders that lead to them."""
+    folder, slash, begun = context.incomplete.rpartition("/")
+    found = sorted(Path(folder + slash or ".").glob(f"{begun}*")) if "*" not in begun else []
+    names = [f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in found]
+    return [name for name in names if name.endswith((".py", "/")) and not name.endswith("__/")]
+
+
+def prompt_names(context: CompletionContext) -> list[str]:
+    """Return the names of the shipped prompts, as WORKFLOW/TASK."""
+    found = sorted(_WORKFLOWS.glob("*/prompts/[!_]*.md"))
+    names = [f"{file.parent.parent.name}/{file.stem}" for file in found]
+    return [name for name in names if name.startswith(context.incomplete)]
+
+
+def prompt_workflows(context: CompletionContext) -> list[str]:
+    """Return the names of the shipped prompt sets."""
+    found = sorted(folder.parent.name for folder in _WORKFLOWS.glob("*/prompts"))
+    return [name for name in found if name.startswith(context.incomplete)]
+
+
+def recent_runs(context: CompletionContext) -> list[tuple[str, str]]:
+    """Return the ids of the newest runs, each with its status and request."""
+    from podium.cli.opening import opened  # noqa: PLC0415 - only completion pays for it here
+
+    async def read() -> list[tuple[str, str]]:
+        async with opened() as (_, store):
+            runs = await store.list_runs(limit=20)
+        return [(run.run_id, f"{run.status}: {run.request[:60]}") for run in runs]
+
+    try:
+        return asyncio.run(read())
+    except PodiumError:
+        return []  # an incomplete command line must not print errors
+
 
 MODELS = Group("Models", sort_key=4)
 BUDGET = Group("Budget", sort_key=5)
@@ -27,7 +70,7 @@ def seconds_of(kind: type[Any], tokens: list[Token]) -> float:
 
 
 def whole_number(kind: type[Any], tokens: list[Token]) -> int:
-    """Strict: the parser's own conversion would round 1.5 up to 2 calls."""
+    """Return a whole number. Strict: the parser's own conversion would round 1.5 up to 2 calls."""
     try:
         return int(tokens[0].value)
     except ValueError as error:
@@ -81,7 +124,7 @@ class BudgetFlags:
     ] = None
 
     def totals(self) -> Budget:
-        """As new totals of a run that is resumed."""
+        """Return the limits as new totals for a run that is resumed."""
         from podium.engine.budget import Budget  # noqa: PLC0415 - most commands have no budget
 
         return Budget(usd=self.max_usd, tokens=self.max_tokens, calls=self.max_calls, seconds=self.time_limit)
@@ -119,7 +162,7 @@ class ModelFlags:
     ] = None
 
     def per_role(self) -> dict[str, str] | None:
-        """`ROLE=MODEL` pairs; `None` when none was given."""
+        """Return the `ROLE=MODEL` pairs, or None if none was given."""
         pairs: dict[str, str] = {}
         for pair in self.model_for:
             role, equals, model = pair.partition("=")

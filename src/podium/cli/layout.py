@@ -1,26 +1,63 @@
-"""Lines into columns: time, where, what, figures; for any width, with or without colour."""
+"""Columns, cells and status badges."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from podium.cli.cells import one_row, pad, shorten, shorten_path
-from podium.report.lines import Line, Weight
+from podium.report.presentation import Line, Weight
 from podium.report.words import one_line
 
+
+def shorten(text: str, width: int) -> str:
+    """Cut the end of a text to `width` cells, with an ellipsis."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(width - 1, 0)).rstrip() + "…" if width > 0 else ""
+
+
+def shorten_path(path: str, width: int) -> str:
+    """Cut the beginning of a step's path, because its end is more informative."""
+    if cell_len(path) <= width:
+        return path
+    parts = path.split("/")
+    while len(parts) > 1:
+        parts = parts[1:]
+        shorter = "…/" + "/".join(parts)
+        if cell_len(shorter) <= width:
+            return shorter
+    return "…" + parts[0][-(width - 1) :] if width > 1 else "…"[:width]
+
+
+def tail(text: str, width: int) -> str:
+    """Return the end of a text, at most `width` cells."""
+    while cell_len(text) > width:
+        text = text[max(cell_len(text) - width, 1) // 2 or 1 :]
+    return text
+
+
+def pad(text: str, width: int) -> str:
+    """Pad to `width` cells; wide characters count as two."""
+    return text + " " * max(width - cell_len(text), 0)
+
+
+def one_row(text: str, width: int) -> str:
+    """Return `text` as one safe line of at most `width` cells."""
+    return shorten(one_line(text, width * 2 + 8), width)
+
+
 NARROW = 72
-"""Below this only the most important figure is shown."""
+"""Below this width, in columns, only the most important figure is shown."""
 CRAMPED = 60
-"""Below this the place is left out: what happened says more than where."""
+"""Below this width the path column is left out: the event is more important."""
 TIGHT = 8
-"""With less room than this for what happened, figures are left out."""
+"""With less width than this for the event, figures are left out."""
 
 WIDEST_DRAWING = 110
-"""Wider, the eye loses the line between a title and its notes."""
+"""Maximum width of a drawing. In wider ones it is hard to follow the line from a title to its notes."""
 
 STYLES: dict[Weight, str] = {
     "trace": "dim",
@@ -35,12 +72,12 @@ _ASCII = str.maketrans("✓✗↻▸■·…●○█░─→├└│•═▌
 
 
 def fit(text: str, console: Console) -> str:
-    """`text` with signs that this console's encoding can show."""
+    """Return `text`, with symbols replaced that the console's encoding cannot show."""
     return text if console.encoding.lower().startswith("utf") else text.translate(_ASCII)
 
 
 def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
-    """One line of the live view. On a terminal it never wraps; elsewhere nothing is cut off."""
+    """Return one line of the live view. On a terminal it never wraps; elsewhere nothing is cut off."""
     time = when.astimezone().strftime("%H:%M:%S")
     width = console.width if console.is_terminal else 0
     where = _where(path, width)
@@ -67,7 +104,7 @@ def row_of(line: Line, path: str, when: datetime, console: Console) -> Text:
 
 
 def _where(path: str, width: int) -> str:
-    """The column that tells where it happened, with the space behind it; `width` 0 cuts nothing."""
+    """Return the path column, padded. With `width` 0 nothing is cut; below `CRAMPED` it is empty."""
     if width and width < CRAMPED:
         return ""
     room = min(max(width // 4, 14), 32) if width else 32
@@ -76,13 +113,13 @@ def _where(path: str, width: int) -> str:
 
 
 def indent_of(line: Line, width: int) -> str:
-    """Two cells a level; on a narrow terminal deep levels share one."""
+    """Return two spaces per level. A narrow terminal limits the number of levels."""
     return "  " * min(line.indent, max(width // 20, 1))
 
 
 def drawn(lines: list[Line], console: Console) -> list[Text]:
-    """A workflow's drawing: signs and titles at the left, the notes in columns at the right. Where there is
-    no room for all notes the last are left out, and the first, the state in words, stays."""
+    """Return a workflow's drawing: marks and titles on the left, notes in columns on the right. If not all
+    notes fit, the last are dropped; the first, the state in words, stays."""
     width = min(console.width - 1, WIDEST_DRAWING)
     columns = max((len(line.notes) for line in lines), default=0)
     if width < NARROW:
@@ -102,7 +139,7 @@ def _drawn(line: Line, width: int, sizes: list[int]) -> Text:
     if room < TIGHT:
         room, notes, sizes = width - cell_len(head), [], []
     what = pad(one_row(line.what, max(room, 1)), room)
-    # The state stands at the left of its column, figures at the right of theirs.
+    # The state is left-aligned in its column, figures are right-aligned.
     told = [
         pad(note, size) if nth == 0 else note.rjust(size)
         for nth, (note, size) in enumerate(zip(notes, sizes, strict=True))
@@ -122,11 +159,37 @@ def _encodable(text: Text, console: Console) -> Text:
 
 
 def meter(spent: float, limit: float, cells: int = 10) -> str:
-    """A small bar: what is spent of a ceiling."""
+    """Return a small bar for the spent share of a limit."""
     full = cells if limit <= 0 else min(cells, round(cells * spent / limit))
     return "█" * full + "░" * (cells - full)
 
 
 def clip(text: str, console: Console) -> str:
-    """Cut to the width of a terminal."""
+    """Cut to the width of the terminal; elsewhere only replace symbols."""
     return shorten(fit(text, console), console.width) if console.is_terminal else fit(text, console)
+
+
+_SIGNS: dict[str, tuple[str, str]] = {
+    "queued": ("○", "dim"),
+    "running": ("●", "cyan"),
+    "waiting": ("?", "bold yellow"),
+    "paused": ("■", "yellow"),
+    "completed": ("✓", "green"),
+    "partial": ("~", "yellow"),
+    "failed": ("✗", "red"),
+    "cancelled": ("■", "dim"),
+    "stale": ("↻", "dim"),
+    "interrupted": ("■", "dim"),
+}
+
+
+def badge(status: str, console: Console) -> Text:
+    """Return sign and word of a status in its colour: `✓ completed`."""
+    sign, style = _SIGNS.get(status, ("·", ""))
+    return Text(fit(f"{sign} {status}", console), style=style)
+
+
+def sign(status: str, console: Console) -> Text:
+    """Return only the sign, for lines that contain the status elsewhere."""
+    shown, style = _SIGNS.get(status, ("·", ""))
+    return Text(fit(shown, console), style=style)

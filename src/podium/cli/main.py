@@ -1,4 +1,4 @@
-"""The entry point: parse, run one command, turn whatever happens into an exit code."""
+"""Entry point: parses the command line, runs one command and returns its exit code."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from cyclopts import CycloptsError
 
 from podium.cli.app import build_app
 from podium.cli.failure import FAILED, INTERRUPTED, STOPPED, tell, tell_error, tell_unexpected, tell_usage
-from podium.cli.redaction import redact_logs
-from podium.cli.terminal import abandon_stdout, reserve_stdout
+from podium.cli.terminal import abandon_stdout, redact_logs, reserve_stdout
 from podium.errors import PodiumError
 
 BROKEN_PIPE = 141
-"""What a program ends with when the reader of its output has gone (`| head`)."""
+"""Exit code after the reader of stdout has closed the pipe (`| head`)."""
 DRIVING = (["run"], ["resume"], ["fork"])
-"""Commands that drive a run: whoever interrupts one is told that the run is not lost."""
+"""Commands that drive a run. When interrupted, they report that the run can be resumed."""
 RESULTS_ONLY = frozenset({"--json", "--events", "--quiet"})
-"""With these, nothing but results may appear on stdout, whatever a workflow prints."""
+"""With these flags only results may appear on stdout, whatever a workflow prints."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    if arguments is None:  # the process is ours
+    if arguments is None:  # run as a program, not called from code
         redact_logs()
     code = _main(arguments)
     if arguments is None and "temporalio" in sys.modules:
@@ -38,10 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _leave(code: int) -> None:
-    """End the process without the interpreter's farewell: threads of Temporal's client outlive it, and one of
-    them in the middle of something then ends the process with a signal."""
+    """Exit without interpreter shutdown: threads of Temporal's client outlive it, and a busy one would then
+    end the process with a signal."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # whoever read it has gone; the exit code tells
+        with suppress(OSError, ValueError):  # the reader has closed the pipe
             stream.flush()
     os._exit(code)
 
@@ -74,7 +73,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         tell("The output cannot be written: the disk is full.", "The log is safe; see `podium runs`.")
         return STOPPED
     except SystemExit as error:
-        if isinstance(error.__context__, BrokenPipeError):  # how Rich leaves, on a page of help
+        if isinstance(error.__context__, BrokenPipeError):  # raised by Rich on a help page
             return BROKEN_PIPE
         tell("The workflow ended the whole program.", f"It called sys.exit({error.code!r}).", as_json=as_json)
         return FAILED
@@ -99,8 +98,8 @@ def _dispatch(tokens: list[str]) -> int:
 
 
 def _forgive_streams() -> None:
-    """A terminal that cannot show a character shows a question mark, and a stream that was closed takes
-    whatever is written, or is empty: none of it is worth a traceback."""
+    """Make broken standard streams harmless. A character that the terminal cannot show becomes a question
+    mark; a closed output stream discards everything, a closed stdin is empty."""
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - it lives as long as the process
     for name in ("stdout", "stderr"):

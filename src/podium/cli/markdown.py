@@ -1,4 +1,4 @@
-"""Markdown on a terminal: headings, lists, tables, emphasis and code, folded to the width."""
+"""Markdown on a terminal: headings, lists, tables, emphasis and code, wrapped to the width."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from podium.cli.layout import fit
 from podium.report.words import MARKUP, safe
 
 WIDEST = 100
-"""Columns of text; longer lines are hard to read."""
+"""Maximum text width in columns; longer lines are hard to read."""
 NARROWEST = 40
-"""On a narrower screen the terminal folds lines itself: nested lists need room."""
+"""Minimum width in columns, because nested lists need space. On a narrower screen the terminal wraps lines
+itself."""
 MOST_INDENT = 30
-"""Columns that nested lists and quotations may take; a text that needs more is shown as it is."""
+"""Maximum indentation of nested lists and quotations, in columns. A text that needs more is printed
+as it is."""
 _INDENTS = {"list_item": 4, "blockquote": 4}
 _MOST_NESTING = 100
 
@@ -41,7 +43,7 @@ _THEME = Theme(
 )
 _HEADINGS = {"h1": "bold cyan", "h2": "bold cyan", "h3": "bold"}
 _LINES = {"h1": "═", "h2": "─"}
-"""What a heading is underlined with, so that a title, its parts and their parts differ without colour too."""
+"""Underline characters of headings, so that heading levels also differ without colour."""
 _SIGNS = re.compile(
     r"^ {0,3}(#{1,6} |[-*+] |\d{1,9}[.)] |>|```|~~~|\|)|\*\*\S|`[^`\n]+`|\[[^\]\n]+\]\(" + rf"|\\{MARKUP}",
     re.MULTILINE,
@@ -49,12 +51,12 @@ _SIGNS = re.compile(
 
 
 def is_markdown(text: str) -> bool:
-    """Return whether a text uses Markdown; one that does not is shown as it is."""
+    """Return whether a text uses Markdown. A text that does not is printed as it is."""
     return _SIGNS.search(text) is not None
 
 
 def print_markdown(console: Console, text: str) -> None:
-    """Print all of a Markdown text. It cannot steer the terminal, and nothing of it is left out."""
+    """Print a Markdown text in full. Terminal control sequences in it have no effect."""
     document = _Document(safe(text))
     if document.indent > MOST_INDENT:
         console.print(Text(document.markup), soft_wrap=True)
@@ -73,7 +75,8 @@ def print_markdown(console: Console, text: str) -> None:
 
 
 class _Heading(Heading):
-    """A heading at the left. A title is underlined twice over the whole width, a part once."""
+    """A left-aligned heading. Level 1 has a double underline over the whole width, level 2 a single one below
+    its text."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = self.text.copy()
@@ -86,7 +89,7 @@ class _Heading(Heading):
 
 
 class _Code(CodeBlock):
-    """Code, indented and otherwise as it is."""
+    """A code block, indented and otherwise unchanged."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = Text(str(self.text).rstrip(), style="markdown.code_block", overflow="fold")
@@ -94,7 +97,7 @@ class _Code(CodeBlock):
 
 
 class _Item(ListItem):
-    """An item of a list; a number is followed by a full stop."""
+    """A list item; a number is followed by a full stop."""
 
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
@@ -120,7 +123,7 @@ class _Document(Markdown):
     }
 
     def __init__(self, text: str) -> None:
-        """HTML is shown as text, an image as a link, and line ends stay."""
+        """Parse the text. HTML is shown as text, an image as a link, and line breaks are kept."""
         super().__init__("", hyperlinks=False)
         options = {"html": False, "maxNesting": _MOST_NESTING}
         parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
@@ -133,7 +136,7 @@ class _Document(Markdown):
 
     @property
     def indent(self) -> int:
-        """Columns that the deepest part is indented. Far deeper, the parser would leave text out."""
+        """Return the maximum indentation in columns. With far deeper nesting, the parser would drop text."""
         now = most = 0
         for token in self.parsed:
             now += token.nesting * _INDENTS.get(token.type.removesuffix("_open").removesuffix("_close"), 0)

@@ -1,4 +1,4 @@
-"""Settings and store, opened for one command; and finding the run that somebody means."""
+"""Settings and store of one command, and lookup of the run it refers to."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from podium.stores.address import shown
 async def opened(
     store: str | None = None, *, create: bool = False, **flags: Any
 ) -> AsyncGenerator[tuple[Settings, Store]]:
-    """The settings and the store that they name. A store that does not open is wrong input; so is one that
-    was named for this command and is not there, unless the command is to begin it (`create`)."""
+    """Open the settings and the store that they name. Raises `UsageError` for a store that cannot be opened,
+    and for one that was given as a flag and does not exist, unless the command creates it (`create`)."""
     settings = Settings.load(store=store, **flags)
     if store is not None and not create:
         _check_there(settings.store)
@@ -36,14 +36,15 @@ async def opened(
 
 
 def _check_there(url: str) -> None:
-    """A misspelt path is told, not turned into an empty database."""
+    """Raise `UsageError` for a missing SQLite file, so that a misspelt path does not create an empty
+    database."""
     path = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not named(path).exists():
         raise UsageError(f"There is no store {path}.", hint="Check --store; `podium run` makes a new one.")
 
 
 async def find_run(store: Store, reference: str) -> RunRow:
-    """The run of an id, of the beginning of one, or the newest (`last`)."""
+    """Return the run with this id or id prefix, or the newest one (`last`)."""
     if reference == "last":
         newest = await store.list_runs(limit=1)
         if not newest:
@@ -53,12 +54,12 @@ async def find_run(store: Store, reference: str) -> RunRow:
 
 
 class Commands:
-    """Commands to suggest: they name the same store when it was given as a flag."""
+    """Builds commands to suggest. They include `--store` if it was given as a flag."""
 
     def __init__(self, settings: Settings) -> None:
         given = settings.sources.get("store") == "flag"
         self._tail = f" --store {shlex.quote(shown(settings.store))}" if given else ""
 
     def __call__(self, *words: str) -> str:
-        """`podium …`, ready to be pasted."""
+        """Return `podium …`, ready to be pasted."""
         return " ".join(("podium", *words)) + self._tail

@@ -1,4 +1,4 @@
-"""What probes and an autoscaler ask a worker: is it alive, does it take runs, how much is there to do."""
+"""HTTP endpoints of a worker for probes and autoscalers: health, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from podium.cluster.worker import Worker
 from podium.errors import StoreError, UsageError
 
 _PATIENCE_S = 2.0
-"""How long the database, or the engine, may take to answer."""
+"""Seconds that the database or the engine may take to answer."""
 
 
 class _Server(uvicorn.Server):
-    """Signals are the worker's own business."""
+    """A uvicorn server without signal handlers: the worker handles signals."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -30,7 +30,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def answering(worker: Worker, engine: Engine, host: str, port: int) -> AsyncGenerator[int]:
-    """Answer at an address for as long as the block lasts; gives the port."""
+    """Serve the endpoints for the duration of the block. Yields the port."""
     app = Starlette(routes=_routes(worker, engine))
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, lifespan="off", ws="none"
@@ -49,7 +49,7 @@ async def answering(worker: Worker, engine: Engine, host: str, port: int) -> Asy
 
 
 async def _serve(server: uvicorn.Server) -> None:
-    """uvicorn leaves with `SystemExit` when the port is taken."""
+    """Run the server. Uvicorn raises `SystemExit` if the port is taken; this raises `OSError` instead."""
     try:
         await server.serve()
     except SystemExit as error:
@@ -58,7 +58,7 @@ async def _serve(server: uvicorn.Server) -> None:
 
 def _routes(worker: Worker, engine: Engine) -> list[Route]:
     async def healthy(_: Request) -> JSONResponse:
-        """The loop runs: that is all that a restart could help with."""
+        """Answer if the event loop runs: a restart would help with nothing else."""
         return JSONResponse({"alive": True, "running": worker.driving.running})
 
     async def ready(_: Request) -> JSONResponse:

@@ -1,23 +1,52 @@
-"""A branch: the part of a run that one asyncio task walks through, with its own key counters."""
+"""Branches, key counters and path quoting.
+
+A name that occurs again in its branch gets a number (`grade#2`); an explicit key takes the number's
+place (`grade[alice]`). The separators are quoted in names, so a path can always be taken apart again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
 from podium.engine.budget import Scope
-from podium.engine.paths import joined
-from podium.engine.redact import SHORTEST, Redact, clean_name
+from podium.engine.redaction import SHORTEST, Redact, clean_name
 from podium.errors import DuplicateKeyError
+
+_PLAIN = re.compile(r"[^/#\[\]%\x00-\x1f]+")
+
+
+@lru_cache(maxsize=4096)
+def quoted(name: str) -> str:
+    """Return a name, percent-quoted, as one part of a path."""
+    if _PLAIN.fullmatch(name):
+        return name
+    if not name:
+        raise ValueError("a step or branch needs a name")
+    return quote(name, safe=" !$&'()*+,;=:@~")
+
+
+def joined(parent: str, name: str, occurrence: int, key: str | None) -> str:
+    """Return the path of a step or branch below `parent`."""
+    part = quoted(name)
+    if key is not None:
+        part = f"{part}[{quoted(key)}]"
+    elif occurrence > 1:
+        part = f"{part}#{occurrence}"
+    return f"{parent}/{part}" if parent else part
+
 
 T = TypeVar("T")
 
 
 class Branch:
-    """Where the current task is in the run."""
+    """The position of the current task in the run, with the limits that apply there."""
 
     __slots__ = (
         "_counts",
@@ -45,13 +74,13 @@ class Branch:
         self._keys: set[str] | None = None
         self._redact = redact
         self.stale_before = 0
-        """A step ran again over its record: what plain steps recorded before this place of the log is
-        out of date from here on and below."""
+        """Log position at which an earlier step ran again. Results that plain steps recorded before it are
+        out of date, in this branch and below."""
         self.closing = False
         self.cut = False
-        """The last step's result ends where a reply was cut off."""
+        """The last step's result ends where a model's reply was cut off."""
         self.scopes: tuple[Scope, ...] = ()
-        """The ceilings that count here, innermost first."""
+        """The budget scopes that apply here, innermost first."""
         self.depth = 0
         self.depth_limit: int | None = None
         self.depth_scope = ""
@@ -66,7 +95,7 @@ class Branch:
             self.deadline = parent.deadline
 
     def take(self, name: str, key: str | None = None) -> str:
-        """The path of the next step or branch of this name."""
+        """Return the path of the next step or branch of this name."""
         if len(name) >= SHORTEST or not name.isascii():
             name = clean_name(name, self._redact)
         if key is not None:
@@ -83,23 +112,23 @@ class Branch:
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """A time budget: the driven second at which it is used up."""
+    """A time budget, as the driven second at which it is used up."""
 
     scope: str
     limit: float
     at: float
     withheld: float = 0.0
-    """Part of it that only closing steps may use."""
+    """Seconds of it that only closing steps may use."""
     grace: float = 0.0
-    """How long after it steps may still run that finish what was begun."""
+    """Seconds after `at` in which closing steps may still run."""
 
     def ends(self, *, closing: bool) -> float:
-        """The driven second after which nothing runs any more."""
+        """Return the driven second after which no step runs."""
         return self.at + self.grace - (0.0 if closing else self.withheld)
 
 
 class Ok(msgspec.Struct, Generic[T], frozen=True):
-    """A branch that came to its end."""
+    """The result of a branch that completed."""
 
     value: T
 

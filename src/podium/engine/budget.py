@@ -1,8 +1,8 @@
-"""Ceilings that hold: reserve the worst case, call, settle what it really cost.
+"""Budgets, scopes, reservations and the ledger.
 
-A `Scope` is a place with a ceiling: the run itself, or a branch that was given a budget. A reservation
-counts in every scope from its branch up to the run. It exists only around one call, so a parent that
-waits for its children holds nothing and nothing can deadlock.
+A `Scope` has a ceiling: the run itself, or a branch with a budget of its own. A reservation counts in every
+scope from its branch up to the run. It exists only for the duration of one call, so a parent that waits for
+its children holds none and cannot deadlock.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from podium.engine.events import NOTHING, Charge
 from podium.errors import BudgetExhaustedError, UsageError, budget_amount, budget_name
 
 KINDS = ("usd", "tokens", "calls")
-"""What can be reserved, in the order in which amounts are kept."""
+"""Quantities that can be reserved, in the order of `Amount`."""
 NANO = 1_000_000_000
 
 Amount = tuple[int, int, int]
-"""Nano-dollars, tokens, calls: integers, so that ten times a tenth is one."""
+"""Nano-dollars, tokens, calls. Integers, so that sums are exact."""
 
 _ZERO: Amount = (0, 0, 0)
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Ceilings for a run or a branch. What is `None` is not limited."""
+    """Ceilings for a run or a branch. `None` means no limit."""
 
     usd: float | None = None
     tokens: int | None = None
-    """Input and output together."""
+    """Input and output tokens together."""
     calls: int | None = None
     """Requests that reach a provider, failed ones included."""
     seconds: float | None = None
-    """Time that the run is driven; waiting for a person or sleeping does not count."""
+    """Seconds that the run is driven; waiting for a person and sleeping do not count."""
     depth: int | None = None
-    """How deep branches may be nested."""
+    """Maximum nesting depth of branches."""
 
     def __post_init__(self) -> None:
         for name in ("usd", "seconds", "tokens", "calls", "depth"):
@@ -52,7 +52,7 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
                 raise UsageError(f"The budget {name} must be a {number} from 0 on, not {value!r}.")
 
     def merged(self, newer: Budget) -> Budget:
-        """These ceilings, with those replaced that `newer` sets."""
+        """Return these ceilings, replaced by those that `newer` sets."""
         return Budget(
             usd=self.usd if newer.usd is None else newer.usd,
             tokens=self.tokens if newer.tokens is None else newer.tokens,
@@ -62,8 +62,8 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         )
 
     def raised_to(self, wanted: Budget) -> Budget:
-        """Of the new totals, those of what can be reserved that are higher than these; what has no ceiling
-        has nothing to raise."""
+        """Return the ceilings of `wanted` that are higher than these, for quantities that can be reserved. A
+        quantity without a ceiling cannot be raised."""
         found: dict[str, Any] = {}
         for kind in KINDS:
             now, new = getattr(self, kind), getattr(wanted, kind)
@@ -84,14 +84,15 @@ def _shown(kind: int, value: int) -> float:
 
 
 def _reserve(closing: float, limit: int | None) -> int:
-    """At least one call of a few, but never the only one: what a run costs must be enough to run it."""
+    """Return the closing reserve: at least 1, but 0 for a limit below 2, so that a run with one call can make
+    it."""
     if not closing or limit is None or limit < 2:
         return 0
     return max(1, math.floor(closing * limit))
 
 
 class Scope:
-    """One ceiling and what counts against it."""
+    """One ceiling, and the reservations and spending that count against it."""
 
     __slots__ = ("closing", "limit", "path", "reserved", "spent", "withheld")
 
@@ -100,12 +101,12 @@ class Scope:
         usd = None if budget.usd is None else round(budget.usd * NANO)
         self.limit: tuple[int | None, int | None, int | None] = (usd, budget.tokens, budget.calls)
         self.withheld: list[int] = [_reserve(closing, limit) for limit in self.limit]
-        """The closing reserve: only steps inside `run.closing()` draw on it."""
+        """The closing reserve: only steps inside `run.closing()` may spend it."""
         self.spent = [0, 0, 0]
         self.reserved = [0, 0, 0]
 
     def raise_to(self, budget: Budget, closing: float) -> None:
-        """New totals of what has a ceiling already."""
+        """Set new totals and recompute the closing reserve."""
         usd = None if budget.usd is None else round(budget.usd * NANO)
         self.limit = (usd, budget.tokens, budget.calls)
         self.withheld = [_reserve(closing, limit) for limit in self.limit]
@@ -115,7 +116,8 @@ class Scope:
         return self.limit != (None, None, None)
 
     def lacks(self, amount: Amount, closing: bool, *, counting_reserved: bool) -> int:
-        """Which kind does not fit (its index), or -1. Without reservations: could it ever fit?"""
+        """Return the index of the first kind that does not fit, or -1. Without `counting_reserved`: that
+        cannot fit even after all reservations are settled."""
         for kind in (0, 1, 2):
             limit = self.limit[kind]
             if limit is None or amount[kind] == 0:
@@ -129,7 +131,7 @@ class Scope:
 
     @property
     def overrun(self) -> int:
-        """Which kind's ceiling was passed (its index), or -1."""
+        """Index of the first kind whose ceiling was exceeded, or -1."""
         for kind in (0, 1, 2):
             limit = self.limit[kind]
             if limit is not None and self.spent[kind] > limit:
@@ -137,12 +139,12 @@ class Scope:
         return -1
 
     def amount_spent(self, kind: str) -> float:
-        """What was spent of a kind, in the unit that people use."""
+        """Return the spending of a kind in its display unit (US dollars, tokens or calls)."""
         index = KINDS.index(kind)
         return _shown(index, self.spent[index])
 
     def passed(self) -> str:
-        """Say that the ceiling was passed, and by how much."""
+        """Return a message that names the exceeded ceiling and the amount spent."""
         kind = max(self.overrun, 0)
         where = budget_name(KINDS[kind], self.path)
         limit = _shown(kind, self.limit[kind] or 0)
@@ -152,7 +154,7 @@ class Scope:
         )
 
     def lacking(self, amount: Amount) -> None:
-        """Somebody waits because this does not fit now."""
+        """Hook: a reservation waits because this amount does not fit now."""
 
     def exhausted(self, kind: int, amount: Amount, closing: bool) -> BudgetExhaustedError:
         limit = self.limit[kind] or 0
@@ -168,7 +170,7 @@ class Scope:
 
 
 class Reservation:
-    """What a call in flight may cost at most, until it is settled."""
+    """The worst-case cost of a call in flight, held until it is settled."""
 
     __slots__ = ("amount", "closing", "granted", "scopes")
 
@@ -180,29 +182,30 @@ class Reservation:
 
 
 class Overruns:
-    """Calls of one stretch that cost more than their worst case, and the ceilings that they passed."""
+    """Calls of one stretch that cost more than their worst case, and the ceilings that they exceeded."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.passed: dict[str, Scope] = {}
-        """By path."""
+        """Exceeded scopes, by path."""
 
     def add(self, scopes: tuple[Scope, ...]) -> None:
-        """Count one more such call and note which of its ceilings are passed now."""
+        """Count one more such call and record which of its ceilings are exceeded now."""
         self.calls += 1
         self.passed |= {scope.path: scope for scope in scopes if scope.overrun >= 0}
 
 
 class Ledger:
-    """All reservations of one run: who may call now, who waits, who cannot be paid for any more."""
+    """All reservations of one run: grants them, queues them, or rejects them when the budget is exhausted."""
 
     def __init__(self) -> None:
         self.spent = NOTHING
-        """Everything spent in the run, also what no ceiling counts."""
+        """Total spending of the run, including calls outside any ceiling."""
         self._waiting: deque[Reservation] = deque()
 
     def reserve(self, scopes: tuple[Scope, ...], worst: Charge, closing: bool) -> Reservation:
-        """Ask for the worst case in every scope. What does not fit now has to be `granted` first."""
+        """Reserve the worst case in every scope. Raises if it can never fit; if it does not fit now, await
+        `granted`."""
         wanted = Reservation(scopes, amount_of(worst), closing)
         for scope in scopes:
             kind = scope.lacks(wanted.amount, closing, counting_reserved=False)
@@ -226,7 +229,7 @@ class Ledger:
                     raise scope.exhausted(kind, reservation.amount, reservation.closing)
 
     def settle(self, reservation: Reservation, actual: Charge) -> bool:
-        """Replace the reservation by what was spent. True if it was more than was reserved."""
+        """Replace the reservation by the actual cost. Return whether it exceeds the reservation."""
         spent = amount_of(actual)
         for scope in reservation.scopes:
             for kind in (0, 1, 2):
@@ -239,13 +242,13 @@ class Ledger:
         return spent[0] > usd or spent[1] > tokens or spent[2] > calls
 
     def spend(self, scopes: tuple[Scope, ...], charge: Charge) -> None:
-        """Count something that was spent without a reservation, or in an earlier life of the run."""
+        """Count a charge without a reservation, or one from before a resume."""
         self.spent += charge
         self.spend_before(scopes, charge)
 
     @staticmethod
     def spend_before(scopes: tuple[Scope, ...], charge: Charge) -> None:
-        """Count against ceilings only: spending that the run's total already holds or never will."""
+        """Count a charge against ceilings only, not in the run's total."""
         spent = amount_of(charge)
         for scope in scopes:
             for kind in (0, 1, 2):
@@ -257,7 +260,7 @@ class Ledger:
         self.pump()
 
     async def granted(self, wanted: Reservation) -> None:
-        """Wait until a reservation that did not fit fits in every scope."""
+        """Wait until a queued reservation fits in every scope."""
         future = wanted.granted
         if future is None:
             return
@@ -272,8 +275,8 @@ class Ledger:
             raise
 
     def pump(self) -> None:
-        """Let those in who fit, first come first served. Only a scope that is really full blocks the
-        ones behind, so a tight branch does not hold up its neighbours."""
+        """Grant queued reservations in order (FIFO). A reservation that does not fit blocks only later ones
+        that share a full scope, so a tight branch does not hold up its siblings."""
         full: set[int] = set()
         still: deque[Reservation] = deque()
         for wanted in self._waiting:
@@ -314,3 +317,41 @@ class Ledger:
         for scope in wanted.scopes:
             for kind in (0, 1, 2):
                 scope.reserved[kind] += wanted.amount[kind]
+
+
+LARGEST = 2**63 - 1
+"""The largest integer of a database column."""
+MOST_TOKENS = 100_000_000
+"""Upper bound for the tokens of one call; larger figures are rejected."""
+MOST_CALLS = 10_000
+"""Upper bound for the requests of one model call."""
+MOST_USD = 1_000_000.0
+"""Upper bound for the cost of one call, in US dollars."""
+
+
+def is_count(value: object, most: int) -> bool:
+    """Return whether a value is a whole number from 0 to `most`."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def is_cost(value: object) -> bool:
+    """Return whether a value is a finite amount of US dollars that one call can cost."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value) and 0 <= value <= MOST_USD
+
+
+def problem_with(charge: Charge) -> str:
+    """Return the first implausible figure of a charge as `name value`; empty if there is none."""
+    if not is_cost(charge.usd):
+        return f"usd {charge.usd!r}"
+    for name, most in (
+        ("input_tokens", MOST_TOKENS),
+        ("output_tokens", MOST_TOKENS),
+        ("calls", MOST_CALLS),
+        ("unpriced_calls", MOST_CALLS),
+    ):
+        value: object = getattr(charge, name)
+        if not is_count(value, most):
+            return f"{name} {value!r}"
+    return ""

@@ -1,4 +1,4 @@
-"""How values become bytes and come back: JSON, encoded once, the same live and in a replay."""
+"""JSON encoding, decoding, schemas and fingerprints of values, the same for a live run and a replay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Raw = msgspec.Raw
 
 
 def encode(value: Any) -> bytes:
-    """JSON bytes of a value. Lone surrogates are replaced; what JSON cannot hold is refused."""
+    """Return the JSON bytes of a value. Replaces lone surrogates; raises `NotEncodableError` for what JSON
+    cannot hold."""
     try:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:
@@ -32,12 +33,12 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data: bytes | Raw) -> Any:
-    """Plain JSON data."""
+    """Decode JSON to plain data."""
     return msgspec.json.decode(data)
 
 
 def fingerprint(value: Any) -> str:
-    """A short, stable name of a value: equal values have equal fingerprints on every machine."""
+    """Return a short, stable hash of a value: equal values have equal fingerprints on every machine."""
     try:
         data = _SORTED.encode(value)
     except UnicodeEncodeError:
@@ -51,13 +52,13 @@ def fingerprint(value: Any) -> str:
 
 
 def content_hash(data: bytes) -> str:
-    """The name of a blob."""
+    """Return the SHA-256 of the data, which is the name of its blob."""
     return hashlib.sha256(data).hexdigest()
 
 
 @lru_cache(maxsize=512)
 def reader(returns: Any) -> Callable[[bytes | Raw], Any]:
-    """A function that turns JSON bytes into `returns`: any type that msgspec or pydantic knows."""
+    """Return a function that decodes JSON bytes to `returns`: any type that msgspec or pydantic supports."""
     if returns is None or returns is Any:
         return decode
     if _is_pydantic(returns):
@@ -68,7 +69,7 @@ def reader(returns: Any) -> Callable[[bytes | Raw], Any]:
 
 
 def convert(value: Any, kind: Any) -> Any:
-    """Plain data, or text that a person typed, as a type; a mistake is a `msgspec.ValidationError`."""
+    """Convert plain data, or text that a person typed, to a type. Raises `msgspec.ValidationError`."""
     return msgspec.convert(value, kind, strict=False, dec_hook=_decode_other)
 
 
@@ -81,7 +82,8 @@ def schema(returns: Any) -> dict[str, Any]:
 
 
 def _is_pydantic(kind: Any) -> bool:
-    """Pydantic is heavy: whoever hands us one of its models has imported it already."""
+    """Return whether a type is or contains a pydantic model. Never imports pydantic, which is slow to load: a
+    model can only exist if it is imported already."""
     pydantic = sys.modules.get("pydantic")
     if pydantic is None:
         return False
@@ -103,14 +105,14 @@ def _encode_other(value: Any) -> Any:
 
 
 def _decode_other(kind: type, value: Any) -> Any:
-    """The way back for what `_encode_other` writes as text."""
+    """Decode the types that `_encode_other` writes as text."""
     if issubclass(kind, PurePath) and isinstance(value, str):
         return kind(value)
     raise TypeError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
 
 
 def _without_surrogates(value: Any) -> Any:
-    """A copy in plain data with every lone surrogate replaced by a question mark."""
+    """Return a copy as plain data in which question marks replace lone surrogates."""
     return _clean(msgspec.to_builtins(value, enc_hook=_to_builtin))
 
 

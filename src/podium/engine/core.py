@@ -1,4 +1,4 @@
-"""What all parts of one driven run share: log, memo, budget, clock, slots, and the order to stop."""
+"""Shared state of one driven run: log, memo, budget, clock, slots and stop order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import msgspec
 
 from podium.engine.branch import CURRENT, Branch, Deadline
 from podium.engine.budget import NANO, Budget, Ledger, Overruns, Scope
-from podium.engine.clock import Clock
 from podium.engine.codec import decode, encode
 from podium.engine.events import (
     NOTHING,
@@ -23,12 +22,9 @@ from podium.engine.events import (
     RunWarned,
     StepCompleted,
 )
-from podium.engine.journal import Journal
-from podium.engine.limits import Limits
-from podium.engine.memo import Done, Memo
-from podium.engine.purse import Purse
-from podium.engine.slots import Slots
-from podium.engine.turns import turns_of
+from podium.engine.journal import Done, Journal, Memo
+from podium.engine.owner_budget import OwnerBudget, SharedLimits
+from podium.engine.pacing import RecordedClock, Slots, turns_of
 from podium.errors import (
     OWNER,
     BudgetExhaustedError,
@@ -40,7 +36,8 @@ from podium.errors import (
 )
 
 if TYPE_CHECKING:
-    from podium.engine.effect import Attempt, Effect
+    from podium.engine.effect import CallAttempt, Effect
+
 
 D = TypeVar("D", bound=EventData)
 
@@ -48,29 +45,29 @@ Delta = tuple[str, int, int, str]
 """Path, attempt, offset, text: a piece of a reply that is still being generated."""
 
 
-class Answer(NamedTuple):
-    """What a person said, and which inbox message brought it."""
+class PersonAnswer(NamedTuple):
+    """A person's answer, and the inbox message that contained it."""
 
     value: Any
     by: str = ""
     message: int = 0
     asked: int = 0
-    """Where in the log the question stands that is answered; 0: whichever is open."""
+    """Sequence number of the question that is answered; 0 answers whichever question is open."""
 
 
 class Asking(NamedTuple):
-    """A question that waits for a person."""
+    """A question that waits for a person's answer."""
 
     seq: int
-    """Where in the log it stands."""
-    future: asyncio.Future[Answer]
+    """Its sequence number in the log."""
+    future: asyncio.Future[PersonAnswer]
 
-    def takes(self, answer: Answer) -> bool:
+    def takes(self, answer: PersonAnswer) -> bool:
         return not self.future.done() and answer.asked in (0, self.seq)
 
 
 class Core:
-    """The shared state of one driven stretch of a run."""
+    """Shared state of a run during one stretch, the time from its start or resume until it stops."""
 
     def __init__(
         self,
@@ -88,41 +85,42 @@ class Core:
         self.memo = memo
         self.budget = budget
         self.replaying = replaying
-        """Nothing may run: every step must be in the log."""
-        self.clock = Clock(memo.driven_s)
+        """True in a replay: no step may run, each must be in the log."""
+        self.clock = RecordedClock(memo.driven_s)
         self.root_scope = Scope("", budget, closing)
         self.ledger = Ledger()
-        self.purse: Purse | None = None
-        """What the run draws from its owner's account; `None`: nothing limits the owner."""
+        self.purse: OwnerBudget | None = None
+        """The run's share of its owner's budget; `None` if the owner has no limit."""
         self._restore_spending()
         self.closing_share = closing
         self.slots = Slots(concurrency) if concurrency else None
         self.effects: set[Effect] = set()
-        """What is under way now."""
+        """Steps under way."""
         self.exhausted: BudgetExhaustedError | None = None
-        """Set when the run's own ceiling stopped something: it can only end as partial."""
+        """Set when the run's own ceiling stopped a step; the run can then only end as partial."""
         self.stop: RunInterrupted | None = None
-        """Set when nothing may start any more."""
+        """The stop order; once it is set, no step starts."""
         self.questions: dict[str, Asking] = {}
-        """Who waits for a person, by path."""
+        """Futures of open questions, by path."""
         self.asked: dict[str, RunWaiting] = {}
-        """What they want to know."""
-        self.early_answers: dict[str, list[Answer]] = {}
-        """Answers that came before (or without) their question."""
+        """The open questions, by path."""
+        self.early_answers: dict[str, list[PersonAnswer]] = {}
+        """Answers that arrived before their question, or without one, by path."""
         self.handled: list[int] = []
-        """Inbox messages that were dealt with."""
+        """Ids of inbox messages that were processed and can be discarded."""
         self.divergence: ReplayDivergedError | None = None
-        """Where a replay first met something that the log does not hold, whoever swallowed the error."""
+        """The first divergence of a replay, kept even if the workflow caught the error."""
         self.broken: StoreError | None = None
-        """Why nothing more can be logged."""
+        """The store error after which nothing can be logged."""
         self.wake_driver: Callable[[], None] = _nothing
-        """Called when every branch waits for a person, and when the log takes no more."""
-        self.attempts: set[Attempt] = set()
-        """Calls that are reserved, waiting or on the wire now."""
+        """Called when every branch waits (for a person or asleep) and when the log can no longer be
+        written."""
+        self.attempts: set[CallAttempt] = set()
+        """Calls that are reserved, queued or in flight."""
         self.rehearsed = memo.rehearsed
-        """Something in the run was answered by a model that makes its answers up."""
+        """A rehearsal model, which invents its replies, answered at least one call of the run."""
         self.saved = memo.saved
-        """What the run did not have to spend, because a cache held the answer."""
+        """Cost that cached replies saved."""
         self.overruns = Overruns()
         self.warnings: list[str] = []
         self.notes = list(memo.notes)
@@ -131,7 +129,7 @@ class Core:
         self._told_spending = time.monotonic()
         self._active = 1
         self._wakes: list[float] = []
-        """When those wake up who sleep."""
+        """Times at which sleeping branches wake up."""
 
     def root_branch(self, task: asyncio.Task[Any] | None) -> Branch:
         branch = Branch("", task, None, self.journal.redact)
@@ -145,10 +143,11 @@ class Core:
             branch.deadline = [Deadline("", seconds, seconds, seconds * self.closing_share)]
         return branch
 
-    # ── where are we, and may we go on ──
+    # ── current branch, stop orders and the log ──
 
     def enter(self) -> Branch:
-        """The current branch, if the caller may use it now."""
+        """Return the current branch. Raises if the run is stopped or the caller is not the branch's own
+        task."""
         if self.stop is not None:
             self.check()
         branch = CURRENT.get()
@@ -157,7 +156,7 @@ class Core:
         return branch
 
     def check(self) -> None:
-        """Raise the order to stop, if there is one."""
+        """Raise the stop order, if there is one."""
         if self.stop is not None:
             raise type(self.stop)(*self.stop.args)
 
@@ -165,22 +164,23 @@ class Core:
         self.journal.append(path, data)
 
     def as_logged(self, data: D) -> D:
-        """An event as a later reader will see it: without keys, without lone surrogates."""
+        """Return an event as a later reader decodes it: secrets redacted, lone surrogates replaced."""
         return msgspec.json.decode(self.journal.redact(encode(data)), type=type(data))
 
     def clean(self, text: str) -> str:
-        """The same for a text that stands in no event of its own."""
+        """Apply the same redaction to text outside events."""
         return str(decode(self.journal.redact(encode(text))))
 
     async def committed(self) -> None:
-        """Wait until everything so far is durable."""
+        """Wait until all events so far are durable."""
         try:
             await self.journal.committed()
         except StoreError as error:
             raise self.broke(error) from None
 
     def broke(self, error: StoreError) -> StoreError:
-        """The log takes no more: nothing may start whose outcome would be lost."""
+        """Record that the log can no longer be written, and stop the run, so that no step starts whose
+        outcome would be lost."""
         if self.broken is None:
             self.broken = error
             self.stop = self.stop or RunPausedError(error.message)
@@ -188,13 +188,14 @@ class Core:
         return error
 
     def diverged(self, path: str, reason: str) -> ReplayDivergedError:
-        """A replay asked for something that the log does not hold."""
+        """Return the error for a replay that needs something that the log does not hold, and keep the first
+        one."""
         error = ReplayDivergedError(path, reason)
         self.divergence = self.divergence or error
         return error
 
     async def result_of(self, done: Done) -> bytes:
-        """The recorded bytes of a finished step, from memory or from the store."""
+        """Return the recorded bytes of a finished step, from memory or from the store."""
         if done.result is not None:
             return done.result
         if done.blob:
@@ -204,20 +205,20 @@ class Core:
 
     # ── budgets ──
 
-    async def open_purse(self, limits: Limits) -> None:
-        """Where the run's owner has a limit for all runs together, this one draws on it."""
+    async def open_purse(self, limits: SharedLimits) -> None:
+        """Draw on the owner's budget, if the owner has a limit for all runs together."""
         lease, spent = self.journal.lease, self.root_scope.spent[0]
-        purse = Purse(limits, lease, spent, changed=self.ledger.pump, broke=self.broke)
+        purse = OwnerBudget(limits, lease, spent, changed=self.ledger.pump, broke=self.broke)
         limit = await purse.open()
         if limit is None:
             return
         self.purse = purse
         if self.budget.usd is None:
             self.budget = self.budget.merged(Budget(usd=limit / NANO))
-            self.root_scope.limit = (2 * limit + 1, *self.root_scope.limit[1:])  # the purse ends first
+            self.root_scope.limit = (2 * limit + 1, *self.root_scope.limit[1:])  # the owner budget ends first
 
     def remaining_time(self, branch: Branch, path: str) -> float | None:
-        """Seconds until the nearest time budget of a branch is used up; raises when one is."""
+        """Return the seconds until the nearest time budget of a branch is used up; raise if one is."""
         if not branch.deadline:
             return None
         now, nearest = self.clock.now(), None
@@ -236,7 +237,7 @@ class Core:
         return min(branch.deadline, key=lambda deadline: deadline.ends(closing=branch.closing))
 
     def ran_out(self, path: str, error: BudgetExhaustedError) -> BudgetExhaustedError:
-        """Log an exhausted budget, and remember it if it is the run's own."""
+        """Log an exhausted budget, and keep the error if the budget is the run's or its owner's."""
         if not self.replaying:
             self.emit(
                 path,
@@ -254,7 +255,7 @@ class Core:
         return error
 
     def raise_budget(self, wanted: Budget) -> None:
-        """Let a run that is under way spend more. Its time is another matter: that is fixed for a stretch."""
+        """Raise the budget of a run under way. The time budget cannot change during a stretch."""
         more = self.budget.raised_to(wanted)
         if more == Budget() or self.journal.closed:
             return
@@ -263,10 +264,10 @@ class Core:
         self.emit("", BudgetRaised(budget=more.to_dict()))
         self.journal.update(budget=more)
         self.journal.commit()
-        self.ledger.pump()  # those who waited may fit now
+        self.ledger.pump()  # queued reservations may fit now
 
     def note(self, message: str) -> None:
-        """Warn of something that the workflow does not know; once."""
+        """Log a warning of the engine, once per message."""
         message = self.clean(message)
         if message not in self.notes:
             self.notes.append(message)
@@ -274,13 +275,13 @@ class Core:
                 self.emit("", RunWarned(message=message, engine=True))
 
     def note_rehearsal(self) -> None:
-        """From now on every list and result says that this run is a rehearsal."""
+        """Mark the run as a rehearsal in lists and results."""
         if not self.rehearsed:
             self.rehearsed = True
             self.journal.update(rehearsal=True)
 
     def tell_spending(self) -> None:
-        """Keep the spending that lists show fresh, at most once a second."""
+        """Update the spending in the run's summary, at most once a second."""
         now = time.monotonic()
         if now - self._told_spending > 1.0 and not self.journal.closed:
             self._told_spending = now
@@ -298,10 +299,10 @@ class Core:
             self.ledger.spend((self.root_scope,), charge)
         self.ledger.spend_before((self.root_scope,), self.memo.forfeited.get("", NOTHING))
 
-    # ── who is busy: an idle run is one that only waits for people ──
+    # ── idle detection: an idle run only waits for people ───────────
 
     def split(self, branches: int) -> None:
-        """A branch waits for this many others from now on."""
+        """Count the branches of a gather as active while their parent waits."""
         self._active += branches - 1
 
     def branch_ended(self) -> None:
@@ -312,7 +313,7 @@ class Core:
         self._active += 1
 
     def rest(self, *, until: float | None = None) -> None:
-        """The current branch waits for a person, or for a moment."""
+        """Mark the current branch as waiting for a person, or as asleep until a time."""
         self._active -= 1
         if until is not None:
             self._wakes.append(until)
@@ -332,20 +333,20 @@ class Core:
 
     @property
     def asleep_until(self) -> float | None:
-        """When the first of those wakes up who sleep; `None`: somebody is busy, or nobody sleeps."""
+        """Time at which the first sleeping branch wakes up; `None` if a branch is active or none sleeps."""
         return min(self._wakes) if self._active == 0 and self._wakes else None
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is left to do before a person answers."""
+        """Return whether the run can only continue after a person answers."""
         waiting = bool(self.questions) and not any(q.future.done() for q in self.questions.values())
         return waiting and self._active == 0 and not self._wakes
 
     # ── answers ──
 
-    def answer(self, path: str, answer: Answer) -> None:
-        """Hand an answer to the question that waits for it, or keep it until that question is asked.
-        One that comes too late, or that was meant for an earlier question, is dropped."""
+    def answer(self, path: str, answer: PersonAnswer) -> None:
+        """Pass an answer to the question that waits for it, or keep it until that question is asked. Drops an
+        answer that comes too late or belongs to an earlier question."""
         asking = self.questions.get(path)
         if asking is None:
             self.early_answers.setdefault(path, []).append(answer)

@@ -1,7 +1,7 @@
-"""One step while it runs: the effect in a task of its own, its calls, and how it enters the log.
+"""Execution of one step: its task, its calls and its entry in the log.
 
-The caller only waits for a future. If the run is stopped, the effect still finishes (or is stopped by the
-driver, after a moment of grace), so a reply that was paid for is never lost.
+The caller only waits for a future. If the run is stopped, the effect still finishes (or the driver cancels it
+after a grace period), so a reply that was paid for is never lost.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from podium.errors import (
 if TYPE_CHECKING:
     from podium.engine.run import Run
 
+
 BLOB_BYTES = 32_768
 """Results above this size are stored as blobs."""
 
@@ -47,20 +48,20 @@ Read = Callable[[Any], Any]
 
 
 class Raised(NamedTuple):
-    """A failure on its way to the caller, where it is raised."""
+    """A failure that is passed to the caller and raised there."""
 
     error: StepFailedError
 
 
-class Prepared(NamedTuple):
-    """A result that was read already: it is not read again if nothing in it has to be redacted."""
+class DecodedResult(NamedTuple):
+    """A result that is already decoded. It is decoded again only if redaction changed its bytes."""
 
     data: bytes
     value: Any
 
 
 class Effect:
-    """A step under way; what its function may use."""
+    """A step under way, passed to the step's function."""
 
     __slots__ = (
         "_expired", "_fingerprint", "_read", "_timer",
@@ -73,17 +74,17 @@ class Effect:
         self.core = core
         self.branch = branch
         self.path = path
-        """The step's key."""
+        """The step's path."""
         self.calling = True
-        """It may be in the middle of something that is paid for; false while it only waits its turn."""
+        """A paid call may be in progress; false while the step waits for a slot, a reservation or a retry."""
         self.holds_slot = False
-        """A call has ended and what came of it is not durable yet: a crash would make it again, so it still
-        counts as one of those that may be under way."""
+        """A call has ended, but its outcome is not durable yet. After a crash it would be made again, so it
+        still occupies its concurrency slot."""
         self.made_calls = 0
         self.cut = False
-        """Its result ends where a reply was cut off."""
+        """The result ends where a model's reply was cut off."""
         self.charge = NOTHING
-        """Spent by this step and not yet told by an event of its own."""
+        """Spent by this step and not yet recorded by an event of its own."""
         self.task: asyncio.Task[None] | None = None
         self.waiter: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._fingerprint = fingerprint
@@ -91,27 +92,28 @@ class Effect:
         self._timer: asyncio.TimerHandle | None = None
         self._expired: str = ""
 
-    # ── for the function that runs ──
+    # ── used by the step's function ──
 
     def emit(self, data: EventData) -> None:
         """Log an event at the step's path."""
         self.core.journal.append(self.path, data)
 
     def emit_clean(self, data: EventData) -> None:
-        """The same for an event all of whose text was redacted already."""
+        """Log an event whose text is already redacted."""
         self.core.journal.append_raw(self.path, data.type, encode(data))
 
     def progress(self) -> list[EventData]:
-        """What earlier lives of the run have paid for in this step, in order; it can be asked once."""
+        """Return the progress events that this step recorded before a resume, in order. A second call returns
+        none."""
         return self.core.memo.progress_of(self.path, self._fingerprint)
 
-    def attempt(self, worst: Charge) -> Attempt:
-        """Around one call: `async with effect.attempt(worst) as attempt: await attempt.begin(); …;
-        attempt.settle(event)`."""
-        return Attempt(self, worst)
+    def attempt(self, worst: Charge) -> CallAttempt:
+        """Return the context manager for one call: `async with effect.attempt(worst) as attempt: await
+        attempt.begin(); …; attempt.settle(event)`."""
+        return CallAttempt(self, worst)
 
     async def backoff(self, seconds: float) -> None:
-        """Wait before another attempt. Holds no slot and no money, and ends when the run is stopped."""
+        """Wait before a retry. Holds no slot and no reservation, and ends when the run is stopped."""
         await self.free_slot()
         self.calling = False
         try:
@@ -120,7 +122,7 @@ class Effect:
         finally:
             self.calling = True
 
-    # ── for the engine ──
+    # ── used by the engine ──
 
     def start(
         self, work: Callable[[Effect], Awaitable[Any]], timeout: float | None, time_left: float | None
@@ -135,20 +137,20 @@ class Effect:
             self._timer = loop.call_later(time_left, self._expire, "budget")
 
     async def free_slot(self) -> None:
-        """Make the outcome of the last call durable, then let another call take its slot."""
+        """Make the outcome of the last call durable, then release its slot."""
         if self.holds_slot:
             if (durable := self.core.journal.commit()) is not None:
                 await asyncio.shield(durable)
             self.give_back()
 
     def give_back(self) -> None:
-        """Another call may take the slot."""
+        """Release the slot."""
         if self.holds_slot and self.core.slots is not None:
             self.core.slots.give()
         self.holds_slot = False
 
     def give_up(self) -> None:
-        """The workflow itself waits no longer (`asyncio.timeout`), so nobody would read the outcome."""
+        """Cancel the step because the workflow stopped waiting for it (`asyncio.timeout`)."""
         if self.task is not None:
             self.task.cancel()
 
@@ -158,11 +160,12 @@ class Effect:
             self.task.cancel()
 
     async def _run(self, work: Callable[[Effect], Awaitable[Any]]) -> None:
-        """Do the work and record what came of it. One coroutine: every layer costs each step."""
+        """Run the step's function and record the outcome. One coroutine, because each extra layer slows every
+        step."""
         try:
             try:
                 value = await work(self)
-                if type(value) is Prepared:
+                if type(value) is DecodedResult:
                     raw = self.core.journal.redact(value.data)
                     outcome = value.value if raw == value.data else self._read(raw)
                 else:
@@ -173,11 +176,11 @@ class Effect:
                 self._stopped(error)
             except (BudgetExhaustedError, StoreError) as error:
                 self._fail(error)
-            except KeyboardInterrupt:  # it ends the event loop itself, so nobody comes to ask this task
+            except KeyboardInterrupt:  # ends the event loop, so the exception is never retrieved
                 if self.task is not None:
                     self.task.add_done_callback(_looked_at)
                 raise
-            except BaseException as error:  # whatever a step raises is its outcome
+            except BaseException as error:  # any exception is the step's outcome
                 if is_close(error, self.task):
                     raise
                 self._record_failure(error)
@@ -186,7 +189,7 @@ class Effect:
         finally:
             self.core.journal.store.live -= 1
             self.core.effects.discard(self)
-            if self.waiter.done():  # nobody waits for the outcome, or it is durable already
+            if self.waiter.done():  # the caller is gone, or the outcome is durable already
                 self.give_back()
             if self._timer is not None:
                 self._timer.cancel()
@@ -227,13 +230,13 @@ class Effect:
             self.waiter.cancel()
 
     def _failed_by(self, error: asyncio.CancelledError) -> bool:
-        """It came out of the step's own function: nobody stopped the step, and the run is not being stopped
-        (an order that is found just before a call is nothing that came of the step)."""
+        """Return whether the cancellation came from the step's own function, rather than from a cancelled
+        task or a stop order raised just before a call."""
         ordered = isinstance(error, RunInterrupted) and self.core.stop is not None
         return not ordered and self.task is not None and not self.task.cancelling()
 
     def _record(self, outcome: Any, event_type: str, data: bytes) -> None:
-        """Append a result; the caller gets it when it is durable."""
+        """Append an outcome; the caller gets it when it is durable."""
         try:
             self.core.journal.append_raw(self.path, event_type, data)
             free = self.give_back if self.holds_slot else None
@@ -249,9 +252,9 @@ class Effect:
             self.waiter.set_exception(error)
 
 
-class Attempt:
-    """One call: reserve its worst case, take a slot, call, settle. The slot is given back when the step's
-    outcome is durable, so that a crash repeats no more calls than may be under way at once."""
+class CallAttempt:
+    """One call: reserves its worst case, takes a slot, calls and settles. The slot is released when the
+    step's outcome is durable, so that a crash repeats no more calls than may run at once."""
 
     __slots__ = ("_effect", "_held", "_logged", "_reservation", "_worst")
 
@@ -261,7 +264,7 @@ class Attempt:
         self._reservation: Reservation | None = None
         self._held = False
         self._logged = False
-        """The log knows of the call, so it must be told what came of it."""
+        """The reservation is in the log, so its outcome must be logged too."""
 
     async def __aenter__(self) -> Self:
         effect, core = self._effect, self._effect.core
@@ -295,9 +298,9 @@ class Attempt:
         return self
 
     async def begin(self) -> None:
-        """Log that the call is made now. Under a ceiling this is durable before the call, so that after a
-        crash each call that was under way is counted, and no other. It is also durable before a step's second
-        call, with what came of the first."""
+        """Log that the call is about to be made. Under a ceiling the event is durable before the call, so
+        that after a crash exactly the calls in flight are counted. It is also durable before a step's second
+        call, together with the outcome of the first."""
         effect, core = self._effect, self._effect.core
         effect.emit(BudgetReserved(reserved=self._worst))
         self._logged = True
@@ -314,20 +317,20 @@ class Attempt:
             raise
 
     def settle(self, event: ChargedData, *, log: bool = True) -> None:
-        """Log what the call came to; its `charge` replaces the reservation. Without `log` the caller emits
-        the event itself."""
+        """Log the call's outcome; its `charge` replaces the reservation. Without `log` the caller emits the
+        event."""
         self._settle(event.charge)
         if log:
             self._effect.emit(event)
 
     def withdraw(self) -> None:
-        """The call is not made after all: nothing is spent."""
+        """Cancel the reservation: the call is not made and costs nothing."""
         if self._logged and self._reservation is not None and not self._effect.core.journal.closed:
             self._effect.emit(BudgetSettled())
         self._settle(NOTHING)
 
     def spend(self, charge: Charge) -> None:
-        """Like `settle`, for a charge that the step's own last event will tell."""
+        """Settle with a charge that the step's final event will record."""
         self._settle(charge)
         self._effect.charge += charge
 
@@ -357,20 +360,20 @@ class Attempt:
         self._release()
 
     def cut_off(self) -> None:
-        """A call whose end nobody told, or will wait for: all that it may have cost counts."""
+        """Settle a call whose outcome is unknown with its worst case."""
         if self._reservation is not None and not self._effect.core.journal.closed:
             self._effect.emit(BudgetSettled(charge=self._worst, estimated=True))
         self._settle(self._worst)
 
 
 def _looked_at(task: asyncio.Task[None]) -> None:
-    """What a task raised is known elsewhere."""
+    """Retrieve the exception of a task, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 
 
 def _loggable(details: dict[str, Any]) -> dict[str, Any]:
-    """Details of a failure as they will be read back; what cannot be logged is described."""
+    """Return failure details as they will be decoded; values that cannot be encoded become text."""
     try:
         return decode(encode(details))
     except NotEncodableError:
@@ -378,6 +381,6 @@ def _loggable(details: dict[str, Any]) -> dict[str, Any]:
 
 
 def failure_from(path: str, record: StepFailed) -> StepFailedError:
-    """The error that a recorded failure stands for."""
+    """Return the exception for a recorded failure."""
     cls = FAILURES.get(record.kind, StepFailedError)
     return cls(path, record.error_type, record.error, **record.details)

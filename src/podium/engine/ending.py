@@ -1,8 +1,9 @@
-"""How a stretch of driving ends: what goes into the log, and what the caller is told."""
+"""Stop orders, draining and the events that end a run."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,14 +16,7 @@ from podium.engine.budget import KINDS
 from podium.engine.codec import decode, encode
 from podium.engine.core import Core
 from podium.engine.effect import BLOB_BYTES
-from podium.engine.events import (
-    RunCancelled,
-    RunCompleted,
-    RunEnded,
-    RunFailed,
-    RunPartial,
-    RunPaused,
-)
+from podium.engine.events import RunCancelled, RunCompleted, RunEnded, RunFailed, RunPartial, RunPaused
 from podium.engine.failure import describe
 from podium.engine.result import RunResult
 from podium.engine.workflow import Outcome, Partial
@@ -31,6 +25,9 @@ from podium.errors import (
     FencedError,
     GaveUpError,
     PodiumError,
+    RunCancelledError,
+    RunInterrupted,
+    RunPausedError,
     StepFailedError,
     StoreError,
     StoreFullError,
@@ -41,14 +38,14 @@ _ASYNCIO = str(Path(asyncio.__file__).parent)
 
 MAX_CAUSES = 10_000
 ASLEEP = "asleep until "
-"""How the reason begins why a run is paused that sleeps."""
+"""Prefix of the pause reason of a sleeping run."""
 
 
 class Ending(msgspec.Struct):
-    """One of the ways in which a stretch can end."""
+    """The outcome of one stretch of a run."""
 
     status: str
-    """`completed, partial, failed, cancelled, paused` or `waiting`."""
+    """`completed`, `partial`, `failed`, `cancelled`, `paused` or `waiting`."""
     reason: str = ""
     output: Any = None
     quality: float | None = None
@@ -57,7 +54,8 @@ class Ending(msgspec.Struct):
     wake_at: float | None = None
 
     def fill(self, result: RunResult, core: Core) -> None:
-        """Tell the caller. The output is what the log will hold, not the object that was returned."""
+        """Fill the result for the caller. The output is the redacted one of the log, not the returned
+        object."""
         result.quality = self.quality
         result.wake_at = self.wake_at
         if self.error is not None:
@@ -69,7 +67,7 @@ class Ending(msgspec.Struct):
             result.questions = dict(core.asked)
 
     def write(self, core: Core, result: RunResult) -> None:
-        """Append the last events of the stretch."""
+        """Append the final event of the stretch and update the summary."""
         data = self._event(core, result)
         if data is not None:
             core.emit("", data)
@@ -100,7 +98,8 @@ class Ending(msgspec.Struct):
 
     @staticmethod
     def not_written(result: RunResult, error: StoreError) -> None:
-        """The end itself could not be logged; what was committed before is safe."""
+        """Report a run whose final event could not be logged as paused; everything committed before is
+        safe."""
         if isinstance(error, FencedError):
             raise error
         result.status = "paused"
@@ -109,7 +108,7 @@ class Ending(msgspec.Struct):
 
 
 def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
-    """What a workflow that has come to its end amounts to."""
+    """Return the ending for a workflow task that has finished."""
     if main.cancelled():
         return Ending("failed", error=cancelled_inside())
     error = main.exception()
@@ -126,7 +125,8 @@ def ending_of(main: asyncio.Task[Any], core: Core) -> Ending:
 
 
 def _given_up(error: GaveUpError) -> Ending:
-    """The run fails with what the workflow has; what cannot be logged must not hide why it failed."""
+    """Fail with the workflow's output. An output that cannot be encoded is dropped, so that it does not hide
+    the error."""
     try:
         encode(error.output)
     except PodiumError:
@@ -135,14 +135,14 @@ def _given_up(error: GaveUpError) -> Ending:
 
 
 def ending_of_broken(error: StoreError) -> Ending:
-    """The log took no more, so nothing else counts: the run can be taken up where the log ends."""
+    """Pause the run because the log could not be written; a resume continues where the log ends."""
     if isinstance(error, FencedError):
         raise error
     return Ending("paused", reason=_trouble(error), error=error)
 
 
 def overrun_warnings(core: Core) -> list[str]:
-    """Say which ceilings were passed, because calls cost more than their worst case."""
+    """Return warnings about exceeded ceilings and about calls that cost more than their worst case."""
     overruns = core.overruns
     if not overruns.calls:
         return []
@@ -158,13 +158,13 @@ def _trouble(error: StoreError) -> str:
 
 
 def ending_asleep(until: float) -> Ending:
-    """Nobody is busy before a moment that is far: no process has to wait for it."""
+    """Pause a run that sleeps for a long time, so that no process has to wait."""
     moment = datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return Ending("paused", reason=f"{ASLEEP}{moment}", wake_at=until)
 
 
 def cancelled_inside() -> PodiumError:
-    """Nobody ordered a stop, and yet a cancellation came out of the workflow's own code."""
+    """Return the error for a cancellation that the workflow's own code caused."""
     return PodiumError(
         "Something that the workflow waited for was cancelled.",
         hint="Catch asyncio.CancelledError where the workflow cancels something itself.",
@@ -172,7 +172,8 @@ def cancelled_inside() -> PodiumError:
 
 
 def _exhaustion_behind(error: BaseException) -> BudgetExhaustedError | None:
-    """The exhausted budget that an error stands for: itself, what it was raised from, one of its group."""
+    """Return the exhausted budget behind an error: the error itself, one of its causes, or a member of its
+    group."""
     for cause in _chain(error):
         if isinstance(cause, BudgetExhaustedError):
             return cause
@@ -183,7 +184,7 @@ def _exhaustion_behind(error: BaseException) -> BudgetExhaustedError | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, what it was raised from, and so on; a chain that bites its tail ends there."""
+    """Yield an error and its causes; stops at a cycle."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -209,7 +210,7 @@ def _ending_of_value(value: Any, core: Core) -> Ending:
 
 
 def _as_spent(error: BudgetExhaustedError, core: Core) -> BudgetExhaustedError:
-    """The error with what was spent in the end, where that is more than the ceiling."""
+    """Return the error with the final spending, if that exceeds the ceiling."""
     scope = core.overruns.passed.get(error.scope)
     if scope is None or error.kind not in KINDS:
         return error
@@ -237,7 +238,7 @@ def _said(error: Exception) -> str:
 
 
 def where(error: BaseException) -> str:
-    """Which line of the user's own code raised an error, for somebody who is still writing it."""
+    """Return the file, function and line of the user's code that raised an error; empty if there is none."""
     for cause in _chain(error):
         error = cause
         if not isinstance(cause, StepFailedError):
@@ -253,7 +254,7 @@ def where(error: BaseException) -> str:
 
 
 def causes_of(error: BaseException | None) -> list[str]:
-    """Paths of the failed steps behind an error: those that a resume runs again."""
+    """Return the paths of the failed steps behind an error, which a resume runs again."""
     found: dict[str, None] = {}
     todo, seen = [error], set[int]()
     while todo and len(found) < MAX_CAUSES:
@@ -267,3 +268,109 @@ def causes_of(error: BaseException | None) -> list[str]:
         if isinstance(current, BaseExceptionGroup):
             todo += list(cast("BaseExceptionGroup[BaseException]", current).exceptions)
     return list(found)
+
+
+CANCEL_GRACE_S = 0.5
+"""Seconds that calls in flight have to finish after a cancel."""
+PAUSE_GRACE_S = 10.0
+"""Default seconds that calls in flight have to finish when a run is paused."""
+
+
+class Orders:
+    """Stop orders from outside. A cancel overrides a pause; a second pause stops at once."""
+
+    def __init__(self, pause_grace_s: float = PAUSE_GRACE_S) -> None:
+        self.wake = asyncio.Event()
+        """Set when the driver has something to process."""
+        self.hurry = asyncio.Event()
+        """Set when calls in flight are no longer waited for."""
+        self.given: RunInterrupted | None = None
+        self.core: Core | None = None
+        """The current stretch; after an order, no step starts in it."""
+        self._pause_grace_s = pause_grace_s
+
+    @property
+    def grace_s(self) -> float:
+        """Seconds that calls in flight have to finish."""
+        return CANCEL_GRACE_S if isinstance(self.given, RunCancelledError) else self._pause_grace_s
+
+    @property
+    def cancelled(self) -> Ending | None:
+        """The ending if the run was cancelled, else `None`."""
+        given = self.given
+        return Ending("cancelled", reason=str(given)) if isinstance(given, RunCancelledError) else None
+
+    def cancel(self, reason: str = "") -> None:
+        """End the run permanently."""
+        if isinstance(self.given, RunPausedError):  # shortens the grace period of the pause
+            asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self.hurry.set)
+        self._give(RunCancelledError(reason or "cancelled"))
+
+    def pause(self, reason: str = "paused", *, at_once: bool = False, grace_s: float | None = None) -> None:
+        """Stop the run so that it can be resumed."""
+        if at_once or grace_s == 0 or isinstance(self.given, RunPausedError):
+            self.hurry.set()
+        if grace_s is not None:
+            self._pause_grace_s = grace_s
+        if self.given is None:
+            self._give(RunPausedError(reason))
+
+    def _give(self, order: RunInterrupted) -> None:
+        if self.given is None or isinstance(order, RunCancelledError):
+            self.given = order
+            if self.core is not None:
+                self.core.stop = order
+            self.wake.set()
+
+
+CANCEL_LIMIT_S = 1.8
+"""Seconds after which a cancelled run is ended; steps that still run can no longer write to the log."""
+
+
+async def stop(core: Core, main: asyncio.Task[Any], orders: Orders, grace: float) -> Ending:
+    """Start no more steps, give calls in flight `grace` seconds to be recorded, then end everything."""
+    began = time.monotonic()
+    for effect in list(core.effects):
+        if not effect.calling and effect.task is not None:
+            effect.task.cancel()
+    await _drain(core, orders.hurry, began + grace)
+    await end_all(core, main, max(time.monotonic() + 0.3, began + CANCEL_LIMIT_S))
+    if orders.cancelled is not None:
+        return orders.cancelled
+    if main.done() and not main.cancelled():
+        return ending_of(main, core)
+    return Ending("paused", reason=str(orders.given))
+
+
+async def end_all(core: Core, main: asyncio.Task[Any], limit: float | None = None) -> None:
+    """Cancel the workflow and its steps."""
+    limit = time.monotonic() + CANCEL_LIMIT_S if limit is None else limit
+    if core.effects:
+        await asyncio.sleep(0)  # a task that was just created must start before it can be cancelled cleanly
+    effects = [effect.task for effect in core.effects if effect.task is not None]
+    for task in effects:
+        task.cancel()
+    await _end_task(main, limit)
+    if effects:
+        await asyncio.wait(effects, timeout=max(0.0, limit - time.monotonic()))
+
+
+async def _end_task(task: asyncio.Task[Any], limit: float) -> None:
+    """Cancel a task repeatedly until it ends or `limit` is reached."""
+    while not task.done() and time.monotonic() < limit:
+        task.cancel()
+        await asyncio.wait([task], timeout=min(0.2, max(0.0, limit - time.monotonic())))
+
+
+async def _drain(core: Core, hurried: asyncio.Event, until: float) -> None:
+    """Wait until no call is in flight, `until` is reached or `hurried` is set."""
+    hurry = asyncio.get_running_loop().create_task(hurried.wait())
+    try:
+        while not hurried.is_set():
+            calling = [e.task for e in core.effects if e.calling and e.task is not None]
+            left = until - time.monotonic()
+            if not calling or left <= 0:
+                return
+            await asyncio.wait([*calling, hurry], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        hurry.cancel()

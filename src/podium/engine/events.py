@@ -1,7 +1,7 @@
-"""What can happen in a run: one small class per event type, one union over all of them.
+"""Event types of a run: one class per type, and the union of the engine's own.
 
-An event's `type` tells which class its `data` is. A type that this version does not know is read
-as `UnknownData`, so an older reader never fails on a newer log.
+An event's `type` determines the class of its `data`. A type that this version does not know is decoded as
+`UnknownData`, so an older reader never fails on a newer log.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import msgspec
 from podium.engine.codec import encode
 
 EVENT_TYPES: dict[str, type[EventData]] = {}
-"""Every declared event class by its type; filled as classes are defined."""
+"""Every event class by its type; filled as classes are defined."""
 
 
 class EventData(msgspec.Struct, frozen=True, kw_only=True):
-    """What one event tells. A workflow declares its own by subclassing this with a `type`."""
+    """Data of one event. A workflow declares its own events by subclassing this with a `type`."""
 
     type: ClassVar[str] = ""
     progress: ClassVar[bool] = False
-    """A resume of an unfinished step continues after it: what was paid for is not paid again."""
+    """A resume of an unfinished step continues after this event, so that its cost is not paid again."""
 
     inherited: bool | msgspec.UnsetType = msgspec.UNSET
     """Copied from the run that this one was forked from: shown, but neither run nor charged again."""
@@ -44,8 +44,8 @@ class Charge(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     unpriced_calls: int = 0
     """Calls among `calls` whose price is not known."""
     unknown_calls: int = 0
-    """Calls among `calls` whose outcome is not known: the process died while they were under way. Their
-    worst case is counted as spent."""
+    """Calls among `calls` whose outcome is not known, because the process died while they were in flight.
+    Their worst case is counted as spent."""
 
     @property
     def tokens(self) -> int:
@@ -62,7 +62,8 @@ class Charge(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape in which programs are told what was spent: of a run, a step, an agent or a trial."""
+        """Return the spending in the form of all machine-readable output: of a run, a step, an agent or a
+        trial."""
         return {
             "calls": self.calls,
             "input_tokens": self.input_tokens,
@@ -77,18 +78,18 @@ NOTHING = Charge()
 
 
 class ChargedData(EventData, frozen=True, omit_defaults=True, kw_only=True):
-    """An event that tells what was spent. The budget of a resumed run is the sum of these."""
+    """An event with a charge. The spending of a resumed run is the sum of these."""
 
     charge: Charge = NOTHING
     estimated: bool = False
-    """The provider did not say what it cost; the whole reservation was counted."""
+    """The provider did not report the cost; the whole reservation was counted."""
 
 
 class SavedData(EventData, frozen=True, omit_defaults=True, kw_only=True):
-    """An event that tells what was *not* spent, because the answer was there already."""
+    """An event with a cost that was *not* spent, because the reply was cached."""
 
     saved: Charge = NOTHING
-    """What it would have cost; `calls` counts the calls that were not made."""
+    """The cost that was saved; `calls` counts the calls that were not made."""
 
 
 class UnknownData(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -112,7 +113,7 @@ class RunCreated(EventData, frozen=True, omit_defaults=True, kw_only=True):
     options: dict[str, Any] = {}
     """The workflow's own keyword options."""
     config: dict[str, Any] = {}
-    """What the run was started with: models, cache, gates, concurrency. The engine only carries it."""
+    """Run settings: models, cache, gates, concurrency. The engine does not interpret them."""
     budget: dict[str, Any] = {}
     podium: str = ""
     """Podium's version."""
@@ -130,14 +131,15 @@ class RunResumed(EventData, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "run.resumed"
     holder: str = ""
     after: str = ""
-    """How the last driver left it: `crash`, `paused`, `waiting`, `partial`, `failed`, `queued`; `take-over`:
-    it has not left, but was fenced off."""
+    """End of the previous driver: `crash`, `paused`, `waiting`, `partial`, `failed`, `queued`; `take-over`
+    if it still ran and was fenced off."""
     budget: dict[str, Any] = {}
-    """New totals, where they were changed."""
+    """New totals of the ceilings that changed."""
     config: dict[str, Any] = {}
-    """Settings of the run that were changed, for example the model."""
+    """Settings of the run that changed, for example the model."""
     forfeited: dict[str, Charge] = {}
-    """Logs of earlier versions: leases of a dead driver, by scope. They count as spent: they may be paid."""
+    """Logs of earlier versions: leases of a dead driver, by scope. They count as spent, because the calls may
+    have been billed."""
 
 
 class RunWaiting(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -167,12 +169,12 @@ class RunWarned(EventData, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class RunEnded(EventData, frozen=True, omit_defaults=True, kw_only=True):
-    """What every end of a driven stretch carries."""
+    """Fields of every event that ends a stretch."""
 
     usage: Charge = NOTHING
-    """Spent in all so far, as the budget sees it."""
+    """Total spending so far, as counted by the budget."""
     driven_s: float = 0.0
-    """Time that the run was driven in all, waits excluded."""
+    """Total seconds that the run was driven, without waits."""
 
 
 class RunPaused(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
@@ -191,7 +193,7 @@ class RunCompleted(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
 class RunPartial(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "run.partial"
     stop_reason: str = ""
-    """`budget`, `time`, or the workflow's own word."""
+    """`budget`, `time`, or the workflow's own reason."""
     output: Any = None
     blob: str = ""
     quality: float | None = None
@@ -205,9 +207,9 @@ class RunFailed(RunEnded, frozen=True, omit_defaults=True, kw_only=True):
     error_type: str = ""
     hint: str = ""
     cause: list[str] = []
-    """Paths of the failed steps that led here: a resume runs them again."""
+    """Paths of the failed steps that caused the failure: a resume runs them again."""
     output: Any = None
-    """What the workflow could still hand over."""
+    """Output that the workflow returned in spite of the failure."""
     blob: str = ""
     """Set instead of `output` when the output is large: its content hash."""
 
@@ -222,11 +224,11 @@ class RunForked(EventData, frozen=True, omit_defaults=True, kw_only=True):
     source: str
     """The run that this one continues."""
     at: str
-    """The step from which on it differs."""
+    """Path of the first step that differs."""
     edit: str = ""
-    """What was changed there: `reply`, `prompt`, `model` or nothing."""
+    """The edit at that step: `reply`, `prompt`, `model` or empty."""
     steps: int = 0
-    """How many finished steps were inherited."""
+    """Number of finished steps that were inherited."""
 
 
 # ── steps ────────────────────────────────────────────────────────────────────────────────────────
@@ -235,11 +237,11 @@ class RunForked(EventData, frozen=True, omit_defaults=True, kw_only=True):
 class StepStarted(EventData, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "step.started"
     kind: str = "step"
-    """`step`, `ask`, `tool`, `sleep`, `now`, …: what sort of effect it is."""
+    """Kind of effect: `step`, `ask`, `tool`, `sleep`, `now`, …"""
     about: dict[str, Any] = {}
-    """For people: the agent, the task, the model."""
+    """For display: the agent, the task, the model."""
     fingerprint: str = ""
-    """Of its input, for a step whose `progress` events a resume continues from."""
+    """Fingerprint of the input, for steps whose `progress` events a resume continues from."""
 
 
 class StepCompleted(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
@@ -249,16 +251,16 @@ class StepCompleted(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
     blob: str = ""
     """Set instead of `result` when the result is large: its content hash."""
     edited: bool = False
-    """The result was written by a person when the run was forked."""
+    """A person wrote the result when the run was forked."""
     cut: bool = False
-    """The result ends where a model's reply was cut off at its longest: it is not complete."""
+    """The result is incomplete: it ends where a model's reply was cut off at its token limit."""
 
 
 class StepFailed(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "step.failed"
     fingerprint: str = ""
     kind: str = "error"
-    """Which class of `podium.errors.FAILURES` it is."""
+    """Key of the class in `podium.errors.FAILURES`."""
     error_type: str = ""
     error: str = ""
     details: dict[str, Any] = {}
@@ -313,7 +315,7 @@ class BudgetSettled(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
 
     type: ClassVar[str] = "budget.settled"
     lost: bool = False
-    """The process died while the call was under way; written by the process that resumed the run."""
+    """The process died while the call was in flight; written by the process that resumed the run."""
 
 
 class BudgetExhausted(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -324,7 +326,7 @@ class BudgetExhausted(EventData, frozen=True, omit_defaults=True, kw_only=True):
     spent: float = 0.0
     needed: float = 0.0
     kept: float = 0.0
-    """How much of what is left only the closing steps may spend."""
+    """Part of the remaining budget that only closing steps may spend."""
 
 
 class BudgetRaised(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -352,7 +354,7 @@ EngineData = (
 """The engine's own events, for exhaustive matching."""
 
 TERMINAL = frozenset({"run.completed", "run.partial", "run.failed", "run.cancelled"})
-"""Types after which a run is over (though a partial or failed one can be resumed)."""
+"""Event types that end a run (a partial or failed run can still be resumed)."""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -362,12 +364,12 @@ class Event(msgspec.Struct, frozen=True):
     run_id: str
     time: datetime
     path: str
-    """Where it happened: the branch or step, `/`-separated; empty for the run itself."""
+    """Path of the branch or step, `/`-separated; empty for the run itself."""
     type: str
     data: EventData
 
     def to_json(self) -> bytes:
-        """The event as one JSON object, in the shape that every interface shows."""
+        """Return the event as one JSON object, in the form that every interface shows."""
         return encode(
             {
                 "seq": self.seq,
@@ -381,13 +383,13 @@ class Event(msgspec.Struct, frozen=True):
 
 
 def decode_data(event_type: str, data: bytes) -> EventData:
-    """Read the data of one event; what this version does not know becomes `UnknownData`."""
+    """Decode the data of one event; unknown types and shapes become `UnknownData`."""
     cls = EVENT_TYPES.get(event_type)
     if cls is not None:
         try:
             return msgspec.json.decode(data, type=cls)
         except msgspec.ValidationError:
-            pass  # a newer or older shape of a known type: show its fields as they are
+            pass  # a newer or older version of a known type: show its fields unchanged
     fields: Any = msgspec.json.decode(data)
     if not isinstance(fields, dict):
         fields = {"value": fields}

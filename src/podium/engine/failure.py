@@ -1,4 +1,4 @@
-"""Text of any exception, and exceptions that must not leave a step as they are."""
+"""Text of exceptions, and exceptions that must not leave a step unchanged."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 _SHOWN_PARTS = 3
-"""Exceptions of a group that are described."""
+"""Maximum number of exceptions of a group that are described."""
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an exception says about itself. A `__str__` that fails is reported, whatever it raises."""
+    """Return the text of an exception. If its `__str__` fails, with any exception, say so."""
     try:
         return str.__str__(str(error))
     except BaseException as trouble:  # noqa: BLE001 - code of the user's, run while a failure is recorded
@@ -22,7 +22,7 @@ def text_of(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Return the class and the text of an exception in one line, with those inside a group."""
+    """Return the class and the text of an exception in one line; for a group also those of its members."""
     name = type(error).__name__
     if _is_group(error):
         parts = cast("BaseExceptionGroup[BaseException]", error).exceptions
@@ -34,7 +34,7 @@ def describe(error: BaseException) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a step failed. The class is named where the text alone says nothing: `SystemExit(2)`."""
+    """Return why a step failed. Includes the class where the text alone is not enough: `SystemExit(2)`."""
     if isinstance(error, Exception) and not _is_group(error):
         return text_of(error) or type(error).__name__
     return describe(error)
@@ -46,7 +46,7 @@ def _is_group(error: BaseException) -> bool:
 
 def is_close(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
     """Return whether `GeneratorExit` came from the interpreter, which closes the coroutine of a task that
-    will not run again. One that is raised inside the task is a failure like any other."""
+    will not run again. One raised inside the task is an ordinary failure."""
     return isinstance(error, GeneratorExit) and (task is None or running_task() is not task)
 
 
@@ -59,8 +59,9 @@ def running_task() -> asyncio.Task[Any] | None:
 
 
 def call_in_thread(fn: Callable[..., T], *args: Any) -> T:
-    """Call a function in a worker thread. A future cannot hold `StopIteration`: whoever awaits it would wait
-    forever. `KeyboardInterrupt` in such a thread is never a real Ctrl-C and must not end the event loop."""
+    """Call a function in a worker thread and wrap `StopIteration` and `KeyboardInterrupt`. A future cannot
+    hold `StopIteration`, so its waiter would hang. `KeyboardInterrupt` in a worker thread is never a real
+    Ctrl-C and must not end the event loop."""
     try:
         return fn(*args)
     except (StopIteration, KeyboardInterrupt) as error:
@@ -69,7 +70,7 @@ def call_in_thread(fn: Callable[..., T], *args: Any) -> T:
 
 def unawaited(value: Any) -> str:
     """Return what is wrong with a result that still has to be awaited or iterated; empty for any other.
-    Closes a coroutine, which nobody will await any more."""
+    Closes a coroutine, since it will never be awaited."""
     if inspect.iscoroutine(value):
         value.close()
         return "it was never awaited; write `return await …`"

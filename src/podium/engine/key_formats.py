@@ -1,9 +1,9 @@
-"""Formats of keys and tokens of well-known services.
+"""Formats of API keys and tokens of well-known services.
 
-A text is not matched against every format. Each format has a trigger: a byte that all of its keys hold, or
-that stands next to them, and that is rare in ordinary text. `redact` searches for the triggers, then looks at
-their surroundings, and matches the whole format only where those fit. Scans that can fail are bounded, so no
-text makes the search quadratic.
+A text is not matched against every format. Each format has a trigger: a byte that occurs in or next to every
+such key and is rare in ordinary text. `redact` searches for the triggers, checks their surroundings, and
+matches the whole format only where those fit. Scans that can fail are bounded, so no text makes the search
+quadratic.
 """
 
 from __future__ import annotations
@@ -14,32 +14,33 @@ from typing import NamedTuple
 
 
 class Format(NamedTuple):
-    """How the keys of one service look."""
+    """Format of the keys of one service."""
 
     trigger: bytes
     behind: bytes
-    """What stands before the trigger: an expression of a fixed width, or nothing."""
+    """Fixed-width expression for the bytes before the trigger; may be empty."""
     ahead: bytes
-    """What follows the trigger."""
+    """Expression for the bytes after the trigger."""
     back: int
-    """How many bytes before the end of the trigger's first byte `pattern` starts."""
+    """Number of bytes before the end of the trigger's first byte at which `pattern` starts."""
     pattern: bytes
-    """The key. If it has a group, only the group is replaced."""
+    """Expression for the key. If it has a group, only the group is replaced."""
     prefix: bytes = b""
-    """What the key starts with, if the trigger is the end of it."""
+    """Beginning of the key, if the trigger is the last byte of it."""
     gate: bytes = b""
-    """A byte that must be present for the trigger to be searched; empty: the trigger itself."""
+    """A byte that must be present before the trigger is searched for; empty: the trigger itself."""
     accept: Callable[[bytes], bool] | None = None
-    """Tells a key from a placeholder."""
+    """Returns whether a match is a real key rather than a placeholder."""
 
 
 BODY_BYTES = 16
 BODY = rb"[\w-]{%d}" % BODY_BYTES
-"""What follows every prefix."""
+"""Expression for the bytes after every prefix."""
 
 
 HEAD = rb"[\w-]{6}"
-"""What follows every dot that is a trigger: alternatives that start with it are tried as one."""
+"""Expression for the bytes after every dot that is a trigger: alternatives that start with it are tried as
+one."""
 
 
 def _prefixed(prefixes: bytes, body: bytes) -> list[Format]:
@@ -53,12 +54,12 @@ def _starting(prefix: bytes, pattern: bytes) -> Format:
 
 
 _ESCAPES = (rb"\\[bfnrt]", rb"\\u00[01][0-9a-f]", rb"%[0-9A-Fa-f]{2}")
-"""The end of an escape of JSON or of a URL is no letter or digit of a word."""
+"""Ends of JSON and URL escapes, which do not count as a letter or digit of a word."""
 
 
 def _separate(prefix: bytes, word: bytes = rb"[A-Za-z0-9]") -> bytes:
-    """Return an expression for a prefix that is neither in the middle of a word nor directly after a mark:
-    where a mark replaced the beginning of a word, the rest must not be found the next time."""
+    """Return an expression for a prefix that is neither in the middle of a word nor directly after a
+    redaction mark: where a mark replaced the beginning of a word, the rest must not match the next time."""
     literal = re.escape(prefix)
     escaped = b"".join(rb"|(?<=%s%s)" % (escape, literal) for escape in _ESCAPES)
     return rb"%s(?:(?<!%s%s)(?<!redacted\]%s)%s)" % (literal, word, literal, literal, escaped)
@@ -83,14 +84,15 @@ _IN_HEADER = b"|".join(
     for assigned in (rb"[:=]", rb"[:=] ", rb".[:=,].", rb".[:=,] .", rb"..[:=,]..", rb"..[:=,] ..")
 )
 _TOKEN = rb"(?=[\w.~+/=-]{0,80}?(?:[0-9]|[A-Za-z0-9]{16}))[\w.~+/=-]{8,}"
-"""The value of a header. Without a digit or a long run of letters it is a placeholder such as YOUR_TOKEN."""
+"""The value of a header. Without a digit or a long sequence of letters it is a placeholder such as
+YOUR_TOKEN."""
 _USER_AND_PASSWORD = rb"(?=[\w+/-]{0,80}?(?:[0-9]|[a-z][A-Z]))[\w+/-]{8,}=*"
 _LONG_TOKEN = rb"(?=[\w.~+-]{0,80}?[0-9])(?=[\w.~+-]{0,80}?[A-Za-z])[\w.~+-]{20,}=*"
 _NO_NAME = (
     rb"(?:(?:or-v1|ant|proj|svcacct|admin)-(?=[\w-]{0,80}?[A-Za-z0-9]{16})"
     rb"|(?=[\w-]{0,99}?[0-9])(?=[\w-]{0,99}?[a-z])(?=[\w-]{0,99}?[A-Z])(?=[\w-]{0,99}?[A-Za-z0-9]{16})[\w-]{32})"
 )
-"""In the middle of a word (`task-…`, `disk-…`) only what looks like no name."""
+"""In the middle of a word (`task-…`, `disk-…`): only what does not look like a name."""
 
 MODELS = [
     _starting(  # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse

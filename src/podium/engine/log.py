@@ -1,7 +1,7 @@
-"""The contract between the engine and the homes of its log (`podium.stores`).
+"""The store interface that the engine writes its log to (implemented in `podium.stores`).
 
-The driver of a run is the only one who appends to its log. It holds a `Lease` (a lock and an epoch);
-rows written under an older epoch are refused by the store. Everybody else writes to the `inbox`.
+Only the driver of a run appends to its log. It holds a `Lease` (a lock and an epoch); the store refuses rows
+written under an older epoch. All other processes write to the `inbox`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import msgspec
 
 from podium.engine.budget import Budget
 from podium.engine.events import NOTHING, Charge, Event, decode_event
-from podium.engine.facts import Facts
-from podium.engine.samples import Samples
+from podium.engine.store_parts import Facts, Samples
 from podium.errors import StoreError
 
 if TYPE_CHECKING:
-    from podium.engine.limits import Limits
+    from podium.engine.owner_budget import SharedLimits
+
 
 Written = tuple[int, int, str, str, bytes]
-"""A `Row`, or the bare tuple: a class of its own costs a driver more than the rest of queueing it."""
+"""A `Row` or a bare tuple of its fields: building a `Row` costs more than the rest of queueing it."""
 
 
 def this_process() -> str:
-    """How this process is named to people, as the holder of runs."""
+    """Return the name of this process, shown as the holder of runs."""
     return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     seq: int
     time_us: int
-    """Microseconds since 1970, UTC; never smaller than the row's before it."""
+    """Microseconds since 1970, UTC; never smaller than that of the previous row."""
     path: str
     type: str
     data: bytes
@@ -52,7 +52,7 @@ class Row(NamedTuple):
 
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, ValueError, OverflowError)
-"""What decoding damaged data raises."""
+"""Exceptions that decoding damaged data raises."""
 DAMAGED = "The store is damaged: restore it from a copy, or look at another run."
 """The hint for damaged data."""
 
@@ -65,47 +65,47 @@ def damaged_event(row: Row, error: Exception, run_id: str = "") -> StoreError:
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The summary of a run that lists are made of: a fold of its log, kept beside it."""
+    """Summary of a run for lists: a fold of its log, stored beside it."""
 
     run_id: str
     workflow: str
     request: str
     """The request as text, shortened to 500 characters."""
     status: str
-    """`queued, running, waiting, paused, completed, partial, failed, cancelled`. A store reports
-    a `running` run that nobody drives as `paused`."""
+    """`queued`, `running`, `waiting`, `paused`, `completed`, `partial`, `failed` or `cancelled`. A store
+    reports a `running` run without a driver as `paused`."""
     stop_reason: str = ""
     created_us: int = 0
     updated_us: int = 0
     model: str = ""
     rehearsal: bool = False
     parent: str = ""
-    """The run that it was forked from."""
+    """Id of the run that it was forked from."""
     usage: Charge = NOTHING
     driven_s: float = 0.0
     holder: str = ""
-    """Who drives it now, for example `pid 4711 on host`; empty when nobody does."""
+    """The process that drives it, for example `pid 4711 on host`; empty if there is none."""
     owner: str = ""
-    """Whose it is, on a server with several users; the log says so too (`config.owner` of `run.created`)."""
+    """Owner of the run on a server with several users; also in the log (`config.owner` of `run.created`)."""
     budget: Budget = Budget()
-    """Its ceilings, as they are now."""
+    """Its current ceilings."""
     start_key: str = ""
-    """What a client called its wish for this run. An owner has one run of a name; empty: without one."""
+    """Idempotency key that the client sent, unique per owner; empty if there is none."""
 
 
 class RunTotal(NamedTuple):
-    """What the runs of one workflow that are in one status come to."""
+    """Number and total usage of the runs of one workflow in one status."""
 
     workflow: str
     status: str
-    """As it is stored: a run whose driver died still counts as `running`."""
+    """The stored status: a run whose driver died still counts as `running`."""
     runs: int
     usage: Charge
 
 
 class RunUpdate(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of the summary, written in the same transaction as the rows queued with it.
-    `None` leaves a field as it is."""
+    """A change of the summary, written in the same transaction as the rows queued with it. `None` leaves a
+    field unchanged."""
 
     updated_us: int
     status: str | None = None
@@ -115,14 +115,14 @@ class RunUpdate(msgspec.Struct, frozen=True, kw_only=True):
     usage: Charge | None = None
     driven_s: float | None = None
     budget: Budget | None = None
-    """Ceilings that take the place of the old ones; those that are not named stay."""
+    """Ceilings that replace the old ones; those that are `None` stay."""
 
 
 class Lease(Protocol):
-    """The right to drive one run. `store.acquire` makes it, `store.release` ends it."""
+    """The right to drive one run. `store.acquire` creates it, `store.release` ends it."""
 
     on_lost: Callable[[StoreError], object] | None
-    """Called when the store finds out by itself that nothing more can be written."""
+    """Called when the store detects that nothing more can be written."""
 
     @property
     def run_id(self) -> str: ...
@@ -139,8 +139,8 @@ class Lease(Protocol):
         ...
 
 
-class Message(NamedTuple):
-    """Something put into a run's inbox by somebody who does not drive it."""
+class InboxMessage(NamedTuple):
+    """A message to a run's driver from another process or task."""
 
     id: int
     run_id: str
@@ -150,38 +150,37 @@ class Message(NamedTuple):
 
 
 class Store(Samples, Facts, Protocol):
-    """A home for logs, and beside them for the cache and for what projects know. One instance belongs to one
-    event loop."""
+    """Storage for logs, the reply cache and project facts. One instance belongs to one event loop."""
 
     live: int
-    """How many effects are under way in this process; the engine counts, the store reads it to choose
-    between a commit on the spot (exactly one) and a grouped one."""
+    """Number of effects under way in this process. The engine maintains it; the store commits inline if it is
+    exactly 1, else in groups."""
 
     @property
     def url(self) -> str:
-        """`sqlite:///PATH`; enough to open the same store again."""
+        """URL such as `sqlite:///PATH`; sufficient to open the same store again."""
         ...
 
     @property
-    def limits(self) -> Limits | None:
-        """What processes on many machines keep together; `None`: this store is for one machine."""
+    def limits(self) -> SharedLimits | None:
+        """Limits shared by processes on several machines; `None` if the store serves one machine."""
         ...
 
     async def close(self) -> None:
-        """Commit what is queued and let go of everything."""
+        """Commit what is queued and release all resources."""
         ...
 
     # ── runs ──
     async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
-        """Make a run with the first rows of its log. Durable when it returns."""
+        """Create a run with the first rows of its log. Durable when it returns."""
         ...
 
     async def create_driven(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> Lease:
-        """`create` and `acquire` in one transaction: how a run begins that this process drives itself."""
+        """`create` and `acquire` in one transaction, for a run that this process drives."""
         ...
 
     async def get(self, run_id: str) -> RunRow:
-        """The summary of one run; an unambiguous beginning of the id (4 characters or more) is enough.
+        """Return the summary of one run; an unambiguous prefix of the id (4 characters or more) is enough.
         Raises `UnknownRunError`."""
         ...
 
@@ -195,26 +194,26 @@ class Store(Samples, Facts, Protocol):
         owner: str | None = None,
         text: str = "",
     ) -> list[RunRow]:
-        """Newest first; `before` is the run id at which the page before ended. `owner` `None`: everybody's;
-        `text` is looked for in the request, and at the beginning of the id."""
+        """Return runs, newest first. `before` is the last run id of the previous page. `owner` `None` returns
+        the runs of all owners. `text` is searched in the request and at the beginning of the id."""
         ...
 
     async def find_start(self, owner: str, key: str) -> RunRow | None:
-        """The run of an owner whose `start_key` this is."""
+        """Return the owner's run with this `start_key`, or None."""
         ...
 
     async def list_changed(self, since_us: int, *, owner: str | None = None) -> list[RunRow]:
-        """Runs whose summary was changed at or after a moment, the earliest change first."""
+        """Return runs whose summary changed at or after a time, the earliest change first."""
         ...
 
     async def run_totals(self, owner: str | None = None) -> list[RunTotal]:
-        """How many runs there are and what they have spent, by workflow and status."""
+        """Return the number of runs and their spending, by workflow and status."""
         ...
 
     # ── driving ──
     async def acquire(self, run_id: str, *, take_over: bool = False) -> Lease:
-        """Lock the run and raise its epoch. `RunLockedError` if another process (or another driver
-        in this one) holds it, unless `take_over`: then the other one is fenced off."""
+        """Lock the run and raise its epoch. Raises `RunLockedError` if another process, or another driver in
+        this one, holds it, unless `take_over` is set: then the other driver is fenced off."""
         ...
 
     async def release(self, lease: Lease) -> None:
@@ -222,13 +221,13 @@ class Store(Samples, Facts, Protocol):
         ...
 
     async def fence(self, run_id: str, rows: Sequence[Row], update: RunUpdate) -> None:
-        """Raise the epoch without the lock and append `rows` (their `seq` is set by the store)
-        in one transaction: how a run whose driver hangs is ended from outside."""
+        """Raise the epoch without the lock and append `rows` (the store sets their `seq`) in one transaction.
+        Ends a run from outside when its driver hangs."""
         ...
 
     def append(self, lease: Lease, row: Written) -> None:
-        """Queue a row, whose fields are those of `Row`. By itself it causes no commit: it rides with the
-        next one, or goes 50 ms later."""
+        """Queue a row with the fields of `Row`. This alone causes no commit: the row is written with the next
+        commit, or after 50 ms."""
         ...
 
     def hasten(self) -> None:
@@ -236,7 +235,7 @@ class Store(Samples, Facts, Protocol):
         ...
 
     def update(self, lease: Lease, update: RunUpdate) -> None:
-        """Queue a change of the summary; the same rules."""
+        """Queue a change of the summary; it becomes durable like a row of `append`."""
         ...
 
     def put_blob(self, data: bytes) -> str:
@@ -250,26 +249,26 @@ class Store(Samples, Facts, Protocol):
         outcome: Any = None,
         first: Callable[[], None] | None = None,
     ) -> asyncio.Future[Any] | None:
-        """Make everything queued so far durable. `None`: it is already (committed on the spot).
-        The future fails with `FencedError`, `StoreFullError` or `StoreError`, for this run only.
-        A `waiter` that is handed in is used as the future, and gets `outcome` as its result: one hop
-        less for every step. `first` is called when it is durable (or has failed), before anybody who waits
-        goes on; not when it is durable already."""
+        """Make everything queued so far durable. Returns `None` if it is already (inline commit). The future
+        fails with `FencedError`, `StoreFullError` or `StoreError`, for this run only. A `waiter` that is
+        passed in is used as the future and gets `outcome` as its result, which saves each step one hop.
+        `first` is called when the data is durable (or failed), before any waiter continues; it is not called
+        if the data is durable already."""
         ...
 
     # ── reading ──
     async def read(
         self, run_id: str, *, after: int = 0, limit: int = 0, types: Collection[str] = ()
     ) -> list[Row]:
-        """Rows with `seq > after`, in order; committed ones only. `limit` 0: all."""
+        """Return committed rows with `seq > after`, in order. `limit` 0 returns all."""
         ...
 
     def tail(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Row]:
-        """Rows as they become durable, whoever writes them, for ever; the reader stops when it likes."""
+        """Yield rows of any writer as they become durable. Never ends; the reader stops it."""
         ...
 
     async def get_blob(self, digest: str) -> bytes:
-        """Raises `StoreError` for an unknown one."""
+        """Return a blob. Raises `StoreError` if it is unknown."""
         ...
 
     # ── inbox ──
@@ -277,15 +276,15 @@ class Store(Samples, Facts, Protocol):
         """Put a message into a run's inbox. Durable when it returns; a driver sees it within 100 ms."""
         ...
 
-    async def inbox(self, run_id: str) -> list[Message]:
-        """What lies in the inbox, oldest first."""
+    async def inbox(self, run_id: str) -> list[InboxMessage]:
+        """Return the messages in the inbox, oldest first."""
         ...
 
     async def discard(self, message_ids: Collection[int]) -> None:
-        """Remove messages that were dealt with."""
+        """Remove processed messages."""
         ...
 
-    def subscribe(self, run_id: str, callback: Callable[[Message], None]) -> Callable[[], None]:
-        """Call back (on the loop) once for every message of this run, those already there too, until the
-        returned function is called. One watcher serves all subscribers; it looks every 50 ms."""
+    def subscribe(self, run_id: str, callback: Callable[[InboxMessage], None]) -> Callable[[], None]:
+        """Call back (on the loop) once for every message of this run, including those already there, until
+        the returned function is called. One watcher serves all subscribers; it polls every 50 ms."""
         ...

@@ -1,4 +1,4 @@
-"""Subprocesses that end with their step: cancelled, timed out or orphaned, nothing is left running."""
+"""Subprocesses and offloaded blocking calls."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -63,10 +65,10 @@ async def _finished(process: asyncio.subprocess.Process, stdin: bytes, cap: int)
 
 
 async def feed(pipe: asyncio.StreamWriter | None, data: bytes) -> None:
-    """Give a process all of its input."""
+    """Write all input to a process and close its pipe."""
     if pipe is None:
         return
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read its input
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the process need not read its input
         if data:
             pipe.write(data)
             await pipe.drain()
@@ -93,9 +95,42 @@ async def _kill_group(process: asyncio.subprocess.Process) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Linux: if the parent is killed, the kernel kills the child too. One that died before the kernel was
-    asked for that is no longer the parent."""
+    """Linux: have the kernel kill the child when the parent dies. Exits if the parent died before that was
+    set."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(128 + signal.SIGKILL)
+
+
+T = TypeVar("T")
+
+
+async def offload(work: Callable[..., T], *args: Any) -> T:
+    """Run `work` in a daemon thread of its own.
+
+    A loop that ends waits for the threads of `asyncio.to_thread`, so a name server that does not respond
+    would keep a cancelled run alive. This thread is abandoned instead.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def work_and_tell() -> None:
+        result, raised = None, None
+        try:
+            result = work(*args)
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+            raised = error
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(tell, result, raised)
+
+    threading.Thread(target=work_and_tell, name=f"podium-{work.__name__}", daemon=True).start()
+    return await done

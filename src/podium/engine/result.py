@@ -1,4 +1,4 @@
-"""What a driven stretch of a run came to."""
+"""Result of one stretch of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESUMABLE_STOPS = frozenset({"budget", "time", "disk full", "store error"})
 
 
 class RunResult(msgspec.Struct, kw_only=True):
-    """The answer of `podium.run`, and what `podium run --json` prints."""
+    """The return value of `podium.run`, and the object that `podium run --json` prints."""
 
     run_id: str
     workflow: str
@@ -29,15 +29,15 @@ class RunResult(msgspec.Struct, kw_only=True):
     rehearsal: bool = False
     usage: Charge = NOTHING
     saved: Charge = NOTHING
-    """What was not spent, because the cache held the answer; `calls` are those that were not made."""
+    """Cost that cached replies saved; `calls` counts the calls that were not made."""
     duration_s: float = 0.0
-    """Time that the run was driven, in all its lives."""
+    """Total seconds that the run was driven, over all stretches."""
     artifacts: list[ArtifactCreated] = []
     questions: dict[str, RunWaiting] = {}
-    """What a waiting run wants to know, by path."""
+    """Open questions of a waiting run, by path."""
 
     wake_at: float | None = None
-    """When a run goes on that was put to sleep, in seconds since 1970."""
+    """When a sleeping run continues, in seconds since 1970."""
 
     @property
     def exit_code(self) -> int:
@@ -67,11 +67,12 @@ class RunResult(msgspec.Struct, kw_only=True):
         }
 
     def _told_saving(self) -> dict[str, Any]:
-        """Only where there is something to tell: a run without a cache keeps the plain shape."""
+        """Return the cache figures; empty if the cache saved nothing, so that runs without a cache keep the
+        plain form."""
         if not self.saved.calls:
             return {}
         return {"cached_calls": self.saved.calls, "saved_usd": round(self.saved.usd, 9)}
 
     def to_json(self) -> bytes:
-        """One JSON object, in the shape that the command line and the server show."""
+        """Return one JSON object, in the form of the command line and the server."""
         return encode(self.to_dict())

@@ -1,4 +1,4 @@
-"""`Run`: everything that a workflow does durably goes through it."""
+"""`Run`, the interface through which a workflow does everything durable."""
 
 from __future__ import annotations
 
@@ -16,20 +16,10 @@ from podium.engine.budget import Budget
 from podium.engine.codec import fingerprint, reader
 from podium.engine.core import Core
 from podium.engine.effect import Effect, Raised
-from podium.engine.events import (
-    ArtifactCreated,
-    Charge,
-    EventData,
-    RunWarned,
-    StepStarted,
-)
-from podium.engine.gathering import Gathering
+from podium.engine.events import ArtifactCreated, Charge, EventData, RunWarned, StepStarted
 from podium.engine.log import Store
-from podium.engine.recall import NOT_HELD, recall
-from podium.engine.retry import Retry
-from podium.engine.steps import PlainStep, returned_type
-from podium.engine.telling import WELCOME, check_namespace, keep, tell
-from podium.engine.waiting import ask_person
+from podium.engine.operations import WELCOME, Gathering, ask_person, check_namespace, keep, tell
+from podium.engine.steps import NOT_HELD, PlainStep, Retry, recall, returned_type
 from podium.errors import BudgetExhaustedError, StoreError
 
 T = TypeVar("T")
@@ -38,8 +28,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class Run:
-    """One run, as its workflow sees it. Steps, events and waits belong to the branch that the
-    current task is in."""
+    """One run, as its workflow sees it. Steps, events and waits belong to the branch of the current task."""
 
     def __init__(
         self,
@@ -55,19 +44,19 @@ class Run:
         """The workflow's name."""
         self.request = request
         self.options = dict(options)
-        """The workflow's own options, as they were given."""
+        """The workflow's own options, as they were passed."""
         self.config = dict(config)
-        """What the run was started with: models, gates, cache."""
+        """Settings that the run was started with: models, gates, cache."""
         self._core = core
 
     @property
     def path(self) -> str:
-        """Where the current task is."""
+        """Path of the current branch."""
         return CURRENT.get().path
 
     @property
     def spent(self) -> Charge:
-        """What the run has spent so far."""
+        """Total spending of the run so far."""
         return self._core.ledger.spent
 
     @property
@@ -77,22 +66,23 @@ class Run:
 
     @property
     def store(self) -> Store:
-        """Where this run is kept, and others: look into it inside a step, so that a replay sees the same."""
+        """The store that holds this run and others. Read from it inside a step, so that a replay sees the
+        same."""
         return self._core.journal.store
 
     @property
     def driven_s(self) -> float:
-        """How long the run has been driven, in all its lives."""
+        """Total seconds that the run has been driven, over all stretches."""
         return self._core.clock.now()
 
     @property
     def replaying(self) -> bool:
-        """Whether this is only a look at what was recorded: nothing in the world may be touched."""
+        """True in a replay, which only reads the log: the workflow must have no side effects."""
         return self._core.replaying
 
     @property
     def cut_off(self) -> bool:
-        """Whether the last ask of this branch returned a text that was cut off, and is not complete."""
+        """True if the last ask of this branch returned a text that was cut off."""
         return CURRENT.get().cut
 
     @property
@@ -102,7 +92,7 @@ class Run:
 
     @property
     def warnings(self) -> list[str]:
-        """What readers of the result have been warned of so far."""
+        """The workflow's warnings so far."""
         return list(self._core.warnings)
 
     # ── steps ──
@@ -124,10 +114,10 @@ class Run:
         self, name: str, fn: Callable[..., Any], *args: Any, key: str | None = None, returns: Any = None,
         retry: Retry | None = None, timeout: float | None = None, cost: Charge | None = None,
     ) -> Coroutine[Any, Any, Any]:  # fmt: skip
-        """Do something once: `await run.step("fetch", fetch, url)`.
+        """Run a function once and record its result: `await run.step("fetch", fetch, url)`.
 
-        `args` are the step's inputs: if they change, the step runs again. The result is written as JSON
-        and read back as `returns` (by default the function's return annotation).
+        `args` are the step's inputs: if they change, the step runs again. The result is logged as JSON and
+        decoded as `returns` (by default the function's return annotation).
         """
         work = PlainStep(fn, args, retry, cost)
         if returns is None:
@@ -147,7 +137,7 @@ class Run:
         timeout: float | None = None,
         by_fingerprint: bool = False,
     ) -> Any:
-        """The primitive under `step` and `ask`: run `work` unless the log holds its outcome."""
+        """Run `work` unless the log holds its outcome. The primitive under `step` and `ask`."""
         core = self._core
         branch = core.enter()
         path = branch.take(name, key)
@@ -188,8 +178,8 @@ class Run:
     # ── branches ──
 
     async def gather(self, branches: Mapping[K, Coroutine[Any, Any, T]]) -> dict[K, Ok[T] | Failed]:
-        """Run coroutines side by side, each in a branch of its own. One that fails is data
-        (`Failed`) and does not disturb the others. Results come in the order of the mapping."""
+        """Run coroutines concurrently, each in a branch of its own. One that fails becomes a `Failed` and
+        does not affect the others. Results are in the order of the mapping."""
         core = self._core
         try:
             parent = core.enter()
@@ -217,8 +207,8 @@ class Run:
     async def branch(
         self, name: str, *, key: str | None = None, budget: Budget | None = None
     ) -> AsyncGenerator[Run]:
-        """A named part of the run, with a ceiling of its own if one is given:
-        `async with run.branch("story", budget=Budget(usd=0.50)): …`"""
+        """Open a named part of the run, with a budget of its own if one is given: `async with
+        run.branch("story", budget=Budget(usd=0.50)): …`"""
         core = self._core
         parent = core.enter()
         child = self._child(parent, name, key)
@@ -248,11 +238,11 @@ class Run:
 
     @asynccontextmanager
     async def closing(self, grace: float = 0.0) -> AsyncGenerator[Run]:
-        """Steps in here may draw on the closing reserve: for the last words of a run that is out of
-        budget. `async with run.closing(): …`
+        """Let the steps inside use the closing reserve, to finish a run that is out of budget: `async with
+        run.closing(): …`
 
-        What must not be left half done gets `grace`: so many seconds from now, even if the time budget
-        ends before."""
+        `grace` gives them that many more seconds from now, even past the time budget.
+        """
         branch = self._core.enter()
         before, branch.closing = branch.closing, True
         deadline = branch.deadline
@@ -267,7 +257,7 @@ class Run:
     # ── events and artifacts ──
 
     def emit(self, data: EventData) -> None:
-        """Tell something that happened. A resume never tells it twice."""
+        """Log an event. A resume never logs it twice."""
         core = self._core
         if data.type not in WELCOME:
             check_namespace(data)
@@ -277,17 +267,17 @@ class Run:
             core.journal.append(core.enter().path, data)
 
     def warn(self, message: str, *, first: bool = False) -> None:
-        """Tell something that a reader of the result should know, `first` of all where it matters most."""
+        """Log a warning for readers of the result; `first` puts it before the others."""
         warned = self._core.as_logged(RunWarned(message=message, first=first))
         tell(self._core, warned)
         warnings = self._core.warnings
         warnings.insert(0 if first else len(warnings), warned.message)
 
     def returned(self) -> None:
-        """The workflow has returned: the last moment to warn of something. The layers above do."""
+        """Hook that runs after the workflow has returned; subclasses add their last warnings here."""
 
     async def artifact(self, name: str, data: bytes | str, media_type: str = "text/plain") -> ArtifactCreated:
-        """Keep a file that the run has made."""
+        """Store a file that the run has made."""
         return await keep(self._core, name, data, media_type)
 
     # ── waiting ──
@@ -295,18 +285,18 @@ class Run:
     async def wait_for(
         self, question: str, *, choices: Sequence[str] = (), details: Any = None, key: str | None = None
     ) -> Any:
-        """Ask a person and wait, for minutes or weeks: the run can be stopped and taken up meanwhile."""
+        """Ask a person and wait, for minutes or weeks; the run can be stopped and resumed meanwhile."""
         return await ask_person(self._core, question, choices, details, key)
 
     async def approved(self, gate: str, question: str, *, details: Any = None) -> bool:
-        """Pass a gate: ask a person if the run was started with `--approve GATE`, otherwise just go on."""
+        """Pass a gate: ask a person if the run was started with `--approve GATE`, otherwise return True."""
         if gate not in self.config.get("approve", ()):
             return True
         answer = await self.wait_for(question, choices=("approve", "reject"), details=details, key=gate)
         return answer == "approve"
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep durably: the moment of waking is logged, so a restart does not start the wait again."""
+        """Sleep durably: the wake-up time is logged, so a restart does not start the wait again."""
         until = await self._wake_at(seconds)
         core = self._core
         if core.replaying:
@@ -330,7 +320,7 @@ class Run:
         )
 
     async def now(self) -> datetime:
-        """The time, recorded: the same in a replay."""
+        """Return the current time, recorded: the same in a replay."""
 
         async def read_clock(effect: Effect) -> float:
             return time.time()
@@ -341,6 +331,6 @@ class Run:
     # ── live viewers ──
 
     def publish_delta(self, path: str, attempt: int, offset: int, text: str) -> None:
-        """Show a piece of a reply to whoever watches in this process. It is never logged."""
+        """Pass a piece of a reply to the viewers in this process. It is never logged."""
         for viewer in self._core.viewers:
             viewer((path, attempt, offset, text))

@@ -1,7 +1,7 @@
-"""Driving a run: take it up, walk the workflow, stop it in order, write how it ended.
+"""Drivers that run or replay a workflow.
 
-A stretch of driving ends when the workflow returns or fails, when every branch waits for a person,
-or when somebody orders a stop. However it ends, the log can be taken up again.
+A stretch ends when the workflow returns or fails, when every branch waits for a person, when the run sleeps
+for long, or when a stop is ordered. However it ends, the log can be taken up again.
 """
 
 from __future__ import annotations
@@ -16,25 +16,32 @@ import msgspec
 
 from podium.engine.branch import CURRENT
 from podium.engine.budget import Budget
-from podium.engine.core import Answer, Core
-from podium.engine.ending import Ending, ending_asleep, ending_of, ending_of_broken, overrun_warnings
+from podium.engine.core import Core, PersonAnswer
+from podium.engine.ending import (
+    PAUSE_GRACE_S,
+    Ending,
+    Orders,
+    end_all,
+    ending_asleep,
+    ending_of,
+    ending_of_broken,
+    overrun_warnings,
+    stop,
+)
 from podium.engine.events import BudgetRaised, BudgetSettled, RunCreated, RunResumed, RunStarted
 from podium.engine.failure import describe, is_close
 from podium.engine.history import cancelled_elsewhere, check_resumable, history_of, shown_model
-from podium.engine.journal import Journal, Redact
-from podium.engine.log import Lease, Message, Store, this_process
-from podium.engine.memo import MAX_RECOVERIES, Memo
-from podium.engine.orders import PAUSE_GRACE_S, Orders
+from podium.engine.journal import MAX_RECOVERIES, Journal, Memo, Redact
+from podium.engine.log import InboxMessage, Lease, Store, this_process
+from podium.engine.pacing import tuned
 from podium.engine.result import RunResult
 from podium.engine.run import Run
-from podium.engine.stopping import end_all, stop
-from podium.engine.tuning import tuned
 from podium.engine.workflow import Workflow
-from podium.errors import ExitError, FencedError, PodiumError, RunPausedError, StoreError
+from podium.errors import ExitError, FencedError, PodiumError, ReplayDivergedError, RunPausedError, StoreError
 
 
 class MakeRun(Protocol):
-    """How the layers above give workflows a richer `Run`."""
+    """Factory with which the layers above give workflows a richer `Run`."""
 
     def __call__(
         self,
@@ -48,8 +55,8 @@ class MakeRun(Protocol):
 
 
 class Driver:
-    """Drives one run for one stretch. Make it, then `await drive()`; the other methods may be
-    called meanwhile from the same loop."""
+    """Drives one run for one stretch. Create it, then `await drive()`; the other methods may be called
+    meanwhile from the same loop."""
 
     def __init__(
         self,
@@ -74,40 +81,40 @@ class Driver:
         self._new_config = dict(config or {})
         self._concurrency = concurrency
         self.nap_s: float | None = None
-        """A run that sleeps for longer ends its stretch; `None`: it keeps its driver."""
+        """Longest sleep in seconds for which the run keeps its driver; `None`: no limit."""
         self._orders = Orders(pause_grace_s)
         self._viewers: set[Callable[[tuple[str, int, int, str]], None]] = set()
         self._fresh = created is not None
-        """The run was created a moment ago by this process, as started: there is no log to read."""
+        """This process has just created the run as started: there is no log to read."""
         self._created = created or RunCreated(workflow="", request=None)
         self._config: dict[str, Any] = {}
         self.taken_over = False
-        """The run was taken from a driver that has not let go of it."""
+        """The run was taken over from a driver that still held it."""
         self._left_over: list[int] = []
-        """Orders to stop that were meant for an earlier stretch, and came too late for it."""
+        """Inbox messages that arrived too late for an earlier stretch, answers excepted."""
 
-    # ── orders from outside ──
+    # ── stop orders ──
 
     def cancel(self, reason: str = "") -> None:
-        """End the run for good."""
+        """End the run permanently."""
         self._orders.cancel(reason)
 
     def pause(self, reason: str = "paused", *, at_once: bool = False, grace_s: float | None = None) -> None:
-        """Stop so that it can be resumed. Calls in flight get time to be recorded (`grace_s`, or the usual
-        one), unless `at_once`."""
+        """Stop the run so that it can be resumed. Calls in flight get `grace_s` seconds (or the default) to
+        be recorded, unless `at_once`."""
         self._orders.pause(reason, at_once=at_once, grace_s=grace_s)
 
     def watch_deltas(self, viewer: Callable[[tuple[str, int, int, str]], None]) -> Callable[[], None]:
-        """Show pieces of replies as they are generated; returns how to stop."""
+        """Pass pieces of replies to `viewer` as they are generated; return a function that stops it."""
         self._viewers.add(viewer)
         return lambda: self._viewers.discard(viewer)
 
-    def _read_message(self, core: Core, message: Message) -> None:
+    def _read_message(self, core: Core, message: InboxMessage) -> None:
         if message.id in core.handled:
             return
         if message.kind == "answer":
             data: dict[str, Any] = message.data
-            answer = Answer(
+            answer = PersonAnswer(
                 data.get("answer"), str(data.get("by", "")), message.id, int(data.get("asked", 0))
             )
             core.answer(str(data.get("question", "")), answer)
@@ -123,8 +130,7 @@ class Driver:
     # ── one stretch ──
 
     async def drive(self, lease: Lease | None = None) -> RunResult:
-        """Take the run up (under a lease that the caller has taken, or one of its own) and drive it
-        as far as it goes."""
+        """Drive the run until the stretch ends, under the given lease or a new one."""
         if lease is None:
             lease = await self._store.acquire(self.run_id)
         try:
@@ -156,7 +162,7 @@ class Driver:
         try:
             if not self._fresh:
                 self._begin(core, memo)
-                await journal.committed()  # so that a life which ends at once is still counted
+                await journal.committed()  # so that a stretch that ends at once is still counted
             if self._config.get("owner") and self._store.limits is not None:
                 await core.open_purse(self._store.limits)
             if memo.recoveries >= MAX_RECOVERIES:
@@ -167,7 +173,7 @@ class Driver:
             self._orders.core = None
 
     async def _remember(self) -> tuple[Memo, Budget]:
-        """What the log holds, and the ceilings that it names."""
+        """Read the log; return the memo and the budget."""
         if self._fresh:
             self._config = dict(self._created.config)
             return Memo(), msgspec.convert(self._created.budget, Budget)
@@ -180,7 +186,7 @@ class Driver:
         inbox = await self._store.inbox(self.run_id)
         self._left_over = [message.id for message in inbox if message.kind != "answer"]
         for message in inbox:
-            if message.kind == "budget":  # it came too late for an earlier stretch, and still holds
+            if message.kind == "budget":  # it came too late for an earlier stretch, and still applies
                 more = budget.merged(self._new_budget).raised_to(msgspec.convert(message.data, Budget))
                 self._new_budget = self._new_budget.merged(more)
         return memo, budget
@@ -219,7 +225,7 @@ class Driver:
         unsubscribe = self._store.subscribe(self.run_id, lambda message: self._read_message(core, message))
         try:
             ending = await self._supervise(core, main)
-        except asyncio.CancelledError:  # our own caller went away: leave a resumable run
+        except asyncio.CancelledError:  # the caller was cancelled: leave a resumable run
             core.stop = self._orders.given = RunPausedError("interrupted")
             ending = await stop(core, main, self._orders, 0.0)
             await asyncio.shield(self._finish(core, ending))
@@ -231,7 +237,7 @@ class Driver:
 
     def _main_ended(self, main: asyncio.Task[Any]) -> None:
         if not main.cancelled():
-            main.exception()  # it is looked at here, because a run that was stopped ends otherwise
+            main.exception()  # retrieved here, because a stopped run never looks at it
         self._orders.wake.set()
 
     async def _main(self, run: Run, core: Core) -> Any:
@@ -254,7 +260,7 @@ class Driver:
             raise PodiumError(f"The workflow raised {describe(error)}.") from error
 
     async def _supervise(self, core: Core, main: asyncio.Task[Any]) -> Ending:
-        """Wait for whatever ends the stretch."""
+        """Wait until the stretch ends, and return how."""
         orders = self._orders
         while True:
             await orders.wake.wait()
@@ -275,7 +281,7 @@ class Driver:
                 return orders.cancelled or ending_asleep(until)
 
     async def _answers_waiting(self, core: Core) -> bool:
-        """An answer may have come at the last moment; its callback is on the way."""
+        """Return whether the inbox holds messages whose callback has not run yet."""
         messages = await self._store.inbox(self.run_id)
         asked = set(core.questions)
         return not core.is_idle or any(
@@ -287,7 +293,7 @@ class Driver:
     # ── the end ──
 
     async def _finish(self, core: Core, ending: Ending) -> RunResult:
-        """Write how the stretch ended. A full disk is an end of its own: the run is simply paused."""
+        """Log the end of the stretch and return the result. If the store fails, the run counts as paused."""
         core.clock.stop()
         if core.broken is not None:
             ending = ending_of_broken(core.broken)
@@ -316,10 +322,10 @@ class Driver:
             ending.write(core, result)
             if core.purse is not None:
                 core.purse.settle()
-            await self._store.release(core.journal.lease)  # commits the end and the unlocking together
+            await self._store.release(core.journal.lease)  # commits the end and the unlock together
         except StoreError as error:
             ending.not_written(result, error)
-        with suppress(StoreError):  # one that stays in the inbox is known when it is met again
+        with suppress(StoreError):  # a message that stays in the inbox is ignored the next time
             await self._store.discard([message for message in core.handled if message])
         return result
 
@@ -330,3 +336,68 @@ def too_many_recoveries() -> Ending:
         hint="Look at the step that was in flight; resume once its cause is removed.",
     )
     return Ending("failed", error=error)
+
+
+class _NoLease:
+    """A placeholder lease for reading a log."""
+
+    epoch = 0
+    last_seq = 0
+    last_time_us = 0
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.on_lost: Callable[[StoreError], object] | None = None
+
+
+class _ReadOnlyJournal(Journal):
+    def append_raw(self, path: str, event_type: str, data: bytes) -> int:
+        raise ReplayDivergedError(path, f"the log does not hold this {event_type}")
+
+    def commit(
+        self,
+        waiter: asyncio.Future[Any] | None = None,
+        outcome: Any = None,
+        first: Callable[[], None] | None = None,
+    ) -> asyncio.Future[Any] | None:
+        return None
+
+
+async def replay(
+    store: Store, run_id: str, workflow: Workflow, *, make_run: MakeRun, redact: Redact
+) -> RunResult:
+    """Return the result of a finished run, computed from its log alone. Raises `ReplayDivergedError` where
+    the workflow needs something that the log does not hold."""
+    rows = await store.read(run_id)
+    created, config, budget = history_of(rows)
+    memo = Memo.of(rows)
+    journal = _ReadOnlyJournal(store, _NoLease(run_id), redact)
+    core = Core(journal, memo, budget, closing=workflow.closing, replaying=True)
+    run = make_run(run_id, workflow.name, created.request, created.options, config, core)
+
+    async def walk() -> Any:
+        CURRENT.set(core.root_branch(asyncio.current_task()))
+        value = await workflow.fn(run, created.request, **workflow.typed(created.options))
+        run.returned()
+        return value
+
+    task = asyncio.get_running_loop().create_task(walk())
+    await asyncio.gather(task, return_exceptions=True)  # exceptions are handled below
+    if core.divergence is not None:
+        raise core.divergence
+    ending = ending_of(task, core)
+    result = RunResult(
+        run_id=run_id,
+        workflow=workflow.name,
+        status=ending.status,
+        stop_reason=core.clean(ending.reason),
+        warnings=[*core.warnings, *core.notes],
+        usage=core.ledger.spent,
+        saved=core.saved,
+        duration_s=memo.driven_s,
+        artifacts=list(core.artifacts.values()),
+        model=shown_model(config),
+        rehearsal=core.rehearsed or bool(config.get("rehearsal")),
+    )
+    ending.fill(result, core)
+    return result

@@ -1,9 +1,11 @@
-"""The state of a run: a fold over its events. Live view, `show`, reports and results are made of it."""
+"""`Fold`, the base of folds over a log, and `RunState`."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -37,11 +39,26 @@ from podium.engine.events import (
     StepStale,
     StepStarted,
 )
-from podium.engine.folding import Fold
+
+
+class Fold(ABC):
+    """State computed from a log up to the last applied event: the same for a finished run and a live one."""
+
+    @classmethod
+    def of(cls, log: Iterable[Event]) -> Self:
+        """Apply a whole log."""
+        state = cls()
+        for event in log:
+            state.apply(event)
+        return state
+
+    @abstractmethod
+    def apply(self, event: Event) -> None:
+        """Apply the next event of the log."""
 
 
 class StepState(msgspec.Struct):
-    """One step as the log tells it."""
+    """State of one step, from the log."""
 
     path: str
     kind: str = "step"
@@ -53,17 +70,17 @@ class StepState(msgspec.Struct):
     started_seq: int = 0
     charge: Charge = NOTHING
     saved: Charge = NOTHING
-    """What it did not spend, because a cache held the answer."""
+    """Cost that cached replies saved."""
     retries: int = 0
     runs: int = 0
-    """How often it was started, in all lives of the run."""
+    """Number of starts, over all stretches."""
     error: str = ""
     inherited: bool = False
     edited: bool = False
     cut: bool = False
-    """Its result ends where a model's reply was cut off."""
+    """The result ends where a model's reply was cut off."""
     result: bytes | None = None
-    """JSON, when it is small enough to be in the log itself."""
+    """JSON, if it is small enough to be in the log itself."""
     blob: str = ""
 
     @property
@@ -74,7 +91,7 @@ class StepState(msgspec.Struct):
 
 
 class RunState(Fold):
-    """Everything about a run that its log tells, up to the last event that was applied."""
+    """State of a run, from the log up to the last applied event."""
 
     def __init__(self, run_id: str = "") -> None:
         self.run_id = run_id
@@ -90,19 +107,18 @@ class RunState(Fold):
         self.last_seq = 0
         self.usage = NOTHING
         self.saved = NOTHING
-        """What was not spent, because a cache held the answer."""
+        """Cost that cached replies saved."""
         self.forfeited = NOTHING
-        """Logs of earlier versions: what calls of a process that died may have cost."""
+        """Logs of earlier versions: possible cost of calls whose process died."""
         self.reserved: dict[str, Charge] = {}
-        """Calls under way, by path, with their worst case. Of a run whose process died: calls whose outcome
-        is unknown."""
+        """Worst case of calls in flight, by path. If the process died: of calls whose outcome is unknown."""
         self.driven_s = 0.0
         self.steps: dict[str, StepState] = {}
         self.questions: dict[str, RunWaiting] = {}
         """Open questions by path."""
         self.warnings: list[str] = []
         self.first_warnings: list[str] = []
-        """Those among them that a reader must see before the result."""
+        """Warnings among them that are shown before the result."""
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.output: Any = None
         self.output_blob = ""
@@ -119,7 +135,7 @@ class RunState(Fold):
 
     @property
     def lost(self) -> Charge:
-        """Of a run that nobody drives any more: its calls of unknown outcome, at their worst case."""
+        """Worst case of the calls of unknown outcome, for a run without a driver."""
         total = NOTHING
         for worst in self.reserved.values():
             total += msgspec.structs.replace(worst, unknown_calls=worst.calls)
@@ -132,12 +148,12 @@ class RunState(Fold):
 
     @property
     def can_go_on(self) -> bool:
-        """Whether a run that ended as `partial` comes further when it is resumed: only what ran out does.
-        Where the workflow itself ended so, what failed and what was rejected is part of its result."""
+        """True if resuming a `partial` run makes progress, that is, if a budget ran out. If the workflow
+        itself returned a partial result, failures and rejections are part of that result."""
         return self.exhausted is not None or self.stop_reason in ("budget", "time")
 
     def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+        """Apply the next event."""
         self.run_id = event.run_id
         self.last_seq = event.seq
         self.updated = event.time
@@ -154,7 +170,7 @@ class RunState(Fold):
         elif isinstance(data, ArtifactCreated):
             self.artifacts[event.path] = data
         elif isinstance(data, BudgetExhausted) and (not data.scope or self.exhausted is None):
-            self.exhausted = data  # a branch's own ceiling says less than the run's
+            self.exhausted = data  # the run's own ceiling takes precedence over a branch's
         elif isinstance(data, BudgetReserved):
             self.reserved[event.path] = data.reserved
         elif isinstance(data, BudgetRaised):

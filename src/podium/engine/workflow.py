@@ -1,12 +1,16 @@
-"""Workflows: plain async functions with a name, found by that name or by `FILE.py:name`."""
+"""Workflow decorator, options, and loading of user files."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import inspect
 import re
+import sys
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, overload
@@ -15,10 +19,42 @@ import msgspec
 
 from podium.engine.budget import Budget
 from podium.engine.codec import convert
-from podium.engine.loading import load_module
 from podium.errors import OptionError, UsageError, WorkflowLoadError
+from podium.settings.parsing import plain
 from podium.settings.places import named
-from podium.settings.validation import plain
+
+
+class _FreshLoader(SourceFileLoader):
+    """A loader that never uses a bytecode cache, because an edit within the same second would go
+    unnoticed."""
+
+    def path_stats(self, path: Any) -> Any:
+        raise OSError("no bytecode for user files")
+
+
+def load_module(file: Path) -> ModuleType:
+    """Import a Python file and return its module. Exceptions of the import are passed on."""
+    path = file.resolve()
+    stat = path.stat()
+    mark = hashlib.blake2b(f"{path}|{stat.st_mtime_ns}|{stat.st_size}".encode(), digest_size=8).hexdigest()
+    name = f"podium_user_{path.stem}_{mark}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path, loader=_FreshLoader(name, str(path)))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pydantic look their module up while it is imported
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
 
 _LIMIT = re.compile(r"Expected `\w+` (>=|<=) (\S+)")
 
@@ -26,30 +62,30 @@ WorkflowFunction = Callable[..., Awaitable[Any]]
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """What a run is really started with."""
+    """The request and options that a run is started with, after validation."""
 
     request: Any
     options: dict[str, Any]
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run would take, before anything is started."""
+    """An estimate of what a run would take, made before anything is started."""
 
     data: dict[str, Any]
-    """For programs."""
+    """Machine-readable estimate."""
     lines: list[str]
-    """For people."""
+    """Lines for display."""
 
 
 Prepare = Callable[[Any, dict[str, Any]], dict[str, Any] | Prepared]
-"""Looks at a request and its options before anything starts: returns the options that count (and the request,
-where that may come from them), or raises `UsageError` with everything that is wrong."""
+"""Checks a request and its options before anything starts: returns the effective options (and the request, if
+that may come from them), or raises `UsageError` that names every problem."""
 
 Estimating = Callable[[Any, dict[str, Any]], Estimate]
-"""Tells of a prepared request and its options what a run would take."""
+"""Estimates what a run would take for a prepared request and its options."""
 
 CEILINGS = {"max_usd": "usd", "max_tokens": "tokens", "max_calls": "calls", "time_limit": "seconds"}
-"""Options that are a run's ceilings too: a workflow that declares one knows it, and may have a default."""
+"""Options that are also a run's ceilings: a workflow that declares one receives it, and may set a default."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -63,14 +99,14 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A complete result that also tells how good it is."""
+    """A complete result with a quality score."""
 
     output: Any
     quality: float | None = None
 
 
 class Partial(msgspec.Struct, frozen=True, kw_only=True):
-    """The best that could be made: the run ends as `partial`."""
+    """An incomplete result: the run ends as `partial`."""
 
     output: Any
     reason: str = "incomplete"
@@ -102,19 +138,19 @@ class Workflow:
         self.fn = fn
         self.name = name
         self.closing = closing
-        """Share of every ceiling that is kept back for `run.closing()`."""
+        """Share of every ceiling that is reserved for `run.closing()`."""
         self.gates = tuple(gates)
-        """Gates that a person can be asked at (`--approve`), see `Run.approved`."""
+        """Gates at which a person can be asked (`--approve`), see `Run.approved`."""
         self.concurrency = concurrency
-        """How many calls may be under way at once where neither a flag nor the settings say so."""
+        """Default maximum of concurrent calls, if neither a flag nor the settings set one."""
         self.budget = budget or Budget()
-        """Its ceilings where neither a flag nor the settings say so."""
+        """Default ceilings, if neither a flag nor the settings set them."""
         self._prepare = prepare
         self._estimate = estimate
         self.needs_request = _needs_request(fn)
-        """Whether it cannot be started without one: its options may hold what it should do."""
+        """False if it can be started without a request, because its options may say what to do."""
         self.ref = ref or name
-        """How a later process finds it again."""
+        """Reference with which a later process loads it."""
         self.options = _options_of(fn)
         self.__doc__ = fn.__doc__
 
@@ -129,7 +165,8 @@ class Workflow:
         return list(given)
 
     def check_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The given options in their declared types; every mistake is named."""
+        """Return the options converted to their declared types. Raises `OptionError` for an unknown, missing
+        or invalid one."""
         known = {option.name: option for option in self.options}
         for name in given:
             if name not in known:
@@ -142,25 +179,25 @@ class Workflow:
         return {name: _converted(known[name], value) for name, value in given.items()}
 
     def prepare(self, request: Any, given: Mapping[str, Any]) -> Prepared:
-        """What a run is started with; whatever is wrong with it is told before it starts."""
+        """Return what a run is started with; raise for an invalid request or options before it starts."""
         options = self.check_options(given)
         found = options if self._prepare is None else self._prepare(request, options)
         return found if isinstance(found, Prepared) else Prepared(request, found)
 
     @property
     def can_estimate(self) -> bool:
-        """Whether it can tell what a run would take, without one."""
+        """True if it can estimate what a run would take."""
         return self._estimate is not None
 
     def estimate(self, request: Any, given: Mapping[str, Any]) -> Estimate:
-        """What a run would take; nothing is started."""
+        """Return an estimate of what a run would take; starts nothing."""
         if self._estimate is None:
             raise UsageError(f"The workflow {self.name} cannot tell what a run would take.")
         prepared = self.prepare(request, given)
         return self._estimate(prepared.request, prepared.options)
 
     def typed(self, logged: Mapping[str, Any]) -> dict[str, Any]:
-        """Options out of the log in their declared types, as the function is called with them."""
+        """Return logged options converted to their declared types, as the function takes them."""
         known = {option.name: option for option in self.options}
         return {
             name: _converted(known[name], value) if name in known else value for name, value in logged.items()
@@ -176,7 +213,7 @@ def _converted(option: Option, value: Any) -> Any:
 
 
 def _wanted(error: msgspec.ValidationError) -> str:
-    """A limit in words; msgspec writes it as a program would."""
+    """Return a violated limit in words instead of msgspec's notation."""
     found = _LIMIT.fullmatch(str(error))
     if found is None:
         said = plain(error).removesuffix(".")
@@ -210,7 +247,7 @@ def _needs_request(fn: WorkflowFunction) -> bool:
 
 
 def _help_of(hint: Any) -> str:
-    """What `Annotated[int, Meta(description="…")]` says of an option."""
+    """Return the description of an option: `Annotated[int, Meta(description="…")]`."""
     notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
     return next((note.description for note in notes if getattr(note, "description", None)), "")
 
@@ -238,8 +275,8 @@ def workflow(
 
 
 def load_workflow(ref: str, known: Sequence[str] = ()) -> Workflow:
-    """Find a workflow in a file: `FILE.py:name`, or `FILE.py` if it holds just one. `known` are names that
-    would have worked too."""
+    """Load a workflow from a file: `FILE.py:name`, or `FILE.py` if it holds just one. `known` are valid
+    workflow names, for the hint."""
     file, colon, name = ref.rpartition(":")
     if not colon and ref.endswith(".py"):
         file, name = ref, ""

@@ -1,1 +1,3 @@
-"""Talking to models: what a call is, what it costs, and who can answer it."""
+"""Models: calls, replies, prices, and the providers that answer."""
+
+from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The cache across runs: which calls are the same, which replies are worth keeping, and how they are written.
+"""Reply cache across runs: cache keys, which replies are kept, and their serialized form.
 
-A model takes part by telling what of its own changes its replies (`cache_mark`). One that does not tell is
-never served from the cache: the rehearsal makes up its answers anyway, and `replay:` repeats a log.
+A model takes part by declaring what else changes its replies (`cache_mark`). A model without it is never
+served from the cache: the rehearsal invents its replies anyway, and `replay:` repeats a log.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from podium.engine.events import Charge
 from podium.models.model import Call, Model, Reply, charge
 
 VERSION = 1
-"""Part of every key: entries that were written in another way are never found."""
+"""Part of every key: entries in another format are never found."""
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A reply as the cache keeps it."""
+class CacheEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A reply as the cache stores it."""
 
     text: str
     model: str = ""
-    """Which model really answered."""
+    """The model that really answered."""
     mode: str = ""
 
 
 def key_of(model: Model, call: Call) -> str:
-    """The hash of everything that a reply depends on; empty: it must not come from a cache. The run, the
-    path and the agent's name are left out on purpose: whatever of them a model sees stands in the text."""
+    """Return the hash of everything that a reply depends on; empty if it must not be cached. Excludes the
+    run, the path and the agent's name on purpose: whatever a model sees of them is in the text."""
     mark = getattr(model, "cache_mark", None)
     own: list[Any] | None = mark(call) if mark is not None else None
     if own is None:
@@ -42,17 +42,17 @@ def key_of(model: Model, call: Call) -> str:
 
 
 def is_good(reply: Reply) -> bool:
-    """Whether a reply may be served again: one that ended by itself and says something. One that was cut
-    off, refused or filtered might come out better next time."""
+    """Return whether a reply may be served again: it ended by itself and is not empty. One that was cut off,
+    refused or filtered might be better next time."""
     return reply.finish == "stop" and bool(reply.text.strip())
 
 
 def written(reply: Reply) -> bytes:
-    return encode(Entry(reply.text, reply.model, reply.mode))
+    return encode(CacheEntry(reply.text, reply.model, reply.mode))
 
 
 def read(data: bytes) -> Reply | None:
-    """The reply of an entry; `None`: it is damaged."""
+    """Return the reply of an entry; `None` if it is damaged."""
     try:
         entry = _ENTRY.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -61,8 +61,8 @@ def read(data: bytes) -> Reply | None:
 
 
 def cost_of(model: Model, reply: Reply) -> Charge:
-    """What a later use of a reply saves: one call, and what that cost where the model told it."""
+    """Return what a later use of a reply saves: one call, and its cost if the model reported usage."""
     return Charge(calls=1) if reply.usage is None else charge(model.price, reply.usage)
 
 
-_ENTRY = msgspec.json.Decoder(Entry)
+_ENTRY = msgspec.json.Decoder(CacheEntry)

@@ -1,34 +1,39 @@
-"""The providers by name: what each needs before it can be asked. Imports nothing of theirs."""
+"""Providers, access to them, and default profiles.
+
+The first provider below whose key is set and whose client is installed supplies the default models. Users
+rely on its models and on the order: a change belongs into the changelog.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from podium.errors import ModelUnavailableError
-from podium.settings import ProviderOptions, variable
+from podium.settings import ProviderOptions, Settings, variable
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """One provider."""
+    """A provider of hosted models."""
 
     name: str
     extra: str
-    """The extra of Podium that brings its client."""
+    """The extra of Podium that installs its client."""
     package: str
-    """What must be importable."""
+    """Package that must be importable."""
     keys: tuple[str, ...] = ()
-    """Variables that hold its key; the first that is set counts."""
+    """Environment variables for its key; the first one that is set counts."""
     addresses: tuple[str, ...] = ()
-    """Variables that hold another base URL."""
+    """Environment variables for another base URL."""
     address: str = ""
-    """Its own base URL, where its client does not know it."""
+    """Its base URL, if its client does not know it."""
     keyless: bool = False
-    """It can be asked without a key."""
+    """It can be used without a key."""
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -66,19 +71,19 @@ _COMPATIBLE = re.compile(r"(?P<model>.+?)@(?P<url>https?://.+)", re.DOTALL)
 
 
 class Access(msgspec.Struct, frozen=True):
-    """Everything that is needed to ask one model. Holds a key: never shown, never logged."""
+    """Everything needed to call one model. Contains a key: never show or log it."""
 
     provider: Provider
     model: str
     """The provider's name of the model."""
     name: str
-    """Podium's name of it."""
+    """Podium's name of the model."""
     key: str = ""
     address: str = ""
-    """Base URL; empty: the client's own."""
+    """Base URL; empty: the client's default."""
     options: ProviderOptions = ProviderOptions()
     read_s: float = 0.0
-    """The longest time-out that the settings give a reply; 0: none is set."""
+    """The longest reply timeout of the settings, in seconds; 0: none is set."""
 
     def __repr__(self) -> str:
         return f"Access({self.name!r})"
@@ -87,7 +92,7 @@ class Access(msgspec.Struct, frozen=True):
 def access_to(
     name: str, options: Mapping[str, ProviderOptions], env: Mapping[str, str] | None = None
 ) -> Access:
-    """What it takes to ask a hosted model; `ModelUnavailableError` says in one sentence what is missing."""
+    """Return the access to a hosted model; raise `ModelUnavailableError` that says what is missing."""
     kind, _, model = name.partition(":")
     provider = PROVIDERS[kind]
     chosen = options.get(kind, ProviderOptions())
@@ -117,7 +122,8 @@ def _compatible(rest: str) -> tuple[str, str]:
 
 
 def _check_address(address: str, provider: str) -> None:
-    """An address ends up in names and events: it must hold no secret."""
+    """Reject an invalid address, or one that contains a secret, because addresses appear in names and
+    events."""
     if not address:
         return
     try:
@@ -136,12 +142,12 @@ def _check_address(address: str, provider: str) -> None:
 
 
 def is_installed(provider: Provider) -> bool:
-    """Whether its client is there; imports nothing of it."""
+    """Return whether the provider's client is installed, without importing it."""
     return all(_found(package) for package in ("pydantic_ai", "genai_prices", provider.package))
 
 
 def has_price_tables() -> bool:
-    """Whether prices can be looked up; every provider's extra brings the tables of all."""
+    """Return whether prices can be looked up; every provider's extra installs the tables of all."""
     return _found("genai_prices")
 
 
@@ -155,5 +161,118 @@ def _check_installed(provider: Provider, name: str) -> None:
 def _found(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # the package around it is missing too
+    except ModuleNotFoundError:  # the parent package is missing too
         return False
+
+
+PROFILES = ("fast", "balanced", "powerful")
+"""The profiles that every provider fills. Agents may name others, which fall back to `balanced`."""
+
+DEFAULTS: dict[str, tuple[str, str, str]] = {
+    "openai": ("gpt-6-luna", "gpt-6.1-terra", "gpt-6.1-sol"),
+    "anthropic": ("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
+    "google": ("gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"),
+    "mistral": ("mistral-small-2603", "mistral-large-2512", "mistral-large-4"),
+    "groq": ("openai/gpt-oss-20b", "openai/gpt-oss-120b", "openai/gpt-oss-120b"),
+    "openrouter": (
+        "anthropic/claude-haiku-5.5", "anthropic/claude-sonnet-5.5", "anthropic/claude-opus-5.5",
+    ),
+    "bedrock": (
+        "global.anthropic.claude-haiku-5-5",
+        "global.anthropic.claude-sonnet-5-5",
+        "global.anthropic.claude-opus-5-5",
+    ),
+}  # fmt: skip
+"""Default models of each provider, in the order in which providers are preferred."""
+
+Behind = dict[str, str | list[str]]
+"""Profile -> its model, or its models in fallback order."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The provider that the environment selects."""
+
+    provider: str = ""
+    """Empty: none, so agents without a named model use the rehearsal."""
+    key: str = ""
+    """Name of the variable that decided it; never its value."""
+    lacking: str = ""
+    """The extra of the first provider whose key is set but whose client is not installed."""
+    unused_key: str = ""
+    """The key variable of that provider."""
+
+    @property
+    def profiles(self) -> Behind:
+        return dict(defaults_of(self.provider)) if self.provider else {}
+
+    @property
+    def told(self) -> str:
+        """The reason in one clause; empty if there is none."""
+        if self.provider:
+            return f"chosen because {self.key} is set"
+        if self.lacking:
+            return f"{self.unused_key} is set, but its client is not installed: {install(self.lacking)}"
+        return ""
+
+
+def defaults_of(provider: str) -> dict[str, str]:
+    """Return profile -> `provider:model`; empty for a provider without defaults."""
+    models = DEFAULTS.get(provider, ())
+    return {profile: f"{provider}:{model}" for profile, model in zip(PROFILES, models, strict=False)}
+
+
+def install(extra: str) -> str:
+    """Return the command that installs a provider's client."""
+    return f"pip install 'podium[{extra}]'"
+
+
+def key_of(provider: Provider, env: Mapping[str, str] | None = None) -> str:
+    """Return the name of the variable that holds this provider's key; empty if none is set."""
+    return next((name for name in provider.keys if variable(name, env=env)), "")
+
+
+def choose(env: Mapping[str, str] | None = None) -> Choice:
+    """Return the provider to use when no model is named."""
+    lacking = unused = ""
+    for name in DEFAULTS:
+        provider = PROVIDERS[name]
+        key = key_of(provider, env)
+        if key and is_installed(provider):
+            return Choice(provider=name, key=key, lacking=lacking, unused_key=unused)
+        if key and not lacking:
+            lacking, unused = provider.extra, key
+    return Choice(lacking=lacking, unused_key=unused)
+
+
+def behind(settings: Settings, choice: Choice) -> Behind:
+    """Return the models of each profile: the settings' own entries override the provider's, one by one."""
+    return {**choice.profiles, **settings.profiles}
+
+
+def resolved(settings: Settings, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the config of a run that names no model. It is written into the log, so the run keeps its models
+    when the environment changes."""
+    choice = choose(env)
+    told = why(settings, choice)
+    return {"profiles": behind(settings, choice), **({"choice": told} if told else {})}
+
+
+def why(settings: Settings, choice: Choice) -> str:
+    """Return why the profiles without a setting have their models."""
+    open_ones = [profile for profile in PROFILES if profile not in settings.profiles]
+    if not choice.provider:
+        return choice.told if "balanced" in open_ones else ""
+    which = "" if open_ones == [*PROFILES] else f"{' and '.join(open_ones)} "
+    return f"{which}{choice.told}" if open_ones else ""
+
+
+def is_profile(name: str, profiles: Mapping[str, Any]) -> bool:
+    """Return whether a name is a profile rather than a model."""
+    return name in PROFILES or name in profiles
+
+
+def models_of(profile: str, profiles: Mapping[str, Any]) -> list[str]:
+    """Return the models of a profile, in fallback order. A profile without a setting falls back to
+    `balanced`; without that the list is empty."""
+    found: Any = profiles.get(profile) or profiles.get("balanced") or []
+    return [found] if isinstance(found, str) else list(found)

@@ -1,4 +1,4 @@
-"""What models write into the log. All of it lies at the path of the step that asks."""
+"""Events that model calls write into the log, all at the path of the step that asks."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True)
     type: ClassVar[str] = "model.attempted"
     progress: ClassVar[bool] = True
     attempt: int
-    """`call.attempt`: 1, and one more for each repair."""
+    """`call.attempt`: 1, plus 1 for each repair."""
     model: str
     """The model that answered."""
     ok: bool
-    """Whether a reply came back; not whether it fitted its schema."""
+    """A reply was received; it need not fit its schema."""
     error: str = ""
     finish: str = ""
-    """Why the reply ended: `stop`, `length`, …"""
+    """Finish reason: `stop`, `length`, …"""
     mode: str = ""
-    """How the structured reply was asked for, where a provider has several ways."""
+    """Structured-output mode of the request, for providers with several modes."""
     nth: int = 1
-    """Which attempt at this model with this question it was."""
+    """Number of the attempt at this model with this request."""
     retry_in_s: float = 0.0
-    """How long the ask waits before the next attempt; 0: there is none."""
+    """Seconds before the next attempt; 0 if there is none."""
     latency_ms: float = 0.0
     cache_read_tokens: int = 0
-    """Input that the provider had read before: part of the input, and cheaper."""
+    """Input tokens read from the provider's cache: part of the input, and cheaper."""
     cache_write_tokens: int = 0
-    """Input that the provider keeps for next time: part of the input, and a little dearer with some."""
+    """Input tokens written to the provider's cache: part of the input, and slightly more expensive with
+    some."""
     rehearsal: bool = False
-    """The answer was made up by the rehearsal model."""
+    """The rehearsal model invented the reply."""
     timeout_s: float = 0.0
-    """The time that the reply was given; 0: written by a version that did not record it."""
+    """Timeout of the reply in seconds; 0: written by a version that did not record it."""
     max_tokens: int = 0
-    """The most tokens that the reply was allowed; 0: not recorded."""
+    """Token limit of the reply; 0: not recorded."""
 
 
 class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):
@@ -66,9 +67,9 @@ class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):
     blob: str = ""
     """Set instead of `raw` when the reply is long: the content hash of its text."""
     cut: bool = False
-    """The reply was cut off at its longest."""
+    """The reply was cut off at its token limit."""
     max_tokens: int = 0
-    """The limit of the next attempt, after a reply that was cut off."""
+    """Token limit of the next attempt, after a reply that was cut off."""
     cut_at: int = 0
     """Tokens after which the reply was cut off, if that was before its limit."""
 
@@ -92,15 +93,15 @@ class ModelCached(SavedData, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "model.cached"
     model: str
     attempt: int = 1
-    """`call.attempt`: 1, and one more for each repair."""
+    """`call.attempt`: 1, plus 1 for each repair."""
     key: str = ""
-    """The hash of the question."""
+    """Hash of the request."""
     sample: str = ""
-    """Which answer to it."""
+    """Id of the cached reply."""
     number: int
-    """Its place among the answers to this question that the cache holds."""
+    """Its position among the cached replies to this request."""
     age_s: float = 0.0
-    """How long ago it was given."""
+    """Age of the cached reply in seconds."""
 
 
 class ModelKept(EventData, frozen=True, omit_defaults=True, kw_only=True):

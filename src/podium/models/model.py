@@ -1,7 +1,7 @@
-"""The contract of a model: one call in, one reply out, and what that may cost.
+"""Model protocol, calls, replies, prices and faults.
 
 Everything that answers Podium's agents is a `Model`: three offline ones ship with the package, hosted
-providers are adapters to this page.
+providers are adapters to this interface.
 """
 
 from __future__ import annotations
@@ -11,54 +11,54 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from podium.engine.budget import MOST_CALLS, MOST_TOKENS, is_cost, is_count
 from podium.engine.codec import encode
 from podium.engine.events import Charge
-from podium.engine.figures import MOST_CALLS, MOST_TOKENS, is_cost, is_count
 from podium.errors import UsageError
 
 _SHOWN = 40
-"""Characters of an impossible figure that a warning quotes."""
+"""Maximum characters of an impossible figure in a warning."""
 OnDelta = Callable[[str], None]
 """Called with each piece of a reply as it is generated."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model; also the argument of a `python:` function."""
+    """One request to a model; also the argument of a `python:` function."""
 
     run_id: str
     workflow: str
     path: str
-    """The step that asks, for example `story/dialogue/grade#2`."""
+    """Path of the step that asks, for example `story/dialogue/grade#2`."""
     agent: str
     """Name of the agent that is asked."""
     role: str
     task: str
-    """The verb of the ask: `plan`, `grade`, …"""
+    """Task of the ask: `plan`, `grade`, …"""
     system: str
-    """Who the agent is and how it works."""
+    """System prompt: the agent's identity and instructions."""
     prompt: str
     schema: dict[str, Any] | None = None
-    """The JSON schema that the reply must fit; `None` asks for text."""
+    """JSON schema of the reply; `None` requests text."""
     attempt: int = 1
-    """1, and one more for each repair of this step."""
+    """1, plus 1 for each repair of this step."""
     temperature: float = 0.7
     max_tokens: int = 4096
-    """The longest reply, always sent: without it no worst case could be reserved."""
+    """Maximum tokens of the reply, always sent: without it no worst case could be reserved."""
     timeout: float = 300.0
-    """Seconds that the reply may take."""
+    """Timeout of the reply in seconds."""
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What a call used, as the model reports it."""
+    """Usage of a call, as the model reports it."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = None
-    """What it cost, where that is known more exactly than from the tokens: cached input is cheaper."""
+    """Cost in US dollars, if known more exactly than from the tokens: cached input is cheaper."""
     cache_read_tokens: int = 0
-    """Input that the provider remembered; part of `input_tokens`."""
+    """Input tokens read from the provider's cache; part of `input_tokens`."""
     cache_write_tokens: int = 0
-    """Input that the provider was asked to remember; part of `input_tokens`."""
+    """Input tokens written to the provider's cache; part of `input_tokens`."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -66,26 +66,26 @@ class Reply(msgspec.Struct, frozen=True):
 
     text: str
     usage: Usage | None = None
-    """`None`: the model did not say; the whole reservation is then counted."""
+    """`None`: the model did not report it; the whole reservation is then counted."""
     model: str = ""
-    """Which model really answered, where it says so; providers resolve aliases."""
+    """The model that really answered, if reported; providers resolve aliases."""
     finish: str = "stop"
-    """Why it ended: `stop`, `length`, …"""
+    """Finish reason: `stop`, `length`, …"""
     mode: str = ""
-    """How a structured reply was asked for: `native`, `tool` or `prompted`."""
+    """Structured-output mode of the request: `native`, `tool` or `prompted`; empty for text."""
     calls: int = 1
-    """Requests that went out; one, unless an adapter failed to keep its word."""
+    """Requests that were sent; more than 1 only if an adapter breaks its contract."""
 
 
 class Embedded(NamedTuple):
-    """One vector for each of some texts, and what they cost."""
+    """One vector per text, and the total cost."""
 
     vectors: list[list[float]]
     charge: Charge
 
 
 class Price(msgspec.Struct, frozen=True):
-    """What tokens cost in US dollars. Free is not the same as unknown."""
+    """Price of tokens in US dollars. Free is not the same as unknown."""
 
     kind: Literal["free", "known", "unknown"] = "unknown"
     input_per_million: float = 0.0
@@ -105,32 +105,33 @@ UNKNOWN = Price("unknown")
 
 
 class Model(Protocol):
-    """Something that answers calls."""
+    """Anything that answers calls."""
 
     @property
     def name(self) -> str:
-        """Enough to open it again: `rehearsal`, `python:/path/models.py:answer`, `openai:…`."""
+        """Name with which it can be opened again: `rehearsal`, `python:/path/models.py:answer`,
+        `openai:…`."""
         ...
 
     @property
     def rehearsal(self) -> bool:
-        """Its answers are made up; whoever shows them must say so."""
+        """True if its replies are invented; every display must say so."""
         ...
 
     @property
     def price(self) -> Price: ...
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
-        """Answer once, on one wire request. Any exception is a failed call."""
+        """Answer with one request. Any exception is a failed call."""
         ...
 
     def worst_case(self, call: Call) -> Charge:
-        """The most that `complete(call)` can cost: reserved before it, settled after it."""
+        """Return the most that `complete(call)` can cost: reserved before it, settled after it."""
         ...
 
 
 def charge(price: Price, usage: Usage, calls: int = 1) -> Charge:
-    """What a call cost. An unknown price costs nothing and is counted as such."""
+    """Return the cost of a call. With an unknown price it is 0, and the calls count as unpriced."""
     usd = usage.usd
     if usd is None:
         usd = (
@@ -146,8 +147,8 @@ def charge(price: Price, usage: Usage, calls: int = 1) -> Charge:
 
 
 def plausible(reply: Reply) -> tuple[Reply, str]:
-    """Return a reply without usage that cannot be true, and the figure that was refused; empty: none was.
-    A call without usage is charged with its worst case and marked as estimated."""
+    """Return a reply without implausible usage, and the rejected figure; empty if there is none. A call
+    without usage is charged with its worst case and marked as estimated."""
     if not is_count(reply.calls, MOST_CALLS) or reply.calls == 0:
         return msgspec.structs.replace(reply, usage=None, calls=1), f"calls {reply.calls!r}"
     refused = "" if reply.usage is None else impossible(reply.usage)
@@ -155,7 +156,7 @@ def plausible(reply: Reply) -> tuple[Reply, str]:
 
 
 def impossible(usage: Usage) -> str:
-    """Return the first figure that no call can have, as `name value`."""
+    """Return the first implausible figure as `name value`; empty if there is none."""
     for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
         value: object = getattr(usage, name)
         if not is_count(value, MOST_TOKENS):
@@ -164,21 +165,22 @@ def impossible(usage: Usage) -> str:
 
 
 def worst_case(call: Call, price: Price) -> Charge:
-    """A token is at least one byte, so input is bounded by its bytes; output by `max_tokens`."""
+    """Return the worst-case cost. A token is at least one byte, so the bytes bound the input; `max_tokens`
+    bounds the output."""
     return charge(price, Usage(input_bytes(call), call.max_tokens))
 
 
 def estimate(call: Call, text: str) -> Usage:
-    """Usage for models that count no tokens: a quarter of the bytes. It never passes the worst case,
-    because a figure that nobody is billed for must not break a ceiling."""
+    """Return estimated usage for models that do not count tokens: a quarter of the bytes. Never more than the
+    worst case, because an estimate must not break a ceiling."""
     reply = -(-_size(text) // 4)
     return Usage(-(-input_bytes(call) // 4), min(reply, call.max_tokens))
 
 
 def input_bytes(call: Call) -> int:
-    """An upper bound of a call's input tokens."""
+    """Return an upper bound of a call's input tokens."""
     system, prompt, schema = call.system, call.prompt, call.schema
-    size = len(system) if system.isascii() else _size(system)  # nearly always; a call saved for each
+    size = len(system) if system.isascii() else _size(system)  # fast path: ASCII in nearly all calls
     size += len(prompt) if prompt.isascii() else _size(prompt)
     return size if schema is None else size + _schema_size(schema)
 
@@ -187,7 +189,7 @@ _sizes: dict[int, tuple[dict[str, Any], int]] = {}
 
 
 def _schema_size(schema: dict[str, Any]) -> int:
-    """The schemas of a run are few and the same objects again and again: each is measured once."""
+    """Return the encoded size of a schema. Cached, because a run uses few schema objects again and again."""
     known = _sizes.get(id(schema))
     if known is None or known[0] is not schema:
         if len(_sizes) >= 256:
@@ -198,3 +200,59 @@ def _schema_size(schema: dict[str, Any]) -> int:
 
 def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+FaultKind = Literal[
+    "rejected", "limited", "unavailable", "unreachable", "timeout", "dropped", "garbled", "oversized",
+    "resting",
+]  # fmt: skip
+
+
+class ModelFault(Exception):
+    """A call that a provider did not answer. Workflows never see it: an ask retries, falls back to the next
+    model of the profile, or fails with `ModelFailedError`."""
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        message: str,
+        *,
+        retry: bool = False,
+        billed: bool = False,
+        down: bool = False,
+        status: int = 0,
+        wait_s: float | None = None,
+        calls: int = 1,
+        mode: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.kind: FaultKind = kind
+        self.retry = retry
+        """A retry may succeed a moment later."""
+        self.billed = billed
+        """The provider may have generated, and billed, a reply that never arrived."""
+        self.down = down
+        """It indicates that the provider is down, not that the call was invalid."""
+        self.status = status
+        """HTTP status; 0 if there was none."""
+        self.wait_s = wait_s
+        """Seconds that the provider asks to wait."""
+        self.calls = calls
+        """Requests that were sent."""
+        self.mode = mode
+        """Structured-output mode of the request."""
+        self.hint = hint
+        """Advice for the user, if any: half a sentence without a full stop."""
+
+
+MORE_TIME = "For a slow model raise `reply_timeout` in podium.toml, or give --reply-timeout"
+"""Advice for a reply that timed out."""
+
+RETRIED_STATUSES = frozenset({408, 409, 429})
+"""Error statuses below 500 that are retried."""
+
+
+def retried(status: int) -> bool:
+    """Return whether the same request may succeed later."""
+    return status in RETRIED_STATUSES or status >= 500

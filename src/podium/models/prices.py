@@ -1,6 +1,6 @@
-"""What a model costs: one's own price from the settings, else the public tables, else unknown.
+"""Model prices: from the settings, else from the public tables, else unknown.
 
-Unknown stays unknown: a ceiling of money cannot hold for such a model, and says so.
+With an unknown price, a money ceiling alone is rejected for the model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TABLES = {
 
 
 class Rates:
-    """The price of one model. It may rise for long inputs."""
+    """The price of one model. It may be higher for long inputs."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class Rates:
         own: OwnPrice | None = None,
     ) -> None:
         self.price = price
-        """For an input of ordinary length."""
+        """Price for an input of ordinary length."""
         self._found = found
         self._provider = provider
         self._own = own
 
     def at(self, input_tokens: int, *, remembered: bool = False) -> Price:
-        """The price for an input of a certain length: long ones cost more per token with some providers.
-        The most that it can be if the provider is asked to remember the input, which some charge for."""
+        """Return the price for an input of a certain length: with some providers, long ones cost more per
+        token. `remembered` adds the maximum surcharge for writing the input to the provider's cache."""
         price = self.price if self._found is None else _price(self._found, input_tokens)
         if not remembered or price.kind != "known":
             return price
@@ -50,7 +50,7 @@ class Rates:
         return Price("known", max(price.input_per_million, dearer or 0.0), price.output_per_million)
 
     def cost(self, usage: Any, tokens: Usage) -> Usage:
-        """The usage of a call with what it cost, as the tables know it: long inputs and cached ones."""
+        """Return the usage with its cost, including the rates for long and cached inputs."""
         cached = usage.cache_read_tokens or usage.cache_write_tokens
         if self._found is None and not (self._own and cached):
             return tokens
@@ -58,13 +58,13 @@ class Rates:
             usd = _own_cost(self._own, tokens)
         elif self._found is not None and cached:
             usd = float(self._found.calc_price(usage, self._provider).total_price)
-        else:  # the same, in a hundredth of the time
+        else:  # same result, in a hundredth of the time
             usd = charge(self.at(tokens.input_tokens), tokens).usd
         return msgspec.structs.replace(tokens, usd=usd)
 
 
 def rates_of(provider: str, model: str, own: Mapping[str, OwnPrice]) -> Rates:
-    """The price of `provider:model`."""
+    """Return the price of `provider:model`."""
     mine = own.get(f"{provider}:{model}")
     if mine is not None:
         return Rates(Price("known", mine.input, mine.output), own=mine)
@@ -79,17 +79,17 @@ def rates_of(provider: str, model: str, own: Mapping[str, OwnPrice]) -> Rates:
 
 
 class Listed(NamedTuple):
-    """One model as the tables know it."""
+    """One model of the price tables."""
 
     model: str
-    """The provider's name of it."""
+    """The provider's name of the model."""
     price: Price
     window: int | None
-    """How many tokens it can read; `None`: the tables do not say."""
+    """Context window in tokens; `None` if the tables do not say."""
 
 
 def listed(provider: str) -> list[Listed]:
-    """Every model of a provider that is asked for text and paid by the token, by name."""
+    """Return every text model of a provider that is billed by the token, by name."""
     table = next((one for one in get_snapshot().providers if one.id == TABLES.get(provider)), None)
     models = () if table is None else table.models
     found = [Listed(one.id, _price(one, 0), one.context_window) for one in models if not one.deprecated]
@@ -97,7 +97,7 @@ def listed(provider: str) -> list[Listed]:
 
 
 def window_of(provider: str, model: str) -> int | None:
-    """How many tokens a model can read, if the tables know."""
+    """Return the context window of a model in tokens, or None if unknown."""
     try:
         return get_snapshot().find_provider_model(model, None, TABLES[provider], None)[1].context_window
     except LookupError:  # no such provider, or no such model
@@ -130,7 +130,8 @@ def _own_cost(own: OwnPrice, tokens: Usage) -> float:
 
 
 def _rate(price: Decimal | TieredPrices | None, input_tokens: int) -> float:
-    """Dollars per million; the last tier that begins at or below this input counts for all of it."""
+    """Return dollars per million tokens; the last tier that begins at or below this input applies to all of
+    it."""
     if isinstance(price, TieredPrices):
         passed = [tier.price for tier in price.tiers if input_tokens >= tier.start]
         return float(passed[-1] if passed else price.base)

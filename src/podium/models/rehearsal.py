@@ -19,9 +19,9 @@ import msgspec
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
-from podium.models.sample import sample
-from podium.models.values import LABEL, Words
-from podium.models.words import keywords, pick, without_codes
+from podium.models.request_words import keywords, pick, without_codes
+from podium.models.sample_values import LABEL, Words
+from podium.models.sampler import sample
 
 Answer = Callable[[Call], Any]
 """A text, a dictionary, or `None` to leave the call to the general answer."""

@@ -1,8 +1,8 @@
-"""Getting structured data out of a reply: find the JSON, check it, say readably what is wrong.
+"""JSON extraction, repair and validation of replies.
 
-Models wrap JSON in Markdown fences, introduce it and comment on it. Every place where JSON may lie is
-tried in order; the first that fits the wanted type is the answer. What is only slightly broken is mended
-before anybody pays for a repair. Nothing is ever executed, and the work is bounded whatever a reply holds.
+Models wrap JSON in Markdown fences, introduce it and comment on it. Every place where JSON may be is tried in
+order; the first that fits the wanted type is the answer. Slightly broken JSON is fixed locally before a
+repair call is paid for. Nothing is ever executed, and the work is bounded for any reply.
 """
 
 from __future__ import annotations
@@ -16,59 +16,186 @@ import msgspec
 
 from podium.engine import codec
 from podium.errors import NotEncodableError
-from podium.models.mending import close_brackets, mended
-from podium.settings.validation import plain
+from podium.settings.parsing import plain
+
+_TOKEN = re.compile(
+    r"(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\#[^\n]*)"
+    r'|(?P<double>"(?:[^"\\]|\\.)*+")'
+    r"|(?P<single>'(?:[^'\\]|\\.)*+')"
+    r"|(?P<open>[\[{])|(?P<close>[\]}])|(?P<comma>,)|(?P<colon>:)"
+    r"|(?P<word>[\w.+-]++)",
+    re.DOTALL,
+)
+_OPENING = re.compile(r"[\[{]")
+_PAIRS = {"{": "}", "[": "]"}
+_WORDS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_COLON = re.compile(r"\s*:")
+_CONTROL = re.compile(r"[\x00-\x1f]")
+
+_MOST_OPENINGS = 8
+_MOST_TOKENS = 200_000
+_DEEPEST = 500
+
+
+def mended(text: str, *, close: bool) -> Iterator[str]:
+    """Yield the objects and lists of a text as valid JSON; `close` also closes brackets left open at its
+    end."""
+    position = 0
+    for _ in range(_MOST_OPENINGS):
+        opening = _OPENING.search(text, position)
+        if opening is None:
+            return
+        mender = _Mender(text, opening.start(), close)
+        found = mender.run()
+        if found:
+            yield found
+        elif mender.ran_out and not close:
+            return  # the content of a reply that was cut off is a part, not the answer
+        position = mender.end if found else opening.start() + 1
+
+
+def close_brackets(text: str, start: int) -> str:
+    """Return the unclosed object or list that begins at `start`, closed; empty if that would need a guess."""
+    return _Mender(text, start, close=True).run()
+
+
+class _Mender:
+    """One pass over a text, from an opening bracket to the one that closes it."""
+
+    def __init__(self, text: str, start: int, close: bool) -> None:
+        self._text = text
+        self._close = close
+        self._written: list[str] = []
+        self._open: list[str] = []
+        self._comma = False
+        """A comma was read and not yet written: it is only written if something follows."""
+        self.end = start
+        self.ran_out = False
+        """The text ended before the brackets were closed."""
+
+    def run(self) -> str:
+        """Return the fixed JSON; empty if that would need a guess."""
+        for _ in range(_MOST_TOKENS):
+            token = _TOKEN.match(self._text, self.end)
+            if token is None:
+                self.ran_out = self.end >= len(self._text) or self._text[self.end] in "\"'"
+                return self._closed() if self.end >= len(self._text) else ""
+            self.end = token.end()
+            if not self._take(str(token.lastgroup), token.group()):
+                return ""
+            if not self._open:
+                return "".join(self._written)
+        return ""
+
+    def _take(self, kind: str, text: str) -> bool:
+        match kind:
+            case "skip":
+                return True
+            case "comma":
+                first = not self._written or self._written[-1] in ("{", "[", ":")
+                again, self._comma = self._comma, True
+                return not (first or again)
+            case "close":
+                self._comma = False
+                self._written.append(text)
+                return text == self._open.pop()
+            case "open":
+                self._open.append(_PAIRS[text])
+            case "double":
+                text = _CONTROL.sub(_escaped, text)
+            case "single":
+                text = _double_quoted(text)
+            case "word":
+                text = _word(text, key=bool(_COLON.match(self._text, self.end)))
+            case _:
+                pass
+        self._write(text)
+        return bool(text) and len(self._open) <= _DEEPEST
+
+    def _write(self, text: str) -> None:
+        if self._comma:
+            self._written.append(",")
+            self._comma = False
+        self._written.append(text)
+
+    def _closed(self) -> str:
+        """Return the JSON with its open brackets closed; empty if a value is missing after a colon."""
+        if not self._close or self._written[-1] == ":":
+            return ""
+        return "".join(self._written) + "".join(reversed(self._open))
+
+
+def _word(text: str, *, key: bool) -> str:
+    """Return a quoted key; a JSON number or word unchanged; a Python word as JSON; empty for any other
+    word."""
+    if key:
+        return f'"{text}"'
+    if text in ("true", "false", "null") or _NUMBER.fullmatch(text):
+        return text
+    return _WORDS.get(text, "")
+
+
+def _double_quoted(text: str) -> str:
+    inner = text[1:-1].replace("\\'", "'")
+    inner = re.sub(r'\\.|"', lambda found: '\\"' if found[0] == '"' else found[0], inner, flags=re.DOTALL)
+    return f'"{_CONTROL.sub(_escaped, inner)}"'
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
 
 MAX_REPAIRS = 2
-"""How often a reply that does not fit is sent back."""
+"""Maximum number of repair calls for a reply that does not fit."""
 
 _LONGEST = 4_000_000
-"""Characters of a reply that are looked at; real replies are a thousandth of it."""
+"""Maximum characters of a reply that are searched; real replies are a thousandth of it."""
 _MENDED = 250_000
-"""Longer replies are not mended: that is done on the event loop, and others wait for it."""
+"""Longer replies are not fixed locally, because that blocks the event loop."""
 _MOST_MARKS = 400_000
-"""Brackets and strings that are looked at in one reply."""
+"""Maximum number of brackets and strings that are scanned in one reply."""
 _MOST_CANDIDATES = 32
-_DEEPEST = 1_000
+_MAX_REPAIR_DEPTH = 1_000
 _SHOWN_REPLY = 8_000
 _LONGEST_SEAM = 2_000
 _SHORTEST_SEAM = 10
-"""Characters that a continuation may repeat of what it continues; fewer may be there by chance."""
+"""Range of characters of the original text that a continuation may repeat; fewer may match by chance."""
 
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 _MARK = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A bracket, or a string as a whole; one that is never closed reaches to the end."""
+"""A bracket, or a whole string; one that is never closed extends to the end."""
 _ESCAPE = re.compile(
     r"\\\\"
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 """An escaped backslash, a surrogate pair, or half of one."""
-_OPENING = re.compile(r"[\[{]")
+
 _CLOSES = {"}": "{", "]": "["}
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """A reply does not fit."""
+    """A reply that does not fit its type."""
 
     error: str
-    """Why: one paragraph that a person can read and a model can act on."""
+    """The reason: one paragraph that a person can read and a model can act on."""
 
 
-class Found(NamedTuple):
-    """An answer in a reply."""
+class ParsedReply(NamedTuple):
+    """The answer found in a reply."""
 
     data: bytes
     """Its JSON, without decoration."""
     value: Any
-    """The same in the wanted type."""
+    """The decoded value, of the wanted type."""
 
 
 def find(
     text: str, returns: Any, *, whole: bool = True, check: Callable[[Any], str] | None = None
-) -> Found | Mismatch:
-    """The JSON in a reply that fits the type `returns`, checked and without decoration. Of a reply that was
-    cut off at its longest (not `whole`) nothing is guessed. `check` may find fault with what fits."""
+) -> ParsedReply | Mismatch:
+    """Return the JSON in a reply that fits the type `returns`, validated and without decoration. Unclosed
+    JSON of a reply that was cut off (not `whole`) is not completed. `check` may reject a value that fits."""
     read = codec.reader(returns)
     found = _at_once(text, read)
     if found is not None:
@@ -87,40 +214,39 @@ def find(
             value = read(candidate)
             data = codec.encode(codec.decode(candidate))
         except (ValueError, RecursionError, NotEncodableError):
-            continue  # what is wrong with the reply as it stands is the better explanation
+            continue  # the error of the original reply is the better explanation
         return _judged(value, data, check)
     if problems:
-        # The largest piece of real JSON is the one that was meant; a `[1]` in the prose before it is not.
+        # The largest piece of valid JSON is the intended one; a `[1]` in the prose before it is not.
         return Mismatch(max(problems)[2])
     return _bare_word(text.strip()[:_LONGEST], returns, check)
 
 
-def _at_once(text: str, read: Callable[[bytes], Any]) -> Found | None:
-    """The answer of a reply that is nothing but its JSON, as most are; what is wrong with others is found out
-    by a longer look."""
+def _at_once(text: str, read: Callable[[bytes], Any]) -> ParsedReply | None:
+    """Fast path for a reply that is nothing but JSON, as most are; None if it does not fit."""
     if not text.startswith(("{", "[")) or len(text) > _LONGEST or "\\u" in text:
         return None
     try:
         data = text.encode()
         value = read(data)
-        return Found(codec.encode(codec.decode(data)), value)
+        return ParsedReply(codec.encode(codec.decode(data)), value)
     except (ValueError, RecursionError, NotEncodableError):
         return None
 
 
 def _very_long(text: str) -> Iterator[bytes]:
-    """A reply that is longer than what is searched, and JSON from its first to its last character."""
+    """Yield a reply that is longer than the search limit and seems to be nothing but JSON."""
     if len(text) > _LONGEST and _looks_like_json(text[:100].lstrip()):
         yield text.strip().encode("utf-8", "replace")
 
 
-def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> Found | Mismatch:
+def _judged(value: Any, data: bytes, check: Callable[[Any], str] | None) -> ParsedReply | Mismatch:
     wrong = check(value) if check is not None else ""
-    return Mismatch(wrong) if wrong else Found(data, value)
+    return Mismatch(wrong) if wrong else ParsedReply(data, value)
 
 
-def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> Found | Mismatch:
-    """A reply without any JSON may still be just the word that a type of choices wants."""
+def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> ParsedReply | Mismatch:
+    """Try a reply without any JSON as a bare string, for types of choices."""
     if not text:
         return Mismatch("The reply is empty.")
     if returns is None or returns is Any:
@@ -134,14 +260,14 @@ def _bare_word(text: str, returns: Any, check: Callable[[Any], str] | None) -> F
 
 
 def explain(error: Exception) -> str:
-    """One readable paragraph about why a value did not fit, whoever checked it."""
+    """Return one readable paragraph about why a value did not fit, for any validator."""
     if isinstance(error, RecursionError):
         return "The JSON is nested too deeply."
     return plain(error)
 
 
 def repair_prompt(prompt: str, raw: str, error: str) -> str:
-    """The original question, the reply that did not fit, and why."""
+    """Return the original prompt, the reply that did not fit, and why."""
     shown = raw if len(raw) <= _SHOWN_REPLY else f"{raw[:_SHOWN_REPLY]}\n[… cut]"
     return (
         f"{prompt}\n\n---\n\n"
@@ -153,7 +279,7 @@ def repair_prompt(prompt: str, raw: str, error: str) -> str:
 
 
 def cut_prompt(prompt: str, limit: int, larger: int) -> str:
-    """The original question, with the reason why it is asked again after a reply that was cut off."""
+    """Return the original prompt with the reason why it is repeated after a reply that was cut off."""
     return (
         f"{prompt}\n\n---\n\n"
         f"You have answered this before, but your reply was cut off at its limit of {limit:,} tokens before "
@@ -163,7 +289,7 @@ def cut_prompt(prompt: str, limit: int, larger: int) -> str:
 
 
 def shorter_prompt(prompt: str, tokens: int) -> str:
-    """The original question, asked again after a reply that the server cut off before its limit."""
+    """Return the original prompt, repeated after a reply that the server cut off before its limit."""
     return (
         f"{prompt}\n\n---\n\n"
         f"You have answered this before, but your reply was cut off after {tokens:,} tokens before it was "
@@ -172,7 +298,7 @@ def shorter_prompt(prompt: str, tokens: int) -> str:
 
 
 def continue_prompt(prompt: str, text: str) -> str:
-    """The original question and the beginning of an answer that has to be continued."""
+    """Return the original prompt and the beginning of an answer that has to be continued."""
     return (
         f"{prompt}\n\n---\n\n"
         f"You have begun to answer this, but your reply was cut off at its limit. So far you wrote:\n\n{text}"
@@ -183,7 +309,7 @@ def continue_prompt(prompt: str, text: str) -> str:
 
 
 def join(first: str, second: str) -> str:
-    """A text and its continuation, without the words at the seam that the continuation repeats."""
+    """Join a text and its continuation, without the words that the continuation repeats."""
     if not first:
         return second
     begun = second.lstrip()
@@ -195,7 +321,7 @@ def join(first: str, second: str) -> str:
 
 
 def _candidates(text: str, complete: bool) -> Iterator[bytes]:
-    """The places where the JSON may lie, the most likely first, none twice."""
+    """Yield the places where JSON may be, the most likely first, none twice."""
     seen: set[bytes] = set()
     for candidate in islice(_places(text, complete), _MOST_CANDIDATES):
         data = _without_lone_surrogates(candidate).encode("utf-8", "replace")
@@ -214,14 +340,14 @@ def _places(text: str, complete: bool) -> Iterator[str]:
 
 
 def _without_lone_surrogates(text: str) -> str:
-    """Half of an escaped pair is no character and would sink the whole reply."""
+    """Replace escaped lone surrogates, which would invalidate the whole reply."""
     if "\\u" not in text:
         return text
     return _ESCAPE.sub(lambda found: "\\ufffd" if len(found[0]) == 6 else found[0], text)
 
 
 def _slightly_broken(text: str, *, close: bool) -> Iterator[bytes]:
-    """What can be mended without a guess, and was not JSON before."""
+    """Yield JSON that can be fixed without a guess."""
     bodies = [fence.group(1) for fence in _FENCE.finditer(text)]
     candidates = (found for body in (*bodies, text) for found in mended(body, close=close))
     for candidate in islice(candidates, _MOST_CANDIDATES):
@@ -237,13 +363,13 @@ def _is_json(data: bytes) -> bool:
 
 
 def _looks_like_json(text: str) -> bool:
-    """Whether a whole reply could be JSON: saves an exception for each reply in prose."""
+    """Return whether a whole reply could be JSON: saves an exception for each reply in prose."""
     return text.startswith(tuple('{["-0123456789')) or text in ("true", "false", "null")
 
 
 def _balanced(text: str, complete: bool) -> Iterator[str]:
-    """Each outermost `{…}` or `[…]` of a text that is closed again. One that is not is closed here, or in a
-    reply that was cut off ends the search: what lies inside it is a part, not the answer."""
+    """Yield each outermost `{…}` or `[…]` of a text. One that is never closed is closed here; in a reply that
+    was cut off it ends the search, because its content is a part, not the answer."""
     marks = _MOST_MARKS
     position = 0
     while marks > 0 and (opening := _OPENING.search(text, position)):
@@ -260,7 +386,7 @@ def _balanced(text: str, complete: bool) -> Iterator[str]:
 
 
 def _end_of(text: str, start: int, most_marks: int) -> tuple[int, int]:
-    """Where the bracket at `start` is closed (0: it is not), and how many marks were looked at."""
+    """Return where the bracket at `start` is closed (0 if it is not), and the number of marks scanned."""
     open_brackets: list[str] = []
     used = 0
     for mark in islice(_MARK.finditer(text, start), most_marks):
@@ -268,7 +394,7 @@ def _end_of(text: str, start: int, most_marks: int) -> tuple[int, int]:
         sign = text[mark.start()]
         if sign in "[{":
             open_brackets.append(sign)
-            if len(open_brackets) > _DEEPEST:
+            if len(open_brackets) > _MAX_REPAIR_DEPTH:
                 return 0, used
         elif sign in "]}":
             if open_brackets.pop() != _CLOSES[sign]:

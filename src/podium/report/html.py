@@ -1,28 +1,135 @@
-"""The generic report as one HTML file: no script, nothing remote, light, dark and on paper."""
+"""HTML report, its templates, and sanitizing.
+
+`frame.html` forbids scripts and remote content, and contains the design tokens and classes of all pages;
+every page template extends it. Text is escaped unless it went through `prose`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
-from jinja2 import PackageLoader
-from markupsafe import Markup
+import nh3
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
 
-from podium.report.facts import Facts, StepFacts
-from podium.report.frame import templates_of
+from podium.report.data import ReportData, StepFacts, price_word
 from podium.report.presentation import Section
-from podium.report.prose import prose
-from podium.report.words import one_line, pretty, safe, shorten, without_title
+from podium.report.words import (
+    amount,
+    ceilings,
+    count,
+    duration,
+    money,
+    one_line,
+    pretty,
+    safe,
+    shorten,
+    size,
+    without_title,
+)
+
+_TAGS = {
+    "a", "abbr", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em",
+    "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "kbd", "li", "ol", "p", "pre", "s", "span", "strong",
+    "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "u", "ul",
+}  # fmt: skip
+_ATTRIBUTES = {"a": {"href", "title"}, "td": {"align"}, "th": {"align"}, "ol": {"start"}}
+
+
+def prose(text: str, *extensions: Callable[[MarkdownIt], None]) -> Markup:
+    """Return Markdown as sanitized HTML. An image becomes a link: opening a report must not cause requests.
+
+    An extension may add syntax to the parser; its output is sanitized like everything else.
+    """
+    parser = MarkdownIt("js-default", {"html": False, "linkify": False, "typographer": False})
+    parser.disable("image")
+    for extend in extensions:
+        extend(parser)
+    rendered = parser.render(safe(text))
+    clean = nh3.clean(
+        rendered,
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return Markup(clean)
+
+
+# ── what a log kept ──────────────────────────────────────────────────────────────────────────────
+
+_KEPT_TAGS = (_TAGS - {"h1"}) | {"cite", "mark", "section"}
+_KEPT_ATTRIBUTES = {
+    **_ATTRIBUTES, "*": {"class", "id", "aria-label", "tabindex"}, "span": {"aria-hidden"},
+}  # fmt: skip
+_NAME = re.compile(r"[a-z]{1,20}-?\d{0,6}")
+
+
+def kept_html(html: str) -> Markup:
+    """Sanitize HTML that one of our workflows made and a log contains, because a log can be edited.
+
+    Unlike rendered text, it may have classes, and ids as targets of its own links. Nothing in it may overlay
+    the page.
+    """
+    clean = nh3.clean(
+        safe(html),
+        tags=_KEPT_TAGS,
+        attributes=_KEPT_ATTRIBUTES,
+        attribute_filter=_kept,
+        url_schemes={"http", "https"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return Markup(clean)
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    if name == "class":
+        return " ".join(word for word in value.split() if _NAME.fullmatch(word)) or None
+    if name == "id":
+        return value if _NAME.fullmatch(value) else None
+    if name == "href" and not value.startswith(("http://", "https://")):
+        return value if value.startswith("#") and _NAME.fullmatch(value[1:]) else None
+    return "-1" if name == "tabindex" else value
+
+
+@cache
+def templates_of(package: str) -> Environment:
+    """Return the template environment of a package, with the shared templates as fallback. Cached per
+    process."""
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("podium.report")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = {
+        "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
+        "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
+        "prose": prose, "kept_html": kept_html, "ceilings": ceilings,
+    }  # fmt: skip
+    environment.filters.update(filters)
+    return environment
+
+
+def foldable(path: str) -> Markup:
+    """Return a step's path that a narrow screen may break after each slash."""
+    return Markup("/<wbr>").join(escape(part) for part in path.split("/"))
+
 
 BARS = 80
-"""How many steps the timeline draws; the table holds all."""
+"""Maximum number of steps in the timeline; the table contains more."""
 
 MOST_STEPS = 300
 MOST_ARTIFACTS = 40
-"""How many rows the tables hold; a run may have thousands, and a page has to open."""
+"""Maximum number of table rows. A run may have thousands, and the page has to open."""
 
 LONGEST_REQUEST = 10_000
-"""Characters of the request that the footer repeats; some are whole books."""
+"""Characters of the request that the footer repeats; some requests are whole books."""
 
 SIGNS = {
     "completed": "✓", "partial": "◐", "failed": "✗", "waiting": "?", "paused": "■", "cancelled": "■",
@@ -30,8 +137,8 @@ SIGNS = {
 }  # fmt: skip
 
 
-def to_html(facts: Facts, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
-    """A self-contained page. `answer` shows the deliverable where plain Markdown cannot."""
+def to_html(facts: ReportData, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
+    """Return the report as a self-contained page. `answer` shows the deliverable if plain Markdown cannot."""
     page = templates_of("podium.report").get_template("report.html")
     document = without_title(facts.deliverable, facts.request) if facts.deliverable else ""
     has_data = facts.deliverable is None and facts.output is not None
@@ -60,7 +167,7 @@ def _rendered(section: Section) -> Markup:
 
 
 def _styles(sections: Sequence[Section], answer: Section | None) -> list[str]:
-    """Each file of CSS that is needed."""
+    """Return the source of each CSS file that is needed."""
     needed = [answer, *sections] if answer is not None else sections
     return [_source(section) for section in needed if section.style]
 
@@ -71,7 +178,7 @@ def _source(section: Section) -> str:
 
 
 def telling_steps(steps: list[StepFacts]) -> list[StepFacts]:
-    """As many as a table may hold, in their order: what did not go well before what did."""
+    """Return the steps for the table, in order. If there are too many, completed ones are dropped first."""
     if len(steps) <= MOST_STEPS:
         return steps
     by_interest = sorted(range(len(steps)), key=lambda nth: (steps[nth].status == "completed", nth))
@@ -79,7 +186,8 @@ def telling_steps(steps: list[StepFacts]) -> list[StepFacts]:
 
 
 def bars(steps: list[StepFacts]) -> list[dict[str, Any]]:
-    """The timeline: where each step lies between the first beginning and the last end, in percent."""
+    """Return the timeline: position and width of each step between the first start and the last end, in
+    percent."""
     timed = [step for step in steps if step.duration_s is not None and not step.inherited]
     if len(timed) < 2:
         return []

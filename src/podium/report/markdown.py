@@ -1,4 +1,4 @@
-"""The generic report as Markdown: for a pull request, a wiki, a mail."""
+"""Generic report as Markdown, for a pull request, a wiki or a mail."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from podium.report.costs import Cost, price_word
-from podium.report.facts import Facts, StepFacts
+from podium.report.data import Cost, ReportData, StepFacts, price_word
 from podium.report.presentation import Section
 from podium.report.words import (
     MARKUP,
@@ -24,17 +23,18 @@ from podium.report.words import (
 )
 
 MOST_ROWS = 200
-"""Rows of a table; nobody reads more in Markdown, and the JSON report holds all."""
+"""Maximum number of table rows in Markdown; the JSON report contains all."""
 
 REHEARSAL = "Rehearsal: the answers were made up offline; this is not a model's work."
 RECORD = "How it came about"
-"""Title of what follows the deliverable. It is of the first level: parts of the deliverable are not."""
+"""Title of the part after the deliverable. It is a level-1 heading, unlike the headings
+of the deliverable."""
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _HEADING = re.compile(r"#{1,6} ")
 
 
-def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
-    """The answer first, then how it came about."""
+def to_markdown(facts: ReportData, sections: Sequence[Section] = ()) -> str:
+    """Return the report: first the deliverable, then how it came about."""
     parts = [f"# {cell(facts.request, 200)}"]
     if facts.rehearsal:
         parts.append(f"> **{REHEARSAL}**")
@@ -63,7 +63,8 @@ def to_markdown(facts: Facts, sections: Sequence[Section] = ()) -> str:
 
 
 def below_title(text: str) -> str:
-    """Return a document whose headings are all below that of the report: a title in it becomes a part."""
+    """Return a document whose headings are all below the report's title: if it has a level-1 heading, all its
+    headings move down one level, at most to level 6."""
     lines, fence, titled = text.splitlines(), "", False
     marks: list[int] = []
     for number, line in enumerate(lines):
@@ -78,8 +79,8 @@ def below_title(text: str) -> str:
     return "\n".join(lines)
 
 
-def footer(facts: Facts) -> str:
-    """How the result came about, in one line."""
+def footer(facts: ReportData) -> str:
+    """Return a summary of the run on one line."""
     told = [
         f"{facts.workflow}, run {facts.run_id}",
         f"model {', '.join(facts.models)}" if facts.models else "",
@@ -96,8 +97,8 @@ def footer(facts: Facts) -> str:
     return " · ".join(part for part in told if part)
 
 
-def saved(facts: Facts) -> str:
-    """What came from the cache, and what that was worth."""
+def saved(facts: ReportData) -> str:
+    """Return the number of calls served from the cache and what they saved; empty if none."""
     if not facts.saved.calls:
         return ""
     worth = f" (saved {money(facts.saved.usd)})" if facts.saved.usd else ""
@@ -108,8 +109,9 @@ def _bullets(title: str, items: list[str]) -> list[str]:
     return [f"## {title}\n\n" + "\n".join(f"- {cell(item, 500)}" for item in items)] if items else []
 
 
-def _artifacts(facts: Facts) -> list[str]:
-    """Each by its name and place; where there are very many, the first and how many others."""
+def _artifacts(facts: ReportData) -> list[str]:
+    """Return each artifact with its name and size; names that occur more than once get their path. Beyond
+    `MOST_ROWS` they are only counted."""
     names = Counter(made["name"] for made in facts.artifacts)
     told = [
         f"{made['name']}{_place(made['path']) if names[made['name']] > 1 else ''} ({size(made['bytes'])})"
@@ -146,5 +148,5 @@ def _costs(costs: list[Cost]) -> str:
 
 
 def cell(text: str, width: int) -> str:
-    """One line in which nothing is markup."""
+    """Return the text as one line with all Markdown escaped."""
     return re.sub(f"({MARKUP})", r"\\\1", one_line(text, width))

@@ -1,2 +1,4 @@
-"""`podium serve`: everything that the command line can do over HTTP, live views over server-sent events, and
-the web UI. An extra (`podium[server]`), and loaded only when it is used."""
+"""HTTP API, live views over server-sent events and the web UI of `podium serve`. Covers everything that the
+command line can do. Installed with the extra `podium[server]` and imported only when it is used."""
+
+from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Writes the OpenAPI description, for whoever makes types of it: `python -m podium.server.export FILE`.
-
-With a second file, that one is told which description it was made of, so that a stale one is noticed.
-"""
+"""Export of the OpenAPI description: `python -m podium.server.export FILE`."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from pathlib import Path
@@ -14,16 +10,11 @@ from podium.server.app import build_api
 
 
 def main(arguments: list[str]) -> None:
-    """Write the description; or put its hash into the first line of the types."""
-    description = Path(arguments[0])
-    if len(arguments) == 1:
-        text = json.dumps(build_api().openapi(), indent=2, ensure_ascii=False, sort_keys=True)
-        description.write_text(f"{text}\n", encoding="utf-8")
-        return
-    types = Path(arguments[1])
-    digest = hashlib.sha256(description.read_bytes()).hexdigest()
-    made = f"// Made of openapi.json, sha256 {digest}: `make ui-types` writes both anew.\n"
-    types.write_text(made + types.read_text(encoding="utf-8"), encoding="utf-8")
+    """Write the description; a file that holds it already is left as it is."""
+    file = Path(arguments[0])
+    text = json.dumps(build_api().openapi(), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,56 +1,62 @@
-"""What users of a shared server may not do: name files and folders of its machine, run code of their own, see
-what others have, or spend more than they were given.
+"""Permissions of users on a shared server.
 
-The only user of a server on their own machine may do everything: it is their machine.
+A project folder is accepted only if all of it is inside the user's projects folder: its resolved path, its
+repository, and the object folders that the repository borrows. Otherwise a symbolic link, or a file named
+`.git`, could point to other users' data.
+
+The only user of a local server may do everything: it is their machine.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from podium.server.callers import Caller
-from podium.server.hall import Hall
+from podium.errors import PodiumError
+from podium.server.auth import Caller
 from podium.server.problems import RefusedError
-from podium.server.projects import project_folder
-from podium.workflows import SHIPPED, find_workflow
-from podium.workflows.studio.team_file import SHIPPED as TEAMS
+from podium.server.state import ServerState
+from podium.settings.places import named
+from podium.tools.workspace.origin import find_origin
+from podium.workflows import SHIPPED, builtin, find_workflow
+from podium.workflows.studio.team import SHIPPED as TEAMS
 
-SHARED_OPTIONS: dict[str, frozenset[str]] = {
-    "build": frozenset({"max_iterations"}),
-    "council": frozenset(
-        {
-            "preset", "roles", "rounds", "passes", "min_ideas", "min_score", "deep_dive", "context_window",
-            "web", "floor", "editor", "baseline",
-        }
-    ),
-    "research": frozenset(
-        {
-            "content_type", "length", "tone", "depth", "min_sources", "preferred_sources", "min_quality",
-            "citation_style", "online", "max_usd", "time_limit", "floor", "editor",
-            "sources_only",
-        }
-    ),
-    "studio": frozenset(
-        {
-            "team", "departments", "router", "specialists", "synthesis_rounds", "batch_grading", "adaptive",
-            "project", "floor", "editor",
-        }
-    ),
-    "tree": frozenset(
-        {
-            "max_depth", "max_bands", "max_steps", "replans", "max_nodes", "deliverable", "web", "floor",
-            "editor",
-        }
-    ),
-}  # fmt: skip
-"""Options that are only words and figures. One that is not here may reach into the machine, and is
-refused."""
+USER = "{user}"
+"""Placeholder for the caller's name in the operator's folder, so that each user has projects of their own."""
+
+
+def projects_of(root: str, user: str) -> Path:
+    """Return the folder whose projects a user may name. A user's name contains neither dots nor slashes."""
+    return named(root.replace(USER, user)).resolve()
+
+
+def project_folder(root: str, user: str, name: str) -> str:
+    """Return the full path of a project. Raises `RefusedError` (403) if it does not exist or leads outside
+    the folder."""
+    projects = projects_of(root, user)
+    refused = RefusedError(
+        403, f"There is no project {name[:200]} here.", hint="Name a folder of those that you may use."
+    )
+    try:
+        folder = (projects / name).resolve()
+        if "\0" in name or folder == projects or not folder.is_relative_to(projects) or not folder.is_dir():
+            raise refused
+        origin = find_origin(folder)
+    except (PodiumError, OSError, ValueError) as error:
+        raise refused from error
+    places = [Path(place) for place in (origin.folder, origin.git_dir, origin.common_dir) if place]
+    places += origin.object_folders() if origin.common_dir else []
+    if not all(place.resolve().is_relative_to(projects) for place in places):
+        raise refused
+    return str(folder)
+
+
 WITH_PROJECTS = frozenset({"workspace", "test_command"})
-"""Options of `build` for users whose operator has named a folder of projects for them."""
+"""Options of `build` that are allowed if the operator has named a projects folder."""
 
 
 def check_operator(caller: Caller, what: str) -> None:
-    """Some things are for whoever runs the server."""
+    """Raise `RefusedError` (403) for users of a shared server: only its operator may use this."""
     if caller.user is not None:
         raise RefusedError(
             403, f"On a shared server, {what} cannot be used here.", hint="Ask whoever runs this server."
@@ -64,8 +70,9 @@ def check_workflow(caller: Caller, name: str) -> None:
         )
 
 
-async def check_models(hall: Hall, caller: Caller, *names: str | None) -> None:
-    """Code and other people's replies are no models for everybody."""
+async def check_models(hall: ServerState, caller: Caller, *names: str | None) -> None:
+    """Refuse models that users of a shared server may not use: Python code, custom base URLs (`@`), and
+    replays of other users' runs."""
     for name in names:
         if caller.user is None or not name:
             continue
@@ -77,14 +84,15 @@ async def check_models(hall: Hall, caller: Caller, *names: str | None) -> None:
             )
 
 
-def may_use(hall: Hall, caller: Caller, workflow: str, option: str) -> bool:
+def may_use(hall: ServerState, caller: Caller, workflow: str, option: str) -> bool:
     if workflow == "build" and option in WITH_PROJECTS and hall.workspaces:
         return True
-    return caller.user is None or option in SHARED_OPTIONS.get(workflow, ())
+    return caller.user is None or (workflow in SHIPPED and option in builtin(workflow).shared_options)
 
 
-def options_for(hall: Hall, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with projects and folders of one's own; those that reach into the machine are refused."""
+def options_for(hall: ServerState, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with project and workspace mapped to the caller's own. Raises `RefusedError` (403)
+    for an option that gives access to the machine."""
     if caller.user is None:
         return options
     known = {option.name for option in find_workflow(workflow).options}
@@ -101,20 +109,21 @@ def options_for(hall: Hall, caller: Caller, workflow: str, options: dict[str, An
 
 
 def project_of(caller: Caller, name: str) -> str:
-    """Users do not share projects: each has their own of a name."""
+    """Return the stored name of a project. Users do not share projects, so it is prefixed with the user's
+    name."""
     return f"{caller.name}/{name.strip()}" if caller.user is not None else name
 
 
 def shown_project(caller: Caller, stored: str) -> str | None:
-    """The name by which a caller knows a project; `None`: it is not theirs."""
+    """Return the name by which a caller knows a project. None: it belongs to another user."""
     if caller.user is None:
         return stored
     owner, slash, name = stored.partition("/")
     return name if slash and owner == caller.name else None
 
 
-async def check_room(hall: Hall, caller: Caller) -> None:
-    """A queue that grows for ever helps nobody."""
+async def check_room(hall: ServerState, caller: Caller) -> None:
+    """Raise `RefusedError` (429) if the caller's queue is full."""
     _, queued = await hall.conductor.count_of(caller.name)
     most = caller.user.max_queued if caller.user else 100_000
     if queued >= most:

@@ -1,4 +1,4 @@
-"""Everything that can go wrong as an answer: one sentence, a hint, and the right status."""
+"""Error responses: every exception becomes a message, a hint and an HTTP status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from podium.engine.redact import Redact, redact_text, redactor
+from podium.engine.redaction import Redact, redact_text, redactor
 from podium.errors import (
     ExportError,
     NotResumableError,
@@ -22,7 +22,7 @@ from podium.errors import (
     UnknownRunError,
     UsageError,
 )
-from podium.server.contracts.shared import Problem
+from podium.server.schemas.shared import Problem
 
 LOG = logging.getLogger("podium.server")
 
@@ -35,7 +35,7 @@ STATUSES: tuple[tuple[type[PodiumError], int], ...] = (
     (StoreFullError, 507),
     (StoreError, 503),
 )
-"""The first that fits counts; anything else is a fault of ours."""
+"""HTTP status by exception class; the first match counts. Any other error is a 500."""
 
 SENTENCES = {
     401: ("You are not signed in.", "Open the address that `podium serve` printed, or send your key."),
@@ -59,7 +59,7 @@ TOLD: dict[int | str, dict[str, Any]] = {
         (507, "The disk is full."),
     )
 }
-"""What any route may answer."""
+"""Error responses of every route, for the OpenAPI description."""
 
 
 KEYS_ONLY = redactor()
@@ -67,7 +67,7 @@ KEYS_ONLY = redactor()
 
 
 class RefusedError(PodiumError):
-    """Refused for a reason that has a status of its own."""
+    """A refusal with an explicit HTTP status."""
 
     def __init__(
         self, status: int, message: str, *, hint: str = "", headers: Mapping[str, str] | None = None
@@ -85,7 +85,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
     redact: Redact = KEYS_ONLY,
 ) -> JSONResponse:
-    """Return an error as a response, without secrets."""
+    """Return an error response with secrets redacted."""
     told = Problem(
         error=redact_text(error, redact),
         hint=redact_text(hint, redact),
@@ -95,13 +95,13 @@ def problem(
 
 
 def _redact_of(request: Request) -> Redact:
-    """Return the redactor of the server that answers."""
+    """Return the redactor of the server, or the default one."""
     hall = getattr(request.app.state, "hall", None)
     return KEYS_ONLY if hall is None else hall.redact
 
 
 def tell_problems(app: FastAPI) -> None:
-    """Let every error of the application end as a `Problem`."""
+    """Install exception handlers so that every error response is a `Problem`."""
 
     @app.exception_handler(PodiumError)
     async def podium(request: Request, error: PodiumError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
@@ -136,7 +136,7 @@ def tell_problems(app: FastAPI) -> None:
 
 
 def _flaw(error: Mapping[str, Any]) -> str:
-    """`budget.usd: Input should be greater than or equal to 0.`"""
+    """Format one validation error: `budget.usd: Input should be greater than or equal to 0.`"""
     place = ".".join(str(part) for part in error.get("loc", ())[1:])
     said = str(error.get("msg", "is wrong")).rstrip(".")
     return f"{place}: {said}." if place else f"{said}."

@@ -1,103 +1,194 @@
-"""`podium serve`: a socket, a server on it, and an orderly end."""
+"""Server process, header timeout and strict parsing of request heads.
+
+h11 is lenient where proxies differ from it: lines that end in a bare LF, folded lines, a repeated
+Content-Length, Content-Length beside Transfer-Encoding. A request that two servers parse differently can be
+smuggled past the first one, so such a head is rejected (RFC 9112, sections 2.2, 5.2, 6.1 and 6.3).
+
+Uvicorn waits without limit for the rest of a request's head, so a few hundred clients that send a byte now
+and then could occupy all connections (Slowloris).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
 import logging
+import re
 import signal
 import socket
+from asyncio import TimerHandle, Transport
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import h11
 import msgspec
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from podium.cluster.fleet import Fleet
-from podium.cluster.opening import LOCAL, open_engine
-from podium.cluster.port import Engine
-from podium.cluster.shared import shared
+from podium.cluster.port import LOCAL, Engine, open_engine, shared
 from podium.engine.log import Store
 from podium.errors import PodiumError, StoreError, UsageError
 from podium.server.app import build_app
-from podium.server.callers import LocalDoor, UsersDoor
-from podium.server.dispatcher import Dispatcher
-from podium.server.hall import UI, Hall
-from podium.server.origins import Names, is_loopback
-from podium.server.projects import USER
-from podium.server.punctual import Punctual
-from podium.server.room import Room
-from podium.server.sessions import session_secret
+from podium.server.auth import TokenAuthenticator, UserAuthenticator, session_secret
+from podium.server.permissions import USER
+from podium.server.rate_limits import Names, is_loopback
+from podium.server.run_loop import RunLoopThread
+from podium.server.schedulers import FleetScheduler
+from podium.server.state import UI, ServerState
 from podium.server.users import Users
 from podium.settings import Settings
 from podium.settings.places import named
 from podium.stores import is_postgres, open_store
 
+_END = re.compile(rb"\n\r?\n")
+"""The end of a request head as h11 detects it."""
+_LENGTH = re.compile(rb"[ \t]*[0-9]{1,18}[ \t]*")
+
+
+class StrictConnection(h11.Connection):
+    """A server-side h11 connection that rejects ambiguous request heads."""
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        if self.their_state is h11.IDLE:
+            problem = head_problem(self.trailing_data[0])
+            if problem:
+                raise h11.RemoteProtocolError(problem, error_status_hint=400)
+        return super().next_event()
+
+
+def head_problem(received: bytes) -> str:
+    """Return the problem of the request head at the start of the received bytes. Empty if there is none, or
+    if the head is not complete yet."""
+    end = _END.search(received)
+    if end is None:
+        return ""
+    head = received[: end.end()]
+    plain = head.replace(b"\r\n", b"")
+    if b"\n" in plain or b"\r" in plain:
+        return "a line does not end in CRLF"
+    first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    if any(line[:1] in (b" ", b"\t") for line in lines):
+        return "a header is folded"
+    fields = [(name.lower(), value) for name, _, value in (line.partition(b":") for line in lines)]
+    lengths = [value for name, value in fields if name == b"content-length"]
+    codings = [value for name, value in fields if name == b"transfer-encoding"]
+    if len(lengths) > 1 or any(not _LENGTH.fullmatch(value) for value in lengths):
+        return "Content-Length is repeated or not a number"
+    if codings and (lengths or len(codings) > 1 or not first.endswith(b"HTTP/1.1")):
+        return "Transfer-Encoding beside another framing"
+    return ""
+
+
+HEAD_S = 20.0
+"""Seconds for everything before the body of a request."""
+MOST_HEAD = 65_536
+"""Maximum size of a request head in bytes."""
+
+
+class HeaderTimeout(H11Protocol):
+    """Closes a connection unless a complete and unambiguous request head arrives within `head_s` seconds."""
+
+    head_s = HEAD_S
+    _late: TimerHandle | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn = StrictConnection(h11.SERVER, MOST_HEAD)
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self.cycle or self.cycle.response_complete:  # there is no cycle before the first request
+            self._expect()  # the head is incomplete; further bytes do not extend the timeout
+        elif self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        if self._late is None:
+            self._late = asyncio.get_running_loop().call_later(self.head_s, self._let_go)
+
+    def _let_go(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
 BACKLOG = 2048
 DRAIN_S = 5
-"""How long open requests may take when the server stops."""
+"""Seconds that open requests may take when the server stops."""
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server is started."""
+    """Options for starting a server."""
 
     settings: Settings
     host: str = "127.0.0.1"
     port: int = 8321
-    """0: any that is free."""
+    """0 picks a free port."""
     users: Path | None = None
     workspaces: str = ""
-    """A folder whose projects users may name for `build`; `{user}` in it is the user's name."""
+    """Folder whose projects users may name for `build`. `{user}` in it stands for the user's name."""
     max_runs: int = 20
     allow_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted."""
     token: str = ""
-    """Of a server on this machine; empty: a new one."""
+    """Token of a local server. Empty: a new random one."""
     ui: Path = UI
 
 
 class Started(msgspec.Struct, frozen=True):
-    """What whoever started it wants to know."""
+    """Information about a server that has started."""
 
     address: str
-    """With the token, where there is one."""
+    """URL of the server, with the token if it has one."""
     users: int | None
-    """How many users may come in; `None`: whoever has the token."""
+    """Number of users. None: access is by token."""
     taken_up: int
-    """Runs that go on."""
+    """Number of runs that continue from an earlier server."""
     drives: bool = True
-    """Whether runs are driven here; otherwise workers do."""
+    """True if this process drives the runs, False if workers do."""
 
 
 class PodiumServer(uvicorn.Server):
-    """Ends streams before it waits for connections, and leaves signals to us."""
+    """A uvicorn server that ends streams before it waits for connections, and handles signals itself."""
 
     stopping: Callable[[], None] = staticmethod(lambda: None)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
-        for _ in range(3):  # a connection accepted in this very moment is known to uvicorn only later
+        for _ in range(3):  # uvicorn registers a connection accepted just now only later
             await asyncio.sleep(0)
         self.stopping()
         await super().shutdown(sockets)
-        for connection in list(self.server_state.connections):  # its reader is stuck
+        for connection in list(self.server_state.connections):  # its client does not read
             connection.transport.abort()
         await asyncio.sleep(0)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """A first signal ends the server in order, a second one at once. Unlike uvicorn's own, the signal is
-        not raised again at the end, which would kill this process on its way out."""
+        """Stop gracefully on the first signal, immediately on the second. Unlike uvicorn, does not raise the
+        signal again at the end, which would kill this process during its exit."""
         loop = asyncio.get_running_loop()
         signals = (signal.SIGINT, signal.SIGTERM)
         try:
             for number in signals:
                 loop.add_signal_handler(number, self._stop)
-        except (ValueError, RuntimeError):  # not the main thread: somebody else decides when it ends
+        except (ValueError, RuntimeError):  # not the main thread: the caller decides when it ends
             yield
             return
         try:
@@ -113,7 +204,7 @@ class PodiumServer(uvicorn.Server):
 
 
 def check(serving: Serving) -> None:
-    """A server that everybody can reach needs users."""
+    """Raise `UsageError` for invalid options. A server that other machines can reach needs users."""
     if serving.users is None and not is_loopback(serving.host):
         raise UsageError(
             f"{serving.host} can be reached from other machines, so users are needed.",
@@ -146,8 +237,8 @@ async def serve(
     *,
     made: Callable[[PodiumServer], None] = lambda _: None,
 ) -> None:
-    """Serve until somebody stops it. Runs that are under way then are paused, and go on with the next
-    server."""
+    """Serve until the server is stopped. Runs under way are then paused, and continue with
+    the next server."""
     check(serving)
     names = Names(serving.host, serving.allow_hosts)
     users = Users(serving.users) if serving.users is not None else None
@@ -158,19 +249,19 @@ async def serve(
     except BaseException:
         listening.close()
         raise
-    door = UsersDoor(users) if users else LocalDoor(serving.token, session_secret(store.url))
+    door = UserAuthenticator(users) if users else TokenAuthenticator(serving.token, session_secret(store.url))
     engine = room = None
     try:
         engine = await _engine_of(serving.settings)
         if engine is None:
-            room = Room(serving.settings.store)
+            room = RunLoopThread(serving.settings.store)
             await room.open()
-        hall = Hall(
+        hall = ServerState(
             serving.settings, store, door=door, cookie=f"podium-{port}", max_runs=serving.max_runs,
             users=users, workspaces=serving.workspaces, ui=serving.ui, room=room,
             dispatcher=_dispatcher(serving, store, engine),
         )  # fmt: skip
-        token = f"?token={door.token}" if isinstance(door, LocalDoor) else ""
+        token = f"?token={door.token}" if isinstance(door, TokenAuthenticator) else ""
         shown = f"[{serving.host}]" if ":" in serving.host else serving.host
         address = f"http://{shown}:{port}/{token}"
 
@@ -194,21 +285,21 @@ async def serve(
 
 
 async def _engine_of(settings: Settings) -> Engine | None:
-    """On a store that many machines share, runs are driven by workers; `None`: they are driven here."""
+    """Return the engine of workers that drive the runs on a shared store. None: this process drives them."""
     if settings.engine == LOCAL or not (settings.engine or is_postgres(settings.store)):
         return None
     return await open_engine(settings.engine, settings.store)
 
 
-def _dispatcher(serving: Serving, store: Store, engine: Engine | None) -> Dispatcher | None:
+def _dispatcher(serving: Serving, store: Store, engine: Engine | None) -> FleetScheduler | None:
     if engine is None:
         return None
     fleet = Fleet(store, serving.settings, engine)
-    return Dispatcher(shared(store), fleet, max_runs=serving.max_runs)
+    return FleetScheduler(shared(store), fleet, max_runs=serving.max_runs)
 
 
 async def _opened(settings: Settings) -> Store:
-    """A store that does not open is wrong input."""
+    """Open the store. A store that cannot be opened is a usage error."""
     try:
         return await open_store(settings.store)
     except StoreError as error:
@@ -216,28 +307,28 @@ async def _opened(settings: Settings) -> Store:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """A stream that ends because its reader is stuck has no proper end, and its connection outlives the
-    server's patience; uvicorn need not complain of either."""
+    """Filter out two uvicorn messages that are expected here: a stream that ends because its client does not
+    read has no proper end, and its connection outlasts the graceful shutdown."""
     told = record.getMessage()
     return "without completing response" not in told and "Cancel 0 running" not in told
 
 
 def _config(app: ASGIApp, trusted_proxies: tuple[str, ...]) -> uvicorn.Config:
-    """No access log: addresses may hold a token."""
+    """Return uvicorn's configuration. No access log: URLs may contain a token."""
     return uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False,
         date_header=True, limit_concurrency=None, ws="none", lifespan="on",
-        http=Punctual, timeout_keep_alive=15, proxy_headers=bool(trusted_proxies),
+        http=HeaderTimeout, timeout_keep_alive=15, proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=list(trusted_proxies),
     )  # fmt: skip
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that clients can connect to from here on."""
+    """Return a socket that accepts connections from now on."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        # By its protocol asyncio knows that answers must not wait for the client to confirm their headers:
-        # without it, each takes 40 ms more.
+        # With an explicit IPPROTO_TCP, asyncio sets TCP_NODELAY. Otherwise each response waits for the
+        # client's ACK of its headers, 40 ms more.
         found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
@@ -246,6 +337,6 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(
             f"Nothing can be served at {host}:{port}: {reason}.", hint="Choose another port with --port."
         ) from error
-    found.listen(BACKLOG)  # from here on nobody is turned away, although nobody answers yet
+    found.listen(BACKLOG)  # connections are queued from now on, even before requests are answered
     found.setblocking(False)
     return found

@@ -1,14 +1,14 @@
-"""The users of a server: a TOML file with a table each, and keys that are kept only as hashes.
+"""Users of a server, read from a TOML file with one table per user. Keys are stored only as hashes.
 
 [users.alice]
 key = "sha256$…"        # made by `podium users add alice`
-budget_usd = 20.0       # all her runs together
+budget_usd = 20.0       # for all her runs together
 max_runs = 2            # at once
 
-A key is `podium-NAME-SECRET`: the name in it says whose hash it has to fit, so a wrong one costs one hash and
-not one for each user. The secret is 256 random bits, too many to search through, however fast the hash is: a
-salted SHA-256 keeps it as safe as a slow hash would, and wrong keys cannot keep the server busy. Hashes made
-with scrypt by an earlier version are still read.
+A key is `podium-NAME-SECRET`. The name selects the hash to compare with, so checking a wrong key costs one
+hash, not one per user. The secret has 256 random bits, too many to brute-force even against a fast hash. A
+salted SHA-256 is therefore as safe as a slow hash, and wrong keys cannot keep the server busy. Scrypt hashes
+made by an earlier version are still accepted.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ import msgspec
 
 from podium.errors import SettingsError, UsageError
 from podium.settings import nearest
-from podium.settings.tables import read_toml
-from podium.settings.validation import plain
+from podium.settings.layers import read_toml
+from podium.settings.parsing import plain
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
-"""No hyphen: it ends the name in a key."""
+"""No hyphen: in a key, a hyphen ends the name."""
 _N, _R, _P = 2**14, 8, 1
-"""What scrypt costs: 16 MB and some 50 ms."""
+"""Scrypt parameters: 16 MB of memory and about 50 ms per hash."""
 _SALT_AND_DIGEST = f"{'A' * 22}==${base64.b64encode(bytes(32)).decode()}"
 _NOBODY, _NOBODY_SLOW = f"sha256${_SALT_AND_DIGEST}", f"scrypt${_SALT_AND_DIGEST}"
-"""Checked where no user's hash is, so that the time tells nothing."""
+"""Dummy hashes, compared when no user's hash applies, so that the response time reveals nothing."""
 _HASH = re.compile(r"(?:sha256|scrypt)\$[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=")
 
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -43,46 +43,46 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Somebody who may use the server, and how much."""
+    """A user of the server and their limits."""
 
     name: str = ""
     key: str
     """The hash of the key."""
     budget_usd: Amount | None = None
-    """What all runs together may cost; not given: no limit."""
+    """Limit in US dollars for all runs together. None: no limit."""
     usd_per_month: Amount | None = None
-    """What they may spend in a month of UTC."""
+    """Limit in US dollars per calendar month (UTC). None: no limit."""
     usd_per_day: Amount | None = None
-    """The same for a day."""
+    """Limit in US dollars per day (UTC). None: no limit."""
     run_usd: Amount | None = None
-    """The ceiling of a run that names none; not given: a tenth of the smallest limit."""
+    """Budget in US dollars of a run that names none. None: a tenth of the smallest limit."""
     max_runs: Count = 4
-    """Runs at once; the others wait."""
+    """Runs that may execute at once; further runs are queued."""
     max_queued: Count = 100
-    """Runs that may wait."""
+    """Runs that may be queued."""
     max_streams: Count = 100
-    """Live streams at once: each open page has one or two."""
+    """Live streams that may be open at once. Each open page has one or two."""
     requests_per_minute: Count = 1200
 
     @property
     def slow(self) -> bool:
-        """Whether the hash takes some 50 ms to compute."""
+        """Return whether the hash takes about 50 ms to compute (scrypt)."""
         return self.key.startswith("scrypt$")
 
 
 def new_key(name: str) -> str:
-    """A key that cannot be guessed."""
+    """Return a new random key."""
     return f"podium-{name}-{secrets.token_urlsafe(32)}"
 
 
 def name_in(key: str) -> str:
-    """Whose key it claims to be; empty if it is none."""
+    """Return the user name in a key, unverified. Empty if the text is not a key."""
     parts = key.split("-", 2)
     return parts[1] if len(parts) == 3 and parts[0] == "podium" else ""
 
 
 def hashed(key: str) -> str:
-    """Return the hash of a key for the file of users."""
+    """Return the hash of a key for the users file."""
     salt = os.urandom(16)
     return f"sha256${base64.b64encode(salt).decode()}${base64.b64encode(_sha256(key, salt)).decode()}"
 
@@ -102,14 +102,15 @@ def _fits(key: str, stored: str) -> bool:
 
 
 class Users:
-    """The users of one file. It is read again when it has changed; a mistake in it leaves those that were."""
+    """The users of one file. The file is read again when it changes; if the new version has an error, the
+    previous users stay."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self._known: dict[str, User] = read_users(path)
         self._mark = self._look()
         self.trouble = ""
-        """Why a changed file could not be read."""
+        """Error message of the last failed reload; empty if it succeeded."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -134,25 +135,26 @@ class Users:
 
     @property
     def slow(self) -> bool:
-        """Whether any hash is one of scrypt."""
+        """Return whether any user has a scrypt hash."""
         return any(user.slow for user in self._known.values())
 
     def matching(self, key: str) -> User | None:
-        """Return the user whose key this is, if its hash is a fast one. Takes as long for a wrong key as for
-        a name that does not exist."""
+        """Return the user who owns this key, if their hash is a fast one. A wrong key takes as long as a name
+        that does not exist."""
         user = self.get(name_in(key))
         fast = user if user and not user.slow else None
         return fast if _fits(key, fast.key if fast else _NOBODY) else None
 
     def matching_slow(self, key: str) -> User | None:
-        """Return the user whose key this is, if its hash is one of scrypt. Takes some 50 ms for any key."""
+        """Return the user who owns this key, if their hash is a scrypt hash. Takes about 50 ms
+        for any key."""
         user = self.get(name_in(key))
         slow = user if user and user.slow else None
         return slow if _fits(key, slow.key if slow else _NOBODY_SLOW) else None
 
 
 def read_users(path: Path) -> dict[str, User]:
-    """Every user of a file; a mistake is told with its place."""
+    """Return every user of a file. Raises `SettingsError` that names the table of the error."""
     table = read_toml(path, unreadable=f"Make it: podium users add NAME --file {path}")
     unknown = [key for key in table if key != "users"]
     found: Any = table.get("users", {})
@@ -183,7 +185,7 @@ def _read_user(path: Path, name: str, given: Any) -> User:
 
 
 def add_user(path: Path, name: str, limits: dict[str, float | int]) -> str:
-    """Append a user to a file, which only its owner can read; returns the key, which is kept nowhere."""
+    """Append a user to a file with mode 0600 and return the key, which is stored nowhere."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} cannot be the name of a user.",

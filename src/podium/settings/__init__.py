@@ -1,8 +1,8 @@
 """Settings: the only reader of the environment and of config files.
 
-Flags > `PODIUM_*` variables > `podium.toml` of the project > `podium.toml` of the user > defaults.
-A wrong key or value is refused with its source and the nearest valid key: a misspelt budget that is
-silently ignored costs money.
+Flags > `PODIUM_*` variables > `podium.toml` of the project > `podium.toml` of the user > defaults. An invalid
+key or value is rejected with its source and the nearest valid key: a misspelt budget that is silently ignored
+costs money.
 """
 
 from __future__ import annotations
@@ -15,15 +15,29 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from podium.settings.layers import TABLES, read_environment, read_file, read_flags
-from podium.settings.limits import ReplyLimits, ReplyTokens
 from podium.settings.options import (
     Amount,
     BrainOptions,
+    McpServer,
     Natural,
     NewsOptions,
     OtelOptions,
     OwnPrice,
     ProviderOptions,
+    ReplyLimits,
+    ReplyTokens,
+    SandboxOptions,
+)
+from podium.settings.parsing import (
+    OTHER_VARIABLES,
+    PROVIDER_KEYS,
+    VARIABLE,
+    debug_wanted,
+    nearest,
+    parse_duration,
+    parse_size,
+    provider_keys,
+    variable,
 )
 from podium.settings.places import (
     FILE_NAME,
@@ -35,16 +49,7 @@ from podium.settings.places import (
     user_file,
     user_prompts,
 )
-from podium.settings.sandbox import SandboxOptions
-from podium.settings.secrets import (
-    is_secret_name,
-    secrets_of_settings,
-    secrets_of_variables,
-    worth_redacting,
-)
-from podium.settings.servers import McpServer
-from podium.settings.variables import OTHER_VARIABLES, PROVIDER_KEYS, debug_wanted, provider_keys, variable
-from podium.settings.words import VARIABLE, nearest, parse_duration, parse_size
+from podium.settings.secrets import is_secret_name, secrets_of_settings, secrets_of_variables, worth_redacting
 
 __all__ = [
     "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "TABLES", "VARIABLE", "BrainOptions",
@@ -55,69 +60,68 @@ __all__ = [
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is started with when its own flags do not say otherwise."""
+    """Defaults of a run, where its own flags do not override them."""
 
     store: str = ""
-    """Where runs are kept: `sqlite:///PATH` or a bare path. Default: the user's data folder."""
+    """Store of the runs: `sqlite:///PATH` or a bare path. Default: the user's data folder."""
     engine: str = ""
-    """What carries runs to workers; empty: `procrastinate` on a store in PostgreSQL, and no workers on any
-    other. `local`: a server drives its runs itself."""
+    """Queue that distributes runs to workers; empty: `procrastinate` with a PostgreSQL store, and no workers
+    with any other. `local`: a server drives its runs itself."""
     model: str = ""
-    """The model for every agent; empty: each agent's own, or its profile's."""
+    """The model of every agent; empty: each agent's own, or its profile's."""
     profiles: dict[str, str | list[str]] = {}
-    """Which model stands behind `fast`, `balanced` and `powerful`; in a list, the next one takes over when
-    one gives up."""
+    """Models of `fast`, `balanced` and `powerful`; in a list, the next one is the fallback."""
     max_usd: Amount | None = None
-    """Ceiling of money per run, in US dollars."""
+    """Maximum cost per run, in US dollars."""
     max_tokens: Natural | None = None
-    """Ceiling of tokens per run, in and out."""
+    """Maximum tokens per run, input and output."""
     max_calls: Natural | None = None
-    """Ceiling of model calls per run."""
+    """Maximum model calls per run."""
     time_limit: float | None = None
-    """Ceiling of driven time per run, in seconds; written as `90s`, `15m`, `2h` or a number."""
+    """Maximum driven time per run, in seconds; written as `90s`, `15m`, `2h` or a number."""
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 8
-    """How many model calls of one run may be under way at once."""
+    """Maximum concurrent model calls of one run."""
     cache: bool = False
     """Serve identical model calls from a cache across runs."""
     cache_size: Annotated[int, msgspec.Meta(ge=0)] = 500_000_000
-    """Bytes that the cache may hold, written as `500MB` or `2GB`; what was not used for the longest time
-    goes first."""
+    """Maximum size of the cache in bytes, written as `500MB` or `2GB`; the least recently used entries are
+    removed first."""
     prices: dict[str, OwnPrice] = {}
-    """Own prices, by the model's full name."""
+    """Custom prices, by the model's full name."""
     providers: dict[str, ProviderOptions] = {}
     """Addresses and limits, by the provider's name."""
     reply_timeout: float | None = None
-    """Seconds that one reply may take, of any agent; not given: as each agent's code says. Written like
+    """Timeout of one reply in seconds, for all agents; `None`: as each agent's code says. Written like
     `time_limit`."""
     reply_tokens: ReplyTokens | None = None
-    """Most tokens of one reply, of any agent; not given: as each agent's code says."""
+    """Maximum tokens of one reply, for all agents; `None`: as each agent's code says."""
     models: dict[str, ReplyLimits] = {}
-    """Limits of replies by the model's full name, or by a pattern with `*`; stronger than a provider's."""
+    """Reply limits by the model's full name, or by a pattern with `*`; override a provider's."""
     agents: dict[str, ReplyLimits] = {}
-    """Limits of replies by the agent's name or role, or `WORKFLOW/NAME`; stronger than a model's."""
+    """Reply limits by the agent's name or role, or `WORKFLOW/NAME`; override a model's."""
     mcp: dict[str, McpServer] = {}
-    """MCP servers, by the name that stands before the dot in the names of their tools."""
+    """MCP servers, by the prefix of their tools' names (before the dot)."""
     retry_wait: float = 1.0
-    """Seconds before a failed call is tried again, doubled each time; written like `time_limit`."""
+    """Seconds before the first retry of a failed call, doubled each time; written like `time_limit`."""
     pause_grace: float = 10.0
-    """Seconds that calls in flight get to be recorded when a run is paused; written like `time_limit`."""
+    """Seconds that calls in flight have to be recorded when a run is paused; written like `time_limit`."""
     prompts: str = ""
     """Folder with prompts that replace shipped ones, as WORKFLOW/TASK.md; by default `.podium/prompts`."""
     otel: bool | OtelOptions | None = None
-    """Send traces while runs go. `None`: when the OTEL_* variables name a collector."""
+    """Send traces while runs are driven. `None`: if the OTEL_* variables name a collector."""
     brain: BrainOptions = BrainOptions()
-    """How the facts of projects are found."""
+    """Options for finding the facts of projects."""
     news: NewsOptions = NewsOptions()
-    """Feeds for research, and where news are searched."""
+    """Feeds and news search for research."""
     sandbox: SandboxOptions = SandboxOptions()
-    """How programs that a model wrote are shut in."""
+    """Options of the sandbox for programs that a model wrote."""
     files: tuple[str, ...] = ()
-    """The settings files that were read, the strongest first. Not a key."""
+    """The settings files that were read, highest precedence first. Not a key."""
     sources: dict[str, str] = {}
-    """Where each given key came from: a file, a variable or `flag`. Not a key."""
+    """Source of each given key: a file, a variable or `flag`. Not a key."""
     prompt_folders: tuple[str, ...] = ()
-    """Folders with prompts that replace shipped ones, the strongest first: the project's, then the user's.
-    They need not exist. Not a key."""
+    """Folders with prompts that replace shipped ones, highest precedence first: the project's, then the
+    user's. They need not exist. Not a key."""
 
     @classmethod
     def load(
@@ -142,12 +146,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return cls(**values, files=named, sources=sources, prompt_folders=folders)
 
     def given(self, key: str) -> Any:
-        """The value of a key that somebody has set; `None` if it is just the default."""
+        """Return the value of a key that was set explicitly; `None` if it is the default."""
         value = getattr(self, key)
         return value if key in self.sources or value != getattr(_DEFAULTS, key) else None
 
     def secrets(self, env: Mapping[str, str] | None = None) -> list[str]:
-        """Values that must be redacted wherever they appear, the longest first."""
+        """Return the values that must be redacted everywhere, the longest first."""
         environ = os.environ if env is None else env
         own = {key: msgspec.to_builtins(getattr(self, key)) for key in KEYS if key != "mcp"}
         found = {*secrets_of_variables(environ), *secrets_of_settings(own)}

@@ -1,4 +1,4 @@
-"""Secrets in the environment and in settings: which names mean one, and where in a value it is."""
+"""Secrets in the environment and in settings: secret names, and secrets within values."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, cast
 from urllib.parse import unquote, unquote_plus
 
 SHORTEST = 8
-"""Shorter values are not taken: too many ordinary words would be redacted."""
+"""Shorter values are ignored: too many ordinary words would be redacted."""
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _STRONG = frozenset({
     "apikey", "apikeys", "bearer", "credential", "credentials", "creds", "jwt", "passphrase", "passwd",
     "password", "passwords", "psk", "secret", "secrets", "sshpass", "token", "tokens",
 })  # fmt: skip
-"""Words that mean a secret anywhere in a name."""
+"""Words that mark a name as secret anywhere in it."""
 _ENDINGS = ("accesskey", "apikey", "passwd", "password", "privatekey", "secret", "secretkey", "token")
 """The same for the end of a name that is written in one word: `PGPASSWORD`."""
 _AT_THE_END = frozenset({"auth", "cookie", "dsn", "key", "keys", "pass", "pat", "pw", "pwd", "sas", "sig"})
-"""Words that mean a secret as the last one of a name."""
+"""Words that mark a name as secret if they are its last word."""
 _ABOUT_IT = frozenset({
     "age", "algorithm", "arn", "cmd", "command", "count", "dir", "directory", "enabled", "endpoint",
     "expires", "expiry", "file", "folder", "format", "header", "host", "id", "ids", "issuer", "length",
@@ -29,17 +29,17 @@ _ABOUT_IT = frozenset({
     "prefix", "provider", "region", "service", "size", "store", "timeout", "ttl", "type", "uri", "url",
     "user", "username", "version",
 })  # fmt: skip
-"""Last words of names of things about a secret: `TOKEN_LIMIT`, `PASSWORD_FILE`."""
+"""Last words of names that describe a secret without containing it: `TOKEN_LIMIT`, `PASSWORD_FILE`."""
 _PUBLIC = frozenset(
     {"public", "pub", "publishable", "primary", "foreign", "partition", "sort", "cache", "max"}
 )
-"""Words before `KEY` or `TOKENS` that make it no secret."""
+"""Words before `KEY` or `TOKENS` that mark it as not secret."""
 _COMMON = frozenset({
     "12345678", "123456789", "1234567890", "anonymous", "change-me", "changeme", "database", "disabled",
     "localhost", "minioadmin", "optional", "password", "passwort", "postgres", "rabbitmq", "required",
     "undefined", "username",
 })  # fmt: skip
-"""Values that protect nothing; to redact them would only garble texts."""
+"""Values that protect nothing; redacting them would only garble texts."""
 _NO_SECRETS = frozenset({"PWD", "OLDPWD", "TOKENIZERS_PARALLELISM"})
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://([^\s/?#\"'<>]{1,2000})@")
@@ -48,7 +48,7 @@ _PLAIN_WORD = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.,]+")
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a variable, a header, a parameter or a field of this name holds a secret."""
+    """Return whether a variable, header, parameter or field of this name contains a secret."""
     return _strength(name) != ""
 
 
@@ -90,7 +90,7 @@ def secrets_of(name: str, value: str) -> Iterator[str]:
 
 
 def _without_scheme(value: str) -> Iterator[str]:
-    """Yield a value, and for `Bearer TOKEN` what follows the scheme."""
+    """Yield a value, or for `Bearer TOKEN` what follows the scheme."""
     scheme, space, rest = value.partition(" ")
     if space and scheme.lower() in ("bearer", "basic", "token", "bot"):
         yield rest.strip()

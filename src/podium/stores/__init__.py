@@ -1,4 +1,4 @@
-"""The homes of the log: `open_store("sqlite:///PATH")`.
+"""Stores for the log: `open_store("sqlite:///PATH")`.
 
 async with open_store(url) as store: ...
 store = await open_store(url)          # and later: await store.close()
@@ -13,7 +13,7 @@ from typing import Any
 from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.stores.address import shown
-from podium.stores.sqlite.database import resolved
+from podium.stores.sqlite.connection import resolved
 from podium.stores.sqlite.store import SqliteStore
 
 __all__ = ["open_store"]
@@ -22,12 +22,12 @@ HINT = "Name it as `sqlite:///PATH`, as a plain path, or as `postgresql://HOST/D
 
 
 def open_store(url: str | Path) -> Opening:
-    """The store that `url` names; use it with `async with`, or await it and close it yourself."""
+    """Open the store at `url`: use the result with `async with`, or await it and close the store yourself."""
     return Opening(str(url))
 
 
 class Opening:
-    """A store that is about to be opened."""
+    """A store that is not open yet: awaitable and async context manager."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -50,12 +50,12 @@ async def _open(url: str) -> Store:
 
 
 def address_of(url: str) -> str:
-    """The one address of a store that may be named in several ways: relative, with `~` or by a link."""
+    """Return the canonical address of a store whose path may be relative, contain `~` or be a link."""
     return url if is_postgres(url) else f"sqlite:///{resolved(_file_of(url))}"
 
 
 def _file_of(url: str) -> str:
-    """The path in the address of a store on SQLite."""
+    """Return the path in the address of an SQLite store."""
     scheme, separator, path = url.partition(":///")
     if not separator:
         path = url

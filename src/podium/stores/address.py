@@ -1,4 +1,4 @@
-"""Addresses of stores as people see them, and what Podium itself reads from them."""
+"""Store addresses: display without passwords, and the options that Podium reads from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 from podium.errors import UsageError
 
 LEASE_S = 10.0
-"""How long a process that is not heard of may still be alive."""
+"""Default lease in seconds: how long a process without a heartbeat may still be alive."""
 _SHORTEST_S, _LONGEST_S = 0.5, 3600.0
 _HARMLESS = frozenset({
     "dbname", "host", "hostaddr", "lease_s", "port", "service", "sslmode", "target_session_attrs", "user",
@@ -15,14 +15,13 @@ _HARMLESS = frozenset({
 
 
 def shown(url: str) -> str:
-    """An address for people and logs: never with a password, nor with a part of one that was not written as
-    it should be."""
+    """Return an address for display and logs, without the password, even if the address is malformed."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme == "sqlite":
         return url
     place, _, query = rest.partition("?")
     if rest.count("@") > 1 or "@" in query:
-        return f"{scheme}://…"  # where the password ends cannot be told
+        return f"{scheme}://…"  # it is not clear where the password ends
     user, at, host = place.rpartition("@")
     kept = [(name, value) for name, value in parse_qsl(query) if name in _HARMLESS]
     asked = f"?{urlencode(kept, safe='/,:')}" if kept else ""
@@ -30,7 +29,8 @@ def shown(url: str) -> str:
 
 
 def take_lease(url: str) -> tuple[str, float]:
-    """An address as PostgreSQL knows it, and how long the lease of a process is (`?lease_s=30`)."""
+    """Return the address without Podium's own options, and the lease of a process in seconds
+    (`?lease_s=30`)."""
     place, mark, query = url.partition("?")
     kept: list[str] = []
     lease_s = LEASE_S

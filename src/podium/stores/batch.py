@@ -1,7 +1,7 @@
-"""What is waiting to be written: filled on the event loop, then handed whole to whoever writes it.
+"""Batches of queued writes: filled on the event loop, then passed whole to the writer.
 
-Rows are kept as one flat list of SQL parameters, because that is the form in which one statement takes
-hundreds of them, and building it costs the event loop least.
+Rows are one flat list of SQL parameters: one statement takes hundreds of them in that form, and building it
+costs the event loop least.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from podium.engine.budget import Budget
-from podium.engine.figures import LARGEST
+from podium.engine.budget import LARGEST, Budget
 from podium.engine.log import Row, RunRow, RunUpdate
-from podium.engine.samples import Sample
+from podium.engine.store_parts import Sample
 from podium.errors import PodiumError, StoreError
-from podium.stores.figures import charge_columns
+from podium.stores.rows import charge_columns
 
 Key = tuple[int, int]
-"""A lease as the database knows it: run number and epoch."""
+"""A lease in the database: run number and epoch."""
 
 ROW_WIDTH = 6
-"""Parameters of one row: id (run number << 32 | seq), epoch, time, path, type, data."""
+"""Parameters per row: id (run number << 32 | seq), epoch, time, path, type, data."""
 
 
 class HeldLease:
@@ -51,31 +50,32 @@ class HeldLease:
         self.next_seq = standing.last_seq + 1
         """The only `seq` that is accepted next: a log has no gaps."""
         self.on_lost: Callable[[StoreError], object] | None = None
-        """Called when the store finds out by itself that nothing more can be written."""
+        """Called when the store detects that nothing more can be written."""
         self.failure: PodiumError | None = None
-        """Why nothing more is accepted. Once rows were lost, later ones must not be written either."""
+        """The error after which no row is accepted. Once rows were lost, later ones must not be written
+        either."""
 
 
 class Standing(NamedTuple):
-    """Where a run stands when somebody takes it up."""
+    """State of a run when its lease is acquired."""
 
     number: int
     epoch: int
     last_seq: int
     last_time_us: int
     driver: str
-    """Who drives it; whoever asked for it, unless another was quicker."""
+    """Mark of the process that drives it: the one that asked, unless another acquired it first."""
 
 
 class Blob(NamedTuple):
     digest: bytes
     data: bytes
     position: int
-    """Length of `Batch.rows` when it was put: it belongs to whoever queued the next row."""
+    """Length of `Batch.rows` when it was queued: the blob belongs to the lease of the next row."""
 
 
-class Errand:
-    """Something other than rows to be done in the next transaction, and who waits for it."""
+class WriteOp:
+    """A write other than rows for the next transaction, with the future that waits for it."""
 
     __slots__ = ("failure", "future", "outcome")
 
@@ -85,9 +85,9 @@ class Errand:
         self.failure: BaseException | None = None
 
 
-class Creation(Errand):
-    """Make a run. Its rows name the run that does not have a number yet. With a `driver` the run is marked as
-    driven from the start, and the outcome is its `Standing`."""
+class Creation(WriteOp):
+    """Creates a run; its rows have no run number yet. With a `driver` the run is marked as driven from the
+    start, and the outcome is its `Standing`."""
 
     __slots__ = ("blobs", "driver", "rows", "run")
 
@@ -107,11 +107,11 @@ class Creation(Errand):
 
     @property
     def epoch(self) -> int:
-        """The epoch that the run begins with: 1 under its first driver, 0 without one."""
+        """The initial epoch of the run: 1 with a driver, 0 without one."""
         return 1 if self.driver else 0
 
     def made(self, number: int) -> None:
-        """Set the outcome of a run that got this number."""
+        """Set the outcome for a run that got this number."""
         self.failure = None
         if self.driver:
             last = self.rows[-1] if self.rows else None
@@ -119,8 +119,8 @@ class Creation(Errand):
             self.outcome = Standing(number, self.epoch, seq, time_us, self.driver)
 
 
-class Acquisition(Errand):
-    """Raise a run's epoch and mark it with its new driver; the outcome is a `Standing`."""
+class Acquisition(WriteOp):
+    """Raises a run's epoch and marks it with its new driver; the outcome is a `Standing`."""
 
     __slots__ = ("driver", "expected", "run_id")
 
@@ -131,11 +131,11 @@ class Acquisition(Errand):
         self.run_id = run_id
         self.driver = driver
         self.expected = expected
-        """The driver it has now, who is gone; `None`: whoever it is."""
+        """The run's current driver, which is gone; `None` accepts any."""
 
 
-class Liberation(Errand):
-    """Take the driver's mark off a run."""
+class ReleaseOp(WriteOp):
+    """Removes the driver's mark from a run."""
 
     __slots__ = ("key",)
 
@@ -144,8 +144,9 @@ class Liberation(Errand):
         self.key = key
 
 
-class Job(Errand):
-    """Anything rare. It must raise before it writes, or not at all: others share its transaction."""
+class WriteCall(WriteOp):
+    """Any other, rare write. It must raise before it writes, or not at all, because others share its
+    transaction."""
 
     __slots__ = ("call",)
 
@@ -155,17 +156,17 @@ class Job(Errand):
 
 
 class Notes:
-    """What the cache learns. Nobody waits for it; what cannot be written is lost, and no more."""
+    """Queued cache writes. Nothing waits for them, and losing them does no harm."""
 
     __slots__ = ("dropped", "kept", "most_bytes", "used")
 
     def __init__(self) -> None:
         self.kept: list[Sample] = []
         self.used: list[tuple[Sample, int]] = []
-        """Answers that were served, and when."""
+        """Replies that were served, and when (in microseconds)."""
         self.dropped: list[str] = []
         self.most_bytes: int | None = None
-        """Set when the size of the cache is to be looked at."""
+        """Maximum size of the cache, set when it should be checked."""
 
     def __bool__(self) -> bool:
         return bool(self.kept or self.used or self.dropped)
@@ -178,7 +179,7 @@ class Notes:
 
 
 class Batch:
-    """One transaction to be."""
+    """The contents of one future transaction."""
 
     __slots__ = (
         "acquisitions", "blobs", "creations", "firsts", "jobs", "liberations", "notes", "rows", "updates",
@@ -190,12 +191,12 @@ class Batch:
         self.updates: dict[Key, RunUpdate] = {}
         self.blobs: list[Blob] = []
         self.creations: list[Creation] = []
-        self.liberations: list[Liberation] = []
+        self.liberations: list[ReleaseOp] = []
         self.acquisitions: list[Acquisition] = []
-        self.jobs: list[Job] = []
+        self.jobs: list[WriteCall] = []
         self.notes = Notes()
         self.firsts: list[Callable[[], None]] = []
-        """To be called before those who wait go on."""
+        """Callbacks to run before the waiters continue."""
         self.waiters: list[tuple[asyncio.Future[Any], HeldLease, Any]] = []
 
     def __bool__(self) -> bool:
@@ -210,21 +211,21 @@ class Batch:
         return not (self.updates or self.blobs or self.notes or self.has_errands)
 
     @property
-    def errands(self) -> Iterable[Errand]:
+    def errands(self) -> Iterable[WriteOp]:
         return [*self.creations, *self.liberations, *self.acquisitions, *self.jobs]
 
     @property
     def keys(self) -> set[Key]:
-        """Every lease that has something in here."""
+        """Every lease with something in the batch."""
         return {*_row_keys(self.rows), *self.updates, *(lease.key for _, lease, _ in self.waiters)}
 
     @property
     def numbers(self) -> set[int]:
-        """The runs that get rows."""
+        """The numbers of the runs that get rows."""
         return {row_id >> 32 for row_id in self.rows[::ROW_WIDTH]}
 
     def absorb(self, later: Batch) -> None:
-        """Take in what was queued after this."""
+        """Append a batch that was queued later."""
         shift = len(self.rows)
         self.blobs += [blob._replace(position=blob.position + shift) for blob in later.blobs]
         self.rows += later.rows
@@ -239,7 +240,7 @@ class Batch:
         self.firsts += later.firsts
 
     def drop(self, keys: set[Key]) -> None:
-        """Leave out what these leases have queued; those who wait are told elsewhere."""
+        """Remove the rows and updates of these leases; their waiters are notified elsewhere."""
         kept: list[Any] = []
         moved: list[int] = []
         for index, key in enumerate(_row_keys(self.rows)):
@@ -252,11 +253,11 @@ class Batch:
         self.updates = {key: update for key, update in self.updates.items() if key not in keys}
 
     def parts(self) -> list[Batch]:
-        """The same, one batch for every lease and every errand: so that what one of them cannot write
-        does not keep the others from writing."""
-        parts: dict[Key | Errand | Notes | None, Batch] = {}
+        """Return one batch per lease and per write operation, so that a failure of one does not affect the
+        others."""
+        parts: dict[Key | WriteOp | Notes | None, Batch] = {}
 
-        def part(owner: Key | Errand | Notes | None) -> Batch:
+        def part(owner: Key | WriteOp | Notes | None) -> Batch:
             return parts.setdefault(owner, Batch())
 
         keys = _row_keys(self.rows)
@@ -283,8 +284,8 @@ class Batch:
 
 
 def ceilings(budget: Budget) -> tuple[float | None, int | None, int | None, float | None, int | None]:
-    """The columns of a budget. A ceiling that is larger than a database can count is none that anybody meets,
-    so the largest number stands for it."""
+    """Return the columns of a budget. Ceilings above the largest database integer are stored as that
+    integer."""
     usd, tokens, calls, seconds, depth = (
         budget.usd, budget.tokens, budget.calls, budget.seconds, budget.depth
     )  # fmt: skip
@@ -296,7 +297,7 @@ def _countable(number: int | None) -> int | None:
 
 
 def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
-    """Two changes of one summary as one."""
+    """Merge two changes of one summary."""
     if earlier is None:
         return later
     if earlier.budget is not None and later.budget is not None:
@@ -310,7 +311,7 @@ def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
 
 
 def change_of(key: Key, update: RunUpdate) -> tuple[Any, ...]:
-    """A change of a summary as the statement of a store takes it: run, epoch, then its columns."""
+    """Return a change of a summary as statement parameters: run, epoch, then its columns."""
     usage = update.usage
     spent = charge_columns(usage) if usage is not None else (None,) * 5
     return (

@@ -1,8 +1,8 @@
-"""Open stores that the runs of one event loop share, by address.
+"""Open stores, shared by address among the runs of one event loop.
 
-`async with borrow(url) as store` opens the store for its first user and gives the same one to the others. A
-store on SQLite stays open for a moment after its last user, so that runs one after the other do not open it
-anew; when the event loop ends it is closed. A store on PostgreSQL is closed with its last user.
+`async with borrow(url) as store` opens the store for its first user and gives the same one to the others. An
+SQLite store stays open for a moment after its last user, so that consecutive runs do not reopen it; it is
+closed when the event loop ends. A PostgreSQL store is closed with its last user.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 from podium.engine.log import Store
 from podium.errors import StoreError
 from podium.stores import address_of, open_store
-from podium.stores.errands import heard
+from podium.stores.commit_queue import heard
 from podium.stores.sqlite.store import SqliteStore
 
 IDLE_S = 0.25
-"""How long a store on SQLite stays open without users."""
+"""Seconds that an SQLite store stays open without users."""
 
 Place = tuple[asyncio.AbstractEventLoop, str]
 """An event loop, and the address of a store on it."""
@@ -38,7 +38,7 @@ class SharedStore:
         self._store: Store | None = None
         self._identity: tuple[int, int] | None = None
         self._retired = False
-        """Closed with its last user: the loop ends, or there is another file at its address."""
+        """Close it with its last user: the loop ends, or there is another file at its address."""
         self._closed = False
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -56,11 +56,12 @@ class SharedStore:
         except BaseException:
             _forget(self)
             raise
-        self._rest()  # everybody who wanted it may have been cancelled
+        self._rest()  # every user may have been cancelled meanwhile
         return store
 
     async def _close_with_loop(self) -> AsyncGenerator[None]:
-        """Close the store when the event loop shuts down its asynchronous generators: `asyncio.run` does."""
+        """Close the store when the event loop shuts down its asynchronous generators, as `asyncio.run`
+        does."""
         try:
             yield
         finally:
@@ -70,13 +71,13 @@ class SharedStore:
 
     @property
     def is_current(self) -> bool:
-        """Whether new users may join: the file at the address is still the one that was opened."""
+        """True if new users may join: the file at the address is still the one that was opened."""
         if self._retired or self._closed:
             return False
         return self._store is None or _identity(self._store) == self._identity
 
     async def join(self) -> Store:
-        """Count a user and return the open store."""
+        """Add a user and return the open store."""
         self._users += 1
         self._stop_timer()
         try:
@@ -87,7 +88,7 @@ class SharedStore:
             raise
 
     async def leave(self) -> None:
-        """Count a user less. The last one leaves a file that is whole, and closes what is not kept open."""
+        """Remove a user. After the last one, checkpoint an SQLite store or close the store."""
         self._users -= 1
         if self._users:
             return
@@ -109,7 +110,7 @@ class SharedStore:
             await self.close()
 
     async def close(self) -> None:
-        """Close the store. Closing twice does no harm."""
+        """Close the store. Calling it twice does no harm."""
         await self._shut()
         await self._guard.aclose()
 
@@ -121,14 +122,14 @@ class SharedStore:
             await self._store.close()
 
     def discard(self) -> None:
-        """Close the store of an event loop that has ended without doing so."""
+        """Close the store of an event loop that ended without closing it."""
         _forget(self)
         self._closed = True
         if isinstance(self._store, SqliteStore):
             self._store.close_now()
 
     def _rest(self) -> None:
-        """Close the store later if it has no users by then."""
+        """Schedule closing the store if it has no users by then."""
         if not self._users and self._store is not None and self._timer is None and not self._closed:
             self._timer = self._loop.call_later(IDLE_S, self._wake)
 
@@ -140,7 +141,7 @@ class SharedStore:
     def _wake(self) -> None:
         self._timer = None
         if not self._users and not self._closed:
-            self._closed = True  # at once: whoever comes before the task begins opens another one
+            self._closed = True  # set now: a user who joins before the task starts opens another store
             self._closing = self._loop.create_task(self.close(), name="podium-store-close")
 
 
@@ -162,7 +163,7 @@ async def borrow(url: str | Path) -> AsyncGenerator[Store]:
 
 
 async def join(url: str | Path) -> tuple[SharedStore, Store]:
-    """Share the store at `url` until `leave` is called on the first of the two."""
+    """Share the store at `url` until `leave` is called on the returned `SharedStore`."""
     _discard_where(lambda loop: loop.is_closed())
     place = (asyncio.get_running_loop(), address_of(str(url)))
     with _lock:
@@ -173,7 +174,7 @@ async def join(url: str | Path) -> tuple[SharedStore, Store]:
 
 
 def _identity(store: Store) -> tuple[int, int] | None:
-    """The file behind a store on SQLite; `None` if it is gone, or for any other store."""
+    """Return the identity of an SQLite store's file; `None` if it is gone, or for any other store."""
     if not isinstance(store, SqliteStore):
         return None
     try:

@@ -1,1 +1,3 @@
-"""What agents can touch: the web behind a safe fetcher, files of one folder, and MCP servers."""
+"""Tools for agents: safe web fetching, read access to one folder, and MCP servers."""
+
+from __future__ import annotations

@@ -1,18 +1,268 @@
-"""The safe fetcher: http(s) from public addresses, checked after DNS and on each redirect, and bounded."""
+"""SSRF-safe fetcher.
+
+A host name is resolved once, every resolved address is checked, and the connection goes to a checked address.
+All spellings of an address (`127.1`, `0x7f.1`, `2130706433`, a name that resolves to it) end up in that
+check.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import ssl
-from urllib.parse import urljoin
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import cast
+from urllib.parse import urljoin, urlsplit
 
+import httpcore2
 import msgspec
 
-from podium.tools.addresses import Policy, Resolve, Target, parse_url, public_only, resolve_name
-from podium.tools.documents.encoding import charset_inside
-from podium.tools.http import Reply, request
+from podium.engine.process import offload
+from podium.tools.documents.document import charset_inside
 from podium.tools.tool import ToolError
+
+Address = IPv4Address | IPv6Address
+Policy = Callable[[Address, int], str]
+"""Returns why a connection to this address and port is refused; empty if it is allowed."""
+Resolve = Callable[[str, int], Awaitable[list[Address]]]
+"""Returns all addresses of a host name."""
+
+MAX_URL = 2_048
+
+_REFUSED_4 = [
+    IPv4Network(net)
+    for net in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+        "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+        "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4",
+        "168.63.129.16/32",  # Azure's metadata service, on an otherwise public address
+    )
+]  # fmt: skip
+_GLOBAL_6 = IPv6Network("2000::/3")
+_REFUSED_6 = [
+    IPv6Network(net)
+    for net in (
+        "2001::/23",  # protocol assignments: Teredo, ORCHID and the like
+        "2001:db8::/32", "3fff::/20",  # documentation
+        "2002::/16",  # 6to4: embeds an IPv4 address
+        "2620:4f:8000::/48",
+    )
+]  # fmt: skip
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A validated URL, split into its parts."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    """Path with the query, as it is sent."""
+
+    @property
+    def url(self) -> str:
+        usual = {"http": 80, "https": 443}[self.scheme] == self.port
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}{'' if usual else f':{self.port}'}{self.path}"
+
+
+def public_only(address: Address, port: int) -> str:
+    """Policy for URLs that a model requests: public internet addresses only."""
+    if isinstance(address, IPv4Address):
+        refused = any(address in net for net in _REFUSED_4) or not address.is_global
+    else:  # refuse every range that is not global unicast, and every range that embeds an IPv4 address
+        refused = address not in _GLOBAL_6 or any(address in net for net in _REFUSED_6)
+    return f"{address} is not a public address" if refused else ""
+
+
+async def resolve_name(host: str, port: int) -> list[Address]:
+    """Resolve a host name once with the system resolver."""
+    try:
+        answers = await offload(socket.getaddrinfo, host, port, 0, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ToolError(f"{host} could not be found: {error}.") from error
+    found = [ip_address(str(answer[4][0]).partition("%")[0]) for answer in answers]
+    return list(dict.fromkeys(found))
+
+
+def parse_url(url: str) -> Target:
+    """Split a URL into its parts, or raise a `ToolError` that says what is wrong with it."""
+    text = url.strip()
+    if len(text) > MAX_URL or any(ord(char) < 33 or char in "\\\x7f" for char in text):
+        raise ToolError("That is not a URL: it is too long or holds spaces or control characters.")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise ToolError(f"That is not a URL: {error}.") from error
+    if parts.scheme not in ("http", "https"):
+        raise ToolError(f"Only http and https can be fetched, not {parts.scheme or 'that'}.")
+    if "@" in parts.netloc:
+        raise ToolError("A URL with a user name or password is refused.")
+    port = port or {"http": 80, "https": 443}[parts.scheme]
+    path = _ascii(parts.path or "/") + (f"?{_ascii(parts.query)}" if parts.query else "")
+    return Target(parts.scheme, _host(parts.hostname or ""), port, path)
+
+
+def _host(name: str) -> str:
+    if ":" in name:  # IPv6; urlsplit has removed the brackets
+        try:
+            return str(IPv6Address(name))
+        except ValueError as error:
+            raise ToolError("That is not a URL: its IPv6 address is wrong.") from error
+    try:
+        host = name.encode("idna").decode("ascii").lower().rstrip(".")
+    except UnicodeError as error:
+        raise ToolError("That is not a URL: its host name is wrong.") from error
+    if not host or not all(char.isalnum() or char in ".-_" for char in host):
+        raise ToolError("That is not a URL: its host name is wrong.")
+    return host
+
+
+def _ascii(text: str) -> str:
+    return "".join(
+        char if ord(char) < 128 else "".join(f"%{byte:02X}" for byte in char.encode()) for char in text
+    )
+
+
+AGENT = "Mozilla/5.0 (compatible; podium)"
+_PHASES = ("connect", "read", "write", "pool")
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An HTTP response."""
+
+    status: int
+    headers: dict[str, str]
+    """Keyed by lower-case name; the last one wins if a header is repeated."""
+    body: bytes
+    """Decompressed, at most `max_bytes` long."""
+    cut: bool = False
+    """The body was longer and is truncated."""
+
+
+class PinnedBackend(httpcore2.AsyncNetworkBackend):
+    """Network backend that connects to checked addresses only, never to a name that may resolve differently
+    later."""
+
+    def __init__(self, allowed: Policy, resolve: Resolve) -> None:
+        self._allowed, self._resolve = allowed, resolve
+        self._network = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        addresses = await self._resolve(host, port)
+        for address in addresses:  # one refused address refuses the name: it may be DNS rebinding
+            if reason := self._allowed(address, port):
+                raise ToolError(f"{host} is refused: {reason}.")
+        failure: Exception = ToolError(f"{host} has no address.")
+        for address in addresses[:4]:
+            try:
+                return await self._network.connect_tcp(
+                    str(address), port, timeout, local_address, socket_options
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        raise ToolError("Only hosts can be fetched from.")
+
+
+async def request(
+    target: Target,
+    *,
+    allowed: Policy,
+    resolve: Resolve,
+    seconds: float,
+    max_bytes: int,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    content: bytes | None = None,
+    trust: ssl.SSLContext | None = None,
+) -> Reply:
+    """Send one request and read at most `max_bytes` of the response body, counted after decompression too.
+
+    `seconds` limits each phase; the caller limits the total time. Redirects are not followed.
+    """
+    sent = {"Host": target.url.split("/")[2], "User-Agent": AGENT, "Accept-Encoding": "gzip"}
+    url = httpcore2.URL(
+        scheme=target.scheme, host=target.host, port=target.port, target=target.path.encode("ascii")
+    )
+    try:
+        async with (
+            httpcore2.AsyncConnectionPool(
+                ssl_context=trust, network_backend=PinnedBackend(allowed, resolve)
+            ) as pool,
+            pool.stream(
+                method,
+                url,
+                headers=list((sent | dict(headers or {})).items()),
+                content=content,
+                extensions={"timeout": dict.fromkeys(_PHASES, seconds)},
+            ) as response,
+        ):
+            found = {
+                name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
+            }
+            body, cut = await _read(response.aiter_stream(), found.get("content-encoding", ""), max_bytes)
+            return Reply(response.status, found, body, cut)
+    except httpcore2.TimeoutException as error:
+        raise ToolError(f"{target.host} took too long to answer.") from error
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError, OSError) as error:
+        raise ToolError(f"{target.host} could not be reached: {error or type(error).__name__}.") from error
+
+
+async def _read(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> tuple[bytes, bool]:
+    """Read and decompress the body chunk by chunk, so that a decompression bomb is truncated like any large
+    body."""
+    unfold = _unfolder(encoding)
+    kept, size, wire = list[bytes](), 0, 0
+    async for chunk in chunks:
+        wire += len(chunk)
+        data = chunk
+        while data:
+            piece, data = unfold(data, max_bytes - size + 1)
+            kept.append(piece)
+            size += len(piece)
+            if size > max_bytes or wire > max_bytes:
+                return b"".join(kept)[:max_bytes], True
+    return b"".join(kept), False
+
+
+def _unfolder(encoding: str) -> Callable[[bytes, int], tuple[bytes, bytes]]:
+    """Return a function that decompresses a chunk: it returns at most `most` bytes and the unconsumed
+    input."""
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return lambda data, most: (data, b"")
+    if name not in ("gzip", "x-gzip", "deflate"):
+        raise ToolError(f"The answer is encoded as {encoding[:40]!r}, which was not asked for.")
+    engine = zlib.decompressobj(wbits=47)  # gzip or zlib, detected by the header
+
+    def unfold(data: bytes, most: int) -> tuple[bytes, bytes]:
+        try:
+            return engine.decompress(data, most), engine.unconsumed_tail
+        except zlib.error as error:
+            raise ToolError("The answer is not validly compressed.") from error
+
+    return unfold
+
 
 MAX_BYTES = 5_000_000
 MAX_SECONDS = 15.0
@@ -21,33 +271,33 @@ MAX_REDIRECTS = 5
 READABLE = re.compile(
     r"text/.+|application/(xhtml\+xml|xml|json|yaml|x-yaml|toml|rtf|.+\+(xml|json)|x-ndjson)", re.IGNORECASE
 )
-"""Content types that are text; research asks for others as well."""
+"""Content types that are text. Research passes a wider pattern."""
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A document as it came."""
+    """A fetched document."""
 
     url: str
-    """Where it was found in the end."""
+    """The final URL, after redirects."""
     content_type: str
-    """In lower case and without parameters; empty when the server did not say."""
+    """Lower case, without parameters; empty if the server sent none."""
     charset: str
     body: bytes
     cut: bool = False
-    """It was longer than may be fetched."""
+    """The document exceeds the size limit and is truncated."""
 
     @property
     def text(self) -> str:
-        """The body as text, in the encoding that it names."""
+        """The body decoded with the charset from the header, else the one in the document, else UTF-8."""
         told = self.charset or charset_inside(self.body) or "utf-8"
         try:
             return self.body.decode(told, "replace")
-        except (LookupError, UnicodeError):  # an encoding that does not exist
+        except (LookupError, UnicodeError):  # unknown encoding
             return self.body.decode("utf-8", "replace")
 
 
 class Fetcher:
-    """Fetches what a model asks for. Where it may go is passed in, so that nothing needs to be patched."""
+    """Fetches URLs for a model. Policy and resolver are parameters, so that tests need no patching."""
 
     def __init__(
         self,
@@ -62,7 +312,7 @@ class Fetcher:
         self._seconds, self._max_bytes = seconds, max_bytes
 
     async def fetch(self, url: str, *, types: re.Pattern[str] = READABLE) -> Fetched:
-        """The document, or a `ToolError` in one sentence. The time is for all of it, redirects included."""
+        """Fetch the document, or raise a one-sentence `ToolError`. The time limit includes redirects."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._follow(parse_url(url), types)

@@ -1,35 +1,80 @@
-"""Three tools over one folder: list, read and search its files."""
+"""List, read and search file tools.
+
+Regular expressions are matched in a subprocess: Python's `re` cannot be interrupted and holds the GIL, so one
+bad pattern would block the process forever.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import fnmatch
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
+from podium.engine.process import offload, run_process
 from podium.errors import UsageError
 from podium.settings.places import named
-from podium.tools.arguments import Arguments, read_arguments, spec_of
-from podium.tools.aside import aside
+from podium.tools import matching
 from podium.tools.folder import Folder
 from podium.tools.matching import Found, Text, match_plainly
-from podium.tools.patterns import match_pattern
-from podium.tools.tool import MAX_TEXT, Tool, ToolError, ToolResult, succeeded
-from podium.tools.untrusted import ROOM
+from podium.tools.tool import (
+    MAX_TEXT,
+    ROOM,
+    Arguments,
+    Tool,
+    ToolError,
+    ToolResult,
+    read_arguments,
+    spec_of,
+    succeeded,
+)
+
+MATCHING_SECONDS = 5.0
+
+
+class _Asked(msgspec.Struct):
+    pattern: str
+    texts: list[Text]
+    limit: int
+
+
+class _Answer(msgspec.Struct):
+    found: list[Found] = []
+    error: str = ""
+
+
+async def match_pattern(pattern: str, texts: list[Text], limit: int) -> list[Found]:
+    """Return the lines that match the pattern; raise a `ToolError` if it is invalid or takes too long."""
+    asked = msgspec.json.encode(_Asked(pattern, texts, limit))
+    try:
+        async with asyncio.timeout(MATCHING_SECONDS):
+            done = await run_process([sys.executable, "-I", "-S", matching.__file__], env={}, stdin=asked)
+    except TimeoutError as error:
+        raise ToolError(f"The pattern took longer than {MATCHING_SECONDS:g} s: use a simpler one.") from error
+    if done.returncode != 0 or done.truncated:
+        raise ToolError("The pattern could not be searched for: use a simpler one.")
+    answer = msgspec.json.decode(done.stdout.encode(), type=_Answer)
+    if answer.error:
+        raise ToolError(f"The pattern is not a regular expression: {answer.error}.")
+    return answer.found
+
 
 MAX_LISTED = 1_000
 MAX_SEARCHED_BYTES = 20_000_000
 MAX_READING_SECONDS = 5.0
 PAGE = MAX_TEXT - ROOM - 500
-"""Characters of a file in one result; the rest is for what is said about it."""
+"""Characters of a file in one result; the rest is reserved for notes such as the next offset."""
 
 PathBelow = Annotated[str, Meta(description="Relative to the folder, with / between names")]
 
 
 class ListArguments(Arguments, frozen=True):
-    """Of `list_files`."""
+    """Arguments of `list_files`."""
 
     path: PathBelow = ""
     pattern: Annotated[str, Meta(description="Only names like this one, such as *.md")] = "*"
@@ -37,7 +82,7 @@ class ListArguments(Arguments, frozen=True):
 
 
 class ReadArguments(Arguments, frozen=True):
-    """Of `read_file`."""
+    """Arguments of `read_file`."""
 
     path: PathBelow
     offset: Annotated[int, Meta(ge=0, description="Characters to skip")] = 0
@@ -45,7 +90,7 @@ class ReadArguments(Arguments, frozen=True):
 
 
 class SearchArguments(Arguments, frozen=True):
-    """Of `search_files`."""
+    """Arguments of `search_files`."""
 
     text: Annotated[str, Meta(min_length=1, max_length=500, description="What to look for")]
     path: PathBelow = ""
@@ -55,14 +100,14 @@ class SearchArguments(Arguments, frozen=True):
 
 
 class ListFiles:
-    """What is there."""
+    """The `list_files` tool."""
 
     def __init__(self, folder: Folder) -> None:
         self.spec = spec_of("list_files", "List the files of the folder, with their sizes.", ListArguments)
         self._folder = folder
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
-        return await aside(self._list, read_arguments(args, ListArguments))
+        return await offload(self._list, read_arguments(args, ListArguments))
 
     def _list(self, asked: ListArguments) -> ToolResult:
         lines = list[str]()
@@ -77,14 +122,14 @@ class ListFiles:
 
 
 class ReadFile:
-    """What one of them says."""
+    """The `read_file` tool."""
 
     def __init__(self, folder: Folder) -> None:
         self.spec = spec_of("read_file", "Read a text file of the folder.", ReadArguments)
         self._folder = folder
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
-        return await aside(self._read, read_arguments(args, ReadArguments))
+        return await offload(self._read, read_arguments(args, ReadArguments))
 
     def _read(self, asked: ReadArguments) -> ToolResult:
         text = text_of(self._folder.read(asked.path), asked.path)
@@ -96,7 +141,7 @@ class ReadFile:
 
 
 class SearchFiles:
-    """Where something is said."""
+    """The `search_files` tool."""
 
     def __init__(self, folder: Folder) -> None:
         self.spec = spec_of(
@@ -106,15 +151,15 @@ class SearchFiles:
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
         asked = read_arguments(args, SearchArguments)
-        texts, skipped = await aside(self._texts, asked)
+        texts, skipped = await offload(self._texts, asked)
         if asked.regex:
             found = await match_pattern(asked.text, texts, asked.limit)
         else:
-            found = await aside(match_plainly, asked.text, texts, asked.limit)
+            found = await offload(match_plainly, asked.text, texts, asked.limit)
         return succeeded(_told(found, asked.limit, skipped))
 
     def _texts(self, asked: SearchArguments) -> tuple[list[Text], str]:
-        """The texts to look through, within bounds of size and time, and what was left out."""
+        """Return the texts to search, within limits of size and time, and a note about skipped files."""
         texts, size, ends = list[Text](), 0, time.monotonic() + MAX_READING_SECONDS
         for entry in self._folder.walk(asked.path):
             if entry.is_folder or not fnmatch.fnmatchcase(entry.path.rpartition("/")[2], asked.pattern):
@@ -124,19 +169,19 @@ class SearchFiles:
                 return texts, f"only the first {len(texts):,} files were searched: name a folder or a pattern"
             try:
                 texts.append((entry.path, text_of(self._folder.read(entry.path), entry.path)))
-            except ToolError:  # binary, too large or just gone: nothing to find in it
+            except ToolError:  # binary, too large or deleted meanwhile: nothing to search
                 continue
         return texts, ""
 
 
 def file_tools(folder: Path) -> list[Tool]:
-    """The tools over this folder."""
+    """Return the file tools for this folder."""
     inside = Folder(folder)
     return [ListFiles(inside), ReadFile(inside), SearchFiles(inside)]
 
 
 def text_of(data: bytes, told: str) -> str:
-    """The text of a file, or a sentence when it has none."""
+    """Decode the text of a file, or raise a `ToolError` if it is binary."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if b"\0" in data[:8192]:
@@ -154,7 +199,7 @@ def _told(found: list[Found], limit: int, skipped: str) -> str:
 
 
 def readable_folder(given: str) -> str:
-    """The full path of a folder that a user names, as a later process finds it too."""
+    """Return the absolute path of a folder that a user named, so that a later process finds it too."""
     folder = named(given).absolute()
     if not folder.is_dir():
         raise UsageError(f"There is no folder {given} to read.", hint="Give --files a folder.")

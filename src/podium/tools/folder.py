@@ -1,7 +1,7 @@
-"""A folder that can be read and not left.
+"""Read-only access to one folder, confined to it.
 
-Paths are walked with `openat` and `O_NOFOLLOW`, one name at a time. What was checked is what is read: a link
-that is put into place between a check and its use leads nowhere.
+Paths are walked with `openat` and `O_NOFOLLOW`, one name at a time. The file that is checked is the file that
+is read: a symlink swapped in between check and use is not followed.
 """
 
 from __future__ import annotations
@@ -16,46 +16,47 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from podium.settings.places import named
-from podium.tools.descent import NO_LINKS, descended, open_root
+from podium.tools.openat_walk import NO_LINKS, descended, open_root
 from podium.tools.tool import ToolError
 
 MAX_FILE_BYTES = 10_000_000
 MAX_DEPTH = 24
 MAX_PATH = 500
 MAX_SEEN = 50_000
-"""Entries that one walk looks at."""
+"""Maximum number of entries one walk looks at."""
 
 SECRET_FILES = (
     "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.gpg", "*.ppk", "*.tfstate*",
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.env", "credentials", "credentials.*",
     "secrets.*", "secret.*", "*service-account*.json", "*service_account*.json",
 )  # fmt: skip
-"""Names, beside all that begin with a dot, whose contents are no business of a model."""
+"""Name patterns of files that may hold secrets and are refused, in addition to all names with a leading
+dot."""
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not block the open
 
 
-class Entry(msgspec.Struct, frozen=True):
+class FolderEntry(msgspec.Struct, frozen=True):
     """A file or folder below the root."""
 
     path: str
-    """From the root, with `/`."""
+    """Relative to the root, with `/`."""
     is_folder: bool
     size: int = 0
     mtime_ns: int = 0
-    """When it was last changed, as the file system tells it."""
+    """Modification time reported by the file system, in nanoseconds."""
     is_link: bool = False
-    """Told only where it is asked for, never followed."""
+    """A symlink; reported only if requested, never followed."""
 
 
 class Folder:
-    """The folder that the user named; the link that they may have named it by is followed, once."""
+    """The folder that the user named. If the name itself is a symlink, it is resolved once."""
 
     def __init__(self, root: Path) -> None:
         self.root = named(root).resolve()
 
     def read(self, path: str) -> bytes:
-        """A regular file, whole, or a `ToolError` in one sentence."""
+        """Read a whole regular file, or raise a one-sentence `ToolError`."""
         *folders, name = self._parts(path) or [""]
         if not name:
             raise ToolError("A path of a file is needed.")
@@ -64,8 +65,9 @@ class Folder:
 
     def walk(
         self, path: str = "", *, deep: bool = True, most: int = MAX_SEEN, tell_links: bool = False
-    ) -> Iterator[Entry]:
-        """What lies below `path`, by name; refused names, links and special files are left out."""
+    ) -> Iterator[FolderEntry]:
+        """Yield the entries below `path`, sorted by name; skip refused names, special files and (without
+        `tell_links`) symlinks."""
         parts = self._parts(path)
         with self._inside(parts, path) as handle:
             depth = MAX_DEPTH if deep else 1
@@ -86,7 +88,7 @@ class Folder:
 
     @contextmanager
     def _inside(self, folders: list[str], told: str) -> Generator[int]:
-        """A handle of the folder that `folders` leads to."""
+        """Open the folder that `folders` leads to and yield its descriptor."""
         try:
             root = open_root(self.root)
         except OSError as error:
@@ -96,7 +98,7 @@ class Folder:
 
 
 def is_refused(name: str) -> bool:
-    """Hidden, or a name that secrets go by."""
+    """Return True for hidden names and names that usually hold secrets."""
     low = name.casefold()
     return low.startswith(".") or any(fnmatch.fnmatchcase(low, pattern) for pattern in SECRET_FILES)
 
@@ -113,7 +115,7 @@ def _open(name: str, flags: int, handle: int, told: str) -> int:
 def _is_link(name: str, handle: int) -> bool:
     try:
         return stat.S_ISLNK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
-    except OSError:  # the first error is the one to tell
+    except OSError:  # report the first error instead
         return False
 
 
@@ -134,7 +136,9 @@ def _read(handle: int, name: str, told: str) -> bytes:
     return data
 
 
-def _below(handle: int, prefix: str, depth: int, left: list[int], *, tell_links: bool) -> Iterator[Entry]:
+def _below(
+    handle: int, prefix: str, depth: int, left: list[int], *, tell_links: bool
+) -> Iterator[FolderEntry]:
     with os.scandir(handle) as scan:
         names = sorted(entry.name for entry in scan if not is_refused(entry.name))
     for name in names:
@@ -145,16 +149,16 @@ def _below(handle: int, prefix: str, depth: int, left: list[int], *, tell_links:
         try:
             found = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if stat.S_ISREG(found.st_mode):
-                yield Entry(path, is_folder=False, size=found.st_size, mtime_ns=found.st_mtime_ns)
+                yield FolderEntry(path, is_folder=False, size=found.st_size, mtime_ns=found.st_mtime_ns)
             elif tell_links and stat.S_ISLNK(found.st_mode):
-                yield Entry(path, is_folder=False, is_link=True)
+                yield FolderEntry(path, is_folder=False, is_link=True)
             elif stat.S_ISDIR(found.st_mode):
-                yield Entry(path, is_folder=True)
+                yield FolderEntry(path, is_folder=True)
                 if depth > 1:
                     deeper = os.open(name, NO_LINKS, dir_fd=handle)
                     try:
                         yield from _below(deeper, path, depth - 1, left, tell_links=tell_links)
                     finally:
                         os.close(deeper)
-        except OSError:  # gone, swapped or closed to us since it was listed: as if it were not there
+        except OSError:  # deleted, replaced or made unreadable since it was listed: skip it
             continue

@@ -1,7 +1,7 @@
-"""Looking through texts line by line; also a program of its own (see `patterns`).
+"""Line-by-line text search; also a standalone program (see `files.match_pattern`).
 
 As a program it reads JSON with pattern, texts and limit from standard input. It imports only the standard
-library, so that it starts in a moment.
+library to start quickly.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Any
 Text = tuple[str, str]
 """Path and contents."""
 Found = tuple[str, int, str]
-"""Path, number of the line, and the line."""
+"""Path, line number and line."""
 
 MAX_LINE = 300
 MAX_MEMORY = 1_000_000_000
 
 
 def match_plainly(wanted: str, texts: list[Text], limit: int) -> list[Found]:
-    """Lines that hold the text, in any case."""
+    """Return the lines that contain the text, ignoring case."""
     low = wanted.casefold()
     return match_lines(texts, limit, lambda line: low in line.casefold())
 
 
 def match_lines(texts: list[Text], limit: int, fits: Callable[[str], object]) -> list[Found]:
-    """The first lines that fit."""
+    """Return the first `limit` lines for which `fits` is true."""
     found = list[Found]()
     for path, text in texts:
         for number, line in enumerate(text.splitlines(), 1):
@@ -41,7 +41,7 @@ def match_lines(texts: list[Text], limit: int, fits: Callable[[str], object]) ->
 
 
 def main() -> None:
-    """Answer one question: `{"found": […]}`, or `{"error": …}` about the pattern."""
+    """Answer one request: print `{"found": […]}`, or `{"error": …}` for an invalid pattern."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     asked: dict[str, Any] = json.load(sys.stdin)
     try:

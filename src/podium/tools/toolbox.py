@@ -1,4 +1,5 @@
-"""All tools of one run behind two calls: what is there, and use it. A tool's failure is data."""
+"""All tools of one run behind two calls: list the tools, and call one. A tool's failure is a result, not an
+exception."""
 
 from __future__ import annotations
 
@@ -8,21 +9,33 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from podium.engine.process import offload
 from podium.settings import McpServer, Settings, nearest
-from podium.tools.aside import aside
 from podium.tools.files import file_tools
-from podium.tools.tool import MAX_TEXT, Equipment, Tool, ToolError, ToolResult, ToolSpec, bounded, failed
-from podium.tools.untrusted import unfenced, untrusted
+from podium.tools.tool import (
+    MAX_TEXT,
+    Equipment,
+    Tool,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+    bounded,
+    failed,
+    unfenced,
+    untrusted,
+)
 
 if TYPE_CHECKING:
     from podium.tools.fetch import Fetcher
     from podium.tools.mcp.connection import Connection
 
+
 MISSING = "{what} need an extra that is not installed: pip install 'podium[{extra}]'."
 
 
 class Toolbox:
-    """An async context manager. Opening it connects nothing: a replay never calls, so it never connects."""
+    """The tools of a run, as an async context manager. Opening it connects nothing, so a replay never
+    connects."""
 
     def __init__(
         self,
@@ -35,7 +48,7 @@ class Toolbox:
         fetcher: Fetcher | None = None,
     ) -> None:
         self.troubles: list[str] = []
-        """What could not be reached or offered, one sentence each; told by the last `specs`."""
+        """Tools that could not be connected or loaded, one sentence each; set by the last `specs`."""
         self._servers, self._web, self._settings, self._fetcher = dict(mcp), web, settings, fetcher
         self._own = {tool.spec.name: tool for tool in (file_tools(folder) if folder is not None else [])}
         self._connections: dict[str, Connection] = {}
@@ -51,18 +64,21 @@ class Toolbox:
         await self.close()
 
     async def specs(self) -> list[ToolSpec]:
-        """Every tool that can be used now. MCP servers are connected here, or by the first call to one."""
+        """Return every tool that is available now. MCP servers connect here, or at the first call to one of
+        their tools."""
         self.troubles = []
         told = [self._own_specs(), *(self._server_specs(name) for name in self._servers)]
         return [spec for specs in await asyncio.gather(*told) for spec in specs]
 
     async def equipment(self) -> Equipment:
-        """The same with the troubles, for a step: a resumed run keeps the tools that it began with."""
+        """Return the specs with the troubles. Meant for a step, so that a resumed run keeps its original
+        tools."""
         return Equipment(await self.specs(), self.troubles)
 
     async def call(self, name: str, args: Mapping[str, Any]) -> ToolResult:
-        """Use a tool. What it gives is fenced, whoever gave it: a file may hold orders as well as a page.
-        Whatever goes wrong with it is told in the result; only a cancel passes through."""
+        """Call a tool. Its text is fenced as untrusted, whatever the source: files may carry prompt
+        injections as well as web pages. Every failure becomes a failed result; only cancellation
+        propagates."""
         async with self._slots:
             try:
                 result = await self._call(name, dict(args))
@@ -71,12 +87,12 @@ class Toolbox:
             except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not fatal
                 return failed(f"{name} failed: {type(error).__name__}: {error}")
         error = bounded(result.error, 1_000)
-        if error and "." in name:  # a server's own words; ours need no fence
+        if error and "." in name:  # the server wrote this text; our own errors need no fence
             error = untrusted(error, name)
         return ToolResult(ok=result.ok, text=_fenced(result, name), error=error)
 
     async def close(self) -> None:
-        """Disconnect everything; no process is left behind. Calls after it are refused."""
+        """Disconnect everything and end all server processes. Later calls to MCP servers are refused."""
         self._closed = True
         connections, self._connections = list(self._connections.values()), {}
         if connections:
@@ -107,15 +123,15 @@ class Toolbox:
             return []
 
     async def _own_tools(self) -> dict[str, Tool]:
-        """The tools of the folder and of the web, which are loaded when they are first needed."""
+        """Return the folder and web tools; the web tools are loaded on first use."""
         if self._web:
-            tools = await aside(_load_web, self._settings, self._fetcher)
+            tools = await offload(_load_web, self._settings, self._fetcher)
             self._own |= {tool.spec.name: tool for tool in tools}
             self._web = False
         return self._own
 
     async def _connection(self, name: str) -> Connection:
-        connection = await aside(_load_connection) if name not in self._connections else None
+        connection = await offload(_load_connection) if name not in self._connections else None
         if self._closed:
             raise ToolError("The tools are closed.")
         if connection is not None and name not in self._connections:

@@ -1,2 +1,4 @@
-"""Traces of runs for OpenTelemetry: a fold over the log, so that a run need not know of it
-and can be traced at any time."""
+"""OpenTelemetry traces of runs: a fold over the log, so that a run is independent of it and can be traced at
+any time."""
+
+from __future__ import annotations

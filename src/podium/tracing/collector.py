@@ -1,7 +1,7 @@
-"""Spans on their way out: a bounded queue and a thread, so that no run ever waits for a collector.
+"""Background export of spans, and one-shot sending.
 
-What does not fit, or does not arrive, is counted and told once; the log still holds all of it, and
-`podium trace` sends it later.
+Spans that do not fit into the queue or do not arrive are counted and reported once; the log still holds
+everything, and `podium trace` sends it later.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from podium.tracing.destination import shown_address
+from podium.errors import ExportError, UsageError
+from podium.tracing.destination import INSTALL, installed, is_http, shown_address
 from podium.tracing.span import Span
 
 if TYPE_CHECKING:
     from podium.tracing.sdk import Sender
 
+
 ROOM = 4096
-"""Spans that may wait."""
+"""Maximum number of queued spans."""
 BATCH = 256
 LINGER_S = 0.25
-"""How long a span waits for company."""
+"""Seconds that a span waits for more spans to fill a batch."""
 AT_EXIT_S = 2.0
-"""How long the end of the process waits for a collector that has not failed yet."""
+"""Seconds that the exit of the process waits for a collector that has not failed yet."""
 _LOOK_S = 0.05
 
 _log = logging.getLogger("podium.tracing")
 
 
 class Collector:
-    """One address to which spans are sent."""
+    """A queue of spans for one collector."""
 
     def __init__(self, endpoint: str, *, room: int = ROOM, timeout_s: float | None = None) -> None:
         self.endpoint = endpoint
@@ -51,14 +53,15 @@ class Collector:
         self._sender: Sender | None = None
 
     def prepare(self) -> None:
-        """Load what is needed to send: takes a moment, and cannot be done any more when the process ends."""
+        """Load what is needed to send: takes a moment, and is not possible any more when the process
+        exits."""
         if self._sender is None:
             from podium.tracing.sdk import Sender  # noqa: PLC0415 - an extra, and slow
 
             self._sender = Sender(self.endpoint, self._timeout_s)
 
     def put(self, spans: Sequence[Span]) -> None:
-        """Never waits."""
+        """Queue spans without waiting."""
         if not spans:
             return
         with self._changed:
@@ -73,7 +76,8 @@ class Collector:
             self._changed.notify_all()
 
     def settle(self, seconds: float) -> bool:
-        """Wait until everything was sent or has met trouble, but no longer; whether nothing is left."""
+        """Wait until everything was sent or an error occurred, for at most `seconds`; return whether nothing
+        is left."""
         until = time.monotonic() + seconds
         with self._changed:
             self._hurry = True
@@ -84,7 +88,7 @@ class Collector:
             return self._is_idle()
 
     def tell(self) -> None:
-        """Say once that spans were lost."""
+        """Log once that spans were lost."""
         if self.lost and not self._told:
             self._told = True
             _log.warning(
@@ -94,7 +98,7 @@ class Collector:
             )  # fmt: skip
 
     def close(self) -> None:
-        """The end of the process."""
+        """Send what is queued at process exit, within `AT_EXIT_S` seconds."""
         self.settle(AT_EXIT_S)
         with self._changed:
             left = len(self._waiting) + self._under_way
@@ -104,7 +108,7 @@ class Collector:
         self.tell()
 
     def _trouble(self) -> str:
-        """What went wrong last; also with a batch that is still tried again."""
+        """Return the last error, also of a batch that is still being retried."""
         return self.reason or ("" if self._sender is None else self._sender.trouble)
 
     def _is_idle(self) -> bool:
@@ -137,7 +141,7 @@ _collectors: dict[str, Collector] = {}
 
 
 def collector_at(endpoint: str) -> Collector:
-    """The one of this process for an address."""
+    """Return the process-wide collector for an address."""
     found = _collectors.get(endpoint)
     if found is None:
         if not _collectors:
@@ -149,3 +153,33 @@ def collector_at(endpoint: str) -> Collector:
 def _close_all() -> None:
     for collector in _collectors.values():
         collector.close()
+
+
+TIMEOUT_S = 10.0
+
+
+def check_collector(address: str) -> None:
+    """Raise `UsageError` if spans cannot be sent to this address."""
+    if not is_http(address):
+        raise UsageError(
+            f"The collector {address!r} is not an http address.", hint="For example: http://localhost:4318."
+        )
+    if not installed():
+        raise UsageError("To send traces, OpenTelemetry is needed.", hint=f"{INSTALL} A file needs nothing.")
+
+
+def send_trace(address: str, spans: list[Span]) -> None:
+    """Send spans and block until done. Raises `ExportError`."""
+    from podium.tracing.sdk import Sender  # noqa: PLC0415 - an extra, and slow
+
+    sender = Sender(address, TIMEOUT_S)
+    try:
+        for start in range(0, len(spans), BATCH):
+            if problem := sender.send(spans[start : start + BATCH]):
+                place = shown_address(address)
+                raise ExportError(
+                    f"The collector at {place} did not take the trace: {problem.rstrip('.')}.",
+                    hint="Write it to a file with -o, or try again: nothing is sent twice.",
+                )
+    finally:
+        sender.close()

@@ -1,5 +1,5 @@
-"""Whether runs are traced while they go, where to, and how much is told: from the settings and the
-OTEL_* variables."""
+"""Trace destination from the settings and the OTEL_* variables: whether runs are traced live, where to, and
+with what content."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ INSTALL = "Install it with `pip install 'podium[otel]'`."
 
 
 class Destination(NamedTuple):
-    """Where spans go."""
+    """The address that spans are sent to, and whether they contain content."""
 
     endpoint: str
-    """The whole address; empty: as the OTEL_* variables say, else a collector on this machine."""
+    """Full URL; empty: as the OTEL_* variables say, else a collector on this machine."""
     content: bool
-    """Prompts, replies and messages of errors too."""
+    """Include prompts, replies and error messages."""
 
 
 def destination_of(settings: Settings, env: Mapping[str, str] | None = None) -> Destination | None:
-    """`None`: runs are not traced. Somebody who asked for it in the settings is told what is missing;
-    variables may be meant for other programs."""
+    """Return the destination; `None` if runs are not traced. Raises if tracing is requested in the settings
+    but not possible; the variables may be meant for other programs."""
     chosen = settings.otel
     asked = chosen if isinstance(chosen, bool) else None if chosen is None else chosen.enabled
     if asked is False or (asked is None and not collector_named(env)):
@@ -48,7 +48,7 @@ def destination_of(settings: Settings, env: Mapping[str, str] | None = None) -> 
 
 
 def installed() -> bool:
-    """Whether the extra is there; the packages themselves are not loaded."""
+    """Return whether the extra is installed, without loading its packages."""
     try:
         return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
     except ModuleNotFoundError:
@@ -56,26 +56,26 @@ def installed() -> bool:
 
 
 def wants_content(env: Mapping[str, str] | None = None) -> bool:
-    """The variable by which other instrumentations are told to record messages."""
+    """Return whether the variable for recording messages, which other instrumentations use too, is set."""
     return variable(_CONTENT, env=env).lower() not in ("", "0", "false", "no_content")
 
 
 def full_address(endpoint: str) -> str:
-    """An address without a path means the usual one of a collector."""
+    """Return an address with the default path of a collector, if it has none."""
     if not endpoint or urlsplit(endpoint).path.strip("/"):
         return endpoint
     return endpoint.rstrip("/") + _PATH
 
 
 def shown_address(endpoint: str, env: Mapping[str, str] | None = None) -> str:
-    """For messages: without a password, which an address may hold."""
+    """Return an address for messages, without a password."""
     given = endpoint or full_address(variable(*_ENDPOINTS, env=env)) or f"http://localhost:4318{_PATH}"
     parts = urlsplit(given)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def collector_named(env: Mapping[str, str] | None = None) -> bool:
-    """Whether the standard variables name a collector that speaks HTTP, and nothing switches traces off."""
+    """Return whether the standard variables name an HTTP collector and nothing disables traces."""
     if variable("OTEL_SDK_DISABLED", env=env).lower() == "true":
         return False
     if variable("OTEL_TRACES_EXPORTER", env=env).lower() not in ("", "otlp"):
@@ -84,6 +84,6 @@ def collector_named(env: Mapping[str, str] | None = None) -> bool:
 
 
 def is_http(address: str) -> bool:
-    """Whether a collector could be there."""
+    """Return whether an address is an HTTP URL."""
     parts = urlsplit(address)
     return parts.scheme in ("http", "https") and bool(parts.hostname)

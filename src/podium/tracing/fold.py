@@ -1,7 +1,8 @@
-"""From events to spans. The same log gives the same spans, while the run goes or a year later.
+"""Spans computed from events.
 
-The run is the root; branches, steps and calls lie below it as their paths say. A step that a crash or a pause
-cut off and a later life took up again is two spans. The root and the branches are told when the run is over.
+The run is the root; branches, steps and calls are below it according to their paths. A step that was cut off
+by a crash or a pause and continued by a later stretch is two spans. The root and the branches are emitted
+when the run is over.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from podium.engine.events import (
+    NOTHING,
     TERMINAL,
+    ArtifactCreated,
     BudgetExhausted,
     Event,
+    EventData,
     RunAnswered,
     RunCompleted,
     RunCreated,
@@ -29,35 +33,176 @@ from podium.engine.events import (
     RunWarned,
     StepCompleted,
     StepFailed,
+    StepRetried,
     StepStarted,
 )
-from podium.tracing.span import Attributes, Moment, Span, span_id_of, trace_id_of
-from podium.tracing.step import OpenStep, about_step
-from podium.tracing.words import as_text, cost, message
+from podium.models.events import ModelAsked, ModelAttempted, ModelCached, ModelFellBack, ModelRepaired
+from podium.tracing.span import (
+    PROVIDERS,
+    Attributes,
+    Moment,
+    Span,
+    about_call,
+    as_text,
+    cost,
+    error_type,
+    instructions,
+    message,
+    span_id_of,
+    split_model,
+    trace_id_of,
+    usage,
+)
+
+
+class OpenStep:
+    """The span of a step, and those of its calls, which are kept until the step ends, because the last reply
+    is known only then."""
+
+    def __init__(
+        self, run_id: str, path: str, nth: int, span: Span, started: StepStarted, content: bool
+    ) -> None:
+        self.span = span
+        self._place = (run_id, path, nth)
+        self._started = started
+        self._content = content
+        self._asked: ModelAsked | None = None
+        self._calls: list[tuple[ModelAttempted, Span]] = []
+        self._spent = NOTHING
+
+    def tell(self, data: EventData, time_ns: int) -> None:
+        """Add an event of the step."""
+        match data:
+            case ModelAsked():
+                self._asked = data
+            case ModelAttempted():
+                self._call(data, time_ns)
+            case ModelRepaired():
+                self._answered(data.raw, "")
+                self._moment("model.repaired", time_ns, {"podium.attempt": data.attempt}, data.error)
+            case ModelFellBack():
+                to = {"podium.from_model": data.from_model, "podium.to_model": data.to_model}
+                self._moment("model.fell_back", time_ns, dict(to), data.error)
+            case ModelCached():
+                self._moment("model.cached", time_ns, {"podium.model": data.model})
+            case StepRetried():
+                waits: Attributes = {"podium.attempt": data.attempt, "podium.wait_s": data.wait_s}
+                self._moment("step.retried", time_ns, waits, data.error)
+            case ArtifactCreated():
+                made: Attributes = {"podium.artifact": data.name, "podium.bytes": data.bytes}
+                self._moment("artifact.created", time_ns, made)
+            case _:
+                pass
+
+    def end(self, data: StepCompleted | StepFailed, time_ns: int) -> list[Span]:
+        """End the step with its outcome; return its spans, its own after those of its calls."""
+        if isinstance(data, StepFailed):
+            self.span.fail(data.error_type or data.kind, data.error if self._content else "")
+        elif self._content and data.result:
+            text = as_text(data.result)
+            self._answered(text, "stop")
+            if self._started.kind == "ask":
+                self.span.attributes["gen_ai.output.messages"] = message("assistant", text, "stop")
+        return self._ended(time_ns)
+
+    def interrupt(self, why: str, time_ns: int) -> list[Span]:
+        """End a step that was cut off, because the process died or the run was stopped."""
+        self.span.fail(why)
+        return self._ended(time_ns)
+
+    def _ended(self, time_ns: int) -> list[Span]:
+        self.span.end_ns = max(time_ns, self.span.start_ns)
+        if self._calls:
+            self.span.attributes |= usage(self._spent.input_tokens, self._spent.output_tokens)
+            self.span.attributes |= cost(self._spent.usd, unpriced=bool(self._spent.unpriced_calls))
+        if self._content and self._asked is not None:
+            self.span.attributes |= self._question(self._asked)
+        return [*(span for _, span in self._calls), self.span]
+
+    def _call(self, data: ModelAttempted, time_ns: int) -> None:
+        name, kind, told = about_call(data)
+        start = max(time_ns - round(data.latency_ms * 1e6), self.span.start_ns)
+        span = Span(
+            name=name,
+            trace_id=self.span.trace_id,
+            span_id=span_id_of(*self._place, "call", len(self._calls) + 1),
+            parent_id=self.span.span_id,
+            kind=kind,
+            start_ns=start,
+            end_ns=time_ns,
+            attributes=told | {"gen_ai.conversation.id": self._place[0]},
+        )
+        if agent := str(self._started.about.get("agent", "")):
+            span.attributes["gen_ai.agent.name"] = agent
+        if not data.ok:
+            span.fail(error_type(data.error), data.error if self._content else "")
+        if self._content and self._asked is not None and data.attempt == 1:
+            span.attributes |= self._question(self._asked)
+        self._calls.append((data, span))
+        self._spent = self._spent + data.charge
+
+    def _question(self, asked: ModelAsked) -> Attributes:
+        told: Attributes = {"gen_ai.input.messages": message("user", asked.prompt)}
+        return told | ({"gen_ai.system_instructions": instructions(asked.system)} if asked.system else {})
+
+    def _answered(self, text: str, finish: str) -> None:
+        """Add the reply of the last call, which the log keeps once: as the step's result or with its
+        repair."""
+        if self._content and self._calls and self._calls[-1][0].ok:
+            data, span = self._calls[-1]
+            span.attributes["gen_ai.output.messages"] = message("assistant", text, data.finish or finish)
+
+    def _moment(self, name: str, time_ns: int, told: Attributes, error: str = "") -> None:
+        if error and self._content:
+            told["podium.error"] = error
+        self.span.moments.append(Moment(name, time_ns, told))
+
+
+def about_step(path: str, started: StepStarted) -> tuple[str, Attributes]:
+    """Return the name and attributes of a step's span."""
+    name, about = path.rpartition("/")[2], started.about
+    told: Attributes = {"podium.path": path, "podium.step.kind": started.kind}
+    if started.kind == "tool":
+        return f"execute_tool {name}", told | {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+        }
+    if started.kind != "ask":
+        return f"{started.kind} {name}", told
+    told["gen_ai.operation.name"] = "invoke_agent"
+    if about.get("model"):
+        provider, model, _ = split_model(str(about["model"]))
+        told["gen_ai.provider.name"] = PROVIDERS.get(provider, provider)
+        told["gen_ai.request.model"] = model
+    names = {"agent": "gen_ai.agent.name", "role": "podium.role", "task": "podium.task"}
+    names |= {"prompt": "podium.prompt", "prompt_hash": "podium.prompt_hash"}
+    told |= {names[key]: str(value) for key, value in about.items() if key in names}
+    return f"invoke_agent {about.get('agent', name)}", told
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROOT = "run"
 
 
 class Trace:
-    """The spans of one run. Feed it the whole log from the first event on."""
+    """The spans of one run. Apply the whole log, from the first event on."""
 
     def __init__(self, run_id: str, *, content: bool = False) -> None:
         self._run_id = run_id
         self._content = content
-        """Whether prompts, replies and messages of errors may leave the store."""
+        """Prompts, replies and error messages may leave the store."""
         self._root: Span | None = None
         self._branches: dict[str, Span] = {}
         self._steps: dict[str, OpenStep] = {}
         self._starts: dict[str, int] = {}
-        """How often each step was started."""
+        """Number of starts of each step."""
         self._waits: dict[str, Span] = {}
         self._last_ns = 0
 
     def apply(self, event: Event) -> list[Span]:
-        """The spans that this event ends."""
+        """Apply an event; return the spans that it ends."""
         if event.data.inherited is True:
-            return []  # done, and told, by the run that this one was forked from
+            return []  # already traced by the run that this one was forked from
         now = (event.time - _EPOCH) // timedelta(microseconds=1) * 1000
         ended = self._step_event(event, now) if event.path else self._run_event(event, now)
         if event.path:
@@ -66,7 +211,7 @@ class Trace:
         return ended
 
     def rest(self, status: str) -> list[Span]:
-        """What is still open, for a run that is not over: with the end that the log has so far."""
+        """Return the open spans of a run that is not over, ended at the last event so far."""
         if self._root is None:
             return []
         self._root.attributes["podium.run.status"] = status
@@ -108,7 +253,7 @@ class Trace:
         return self._steps.pop(path).interrupt(why, self._last_ns)
 
     def _cut_off(self, why: str) -> list[Span]:
-        """Everything under way ended with the last sign of life."""
+        """End everything under way at the time of the last event."""
         return [span for path in list(self._steps) for span in self._interrupted(path, why)]
 
     def _answered(self, path: str, now: int) -> list[Span]:
@@ -190,15 +335,15 @@ class Trace:
             told["gen_ai.output.messages"] = message("assistant", as_text(data.output), "stop")
 
     def _forgive(self) -> None:
-        """A run that had failed or ended early goes on."""
+        """Clear the failure of a run that continues."""
         if self._root is not None:
             self._root.failed, self._root.description = False, ""
             for name in ("error.type", "podium.stop_reason", "gen_ai.output.messages"):
                 self._root.attributes.pop(name, None)
 
     def _close(self, now: int) -> list[Span]:
-        """The root, the branches and unanswered questions, as they are now: should the run go on after all,
-        they are told again under the same ids."""
+        """Return the root, the branches and unanswered questions as they are now. If the run continues after
+        all, they are sent again under the same ids."""
         if self._root is None:
             return []
         self._root.end_ns = now
@@ -223,7 +368,7 @@ class Trace:
         return span_id_of(self._run_id, path, "branch") if path else span_id_of(self._run_id, _ROOT)
 
     def _touch(self, path: str, now: int) -> None:
-        """The branches above a path last at least until now."""
+        """Extend the branches above a path until now."""
         parent = path.rpartition("/")[0]
         while parent:
             span = self._branches.get(parent)
@@ -243,7 +388,7 @@ class Trace:
 
 
 def spans_of(run_id: str, events: Iterable[Event], *, status: str = "", content: bool = False) -> list[Span]:
-    """All spans of a log; `status` is the run's, for one that is not over."""
+    """Return all spans of a log; `status` is the run's, for one that is not over."""
     trace, spans, over = Trace(run_id, content=content), list[Span](), False
     for event in events:
         spans += trace.apply(event)

@@ -1,4 +1,4 @@
-"""Tracing a run: while it goes, or from its log."""
+"""Tracing of a run, live or from its log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from podium.engine.events import Event, RunCompleted, RunPartial, StepCompleted
 from podium.engine.log import Row, Store
-from podium.engine.redact import Redact
+from podium.engine.redaction import Redact
 from podium.errors import StoreError
 from podium.models.events import ModelAsked
 from podium.tracing.collector import collector_at
@@ -19,7 +19,7 @@ from podium.tracing.fold import Trace, spans_of
 from podium.tracing.span import Span
 
 _BREATH = 200
-"""Events after which others get their turn: a resumed run has a past."""
+"""Events after which other tasks get a turn, because a resumed run first reads its whole log."""
 
 _log = logging.getLogger("podium.tracing")
 
@@ -27,8 +27,8 @@ _log = logging.getLogger("podium.tracing")
 async def follow(
     events: AsyncGenerator[Event], store: Store, run_id: str, after: int, to: Destination
 ) -> None:
-    """Send each span as it ends. What ended up to `after` was told by an earlier life of the run. Trouble
-    here is told and never the run's."""
+    """Send each span as it ends. Spans that ended up to `after` were sent by an earlier stretch of the run.
+    Errors here are logged and never affect the run."""
     trace, collector = Trace(run_id, content=to.content), collector_at(to.endpoint)
     try:
         await asyncio.to_thread(collector.prepare)
@@ -47,7 +47,8 @@ async def follow(
 
 
 async def trace_of(store: Store, run_id: str, status: str, redact: Redact, *, content: bool) -> list[Span]:
-    """All spans of a run's log. Keys that are known now are cut out, also where they were not known then."""
+    """Return all spans of a run's log. Redacts secrets that are known now, even if they were not known
+    then."""
     events: list[Event] = []
     for row in await store.read(run_id):
         event = Row(row.seq, row.time_us, row.path, row.type, redact(row.data)).to_event(run_id)
@@ -56,14 +57,14 @@ async def trace_of(store: Store, run_id: str, status: str, redact: Redact, *, co
 
 
 async def _whole(event: Event, store: Store, redact: Redact = bytes) -> Event:
-    """With what the store keeps beside the log, because it is long."""
+    """Return an event with the content of its blob."""
     data, blob = event.data, getattr(event.data, "blob", "")
     if not blob or not isinstance(data, (ModelAsked, StepCompleted, RunCompleted, RunPartial)):
         return event
     try:
         found = redact(await store.get_blob(blob))
     except StoreError:
-        return event  # it is gone; the span says everything else
+        return event  # the blob is gone; the span has everything else
     if isinstance(data, ModelAsked):
         full = msgspec.structs.replace(data, prompt=found.decode("utf-8", "replace"))
     elif isinstance(data, StepCompleted):

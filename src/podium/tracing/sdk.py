@@ -1,6 +1,7 @@
-"""The door to OpenTelemetry's own packages: an extra, and slow to import, so only the one who sends opens it.
+"""Adapter to OpenTelemetry's packages. They are an extra and slow to import, so only the sender imports this
+module.
 
-Their exporter knows the standard variables (endpoint, headers, certificates, compression, time-out).
+Their exporter reads the standard variables (endpoint, headers, certificates, compression, timeout).
 """
 
 from __future__ import annotations
@@ -25,15 +26,14 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from podium import __version__
 from podium.settings import variable
-from podium.tracing.otlp import SCOPE
-from podium.tracing.span import CLIENT, Span
+from podium.tracing.span import CLIENT, SCOPE, Span
 
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _LOGGER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
 class Sender:
-    """Sends spans to a collector and waits for its answer. Belongs to one thread."""
+    """Sends spans to a collector and waits for the response. Belongs to one thread."""
 
     def __init__(self, endpoint: str, timeout_s: float | None = None) -> None:
         self._resource = Resource.create({"service.name": variable("OTEL_SERVICE_NAME") or SCOPE})
@@ -43,7 +43,8 @@ class Sender:
         logging.getLogger(_LOGGER).addFilter(self._heard)
 
     def send(self, spans: Sequence[Span]) -> str:
-        """Why it did not work; empty: it did. The exporter tries again by itself while its time-out lasts."""
+        """Send spans; return the error, or an empty string. The exporter retries by itself within its
+        timeout."""
         self._heard.listen()
         quiet = attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, True))  # exports are not traced themselves
         try:
@@ -54,11 +55,11 @@ class Sender:
 
     @property
     def trouble(self) -> str:
-        """What went wrong with the batch that is under way, or was last; empty: nothing."""
+        """The error of the current or last batch; empty if there is none."""
         return self._heard.reason() if self._heard.said else ""
 
     def close(self) -> None:
-        """Also ends an export that is under way in another thread."""
+        """Shut down the exporter; also ends an export in another thread."""
         self._exporter.shutdown()
         logging.getLogger(_LOGGER).removeFilter(self._heard)
 
@@ -80,7 +81,8 @@ class Sender:
 
 
 class _Heard(logging.Filter):
-    """Keeps what the exporter would print on stderr for every batch: we tell it once, in our own words."""
+    """Captures what the exporter would print on stderr for every batch, so that it is reported once, in plain
+    words."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +100,7 @@ class _Heard(logging.Filter):
         return False
 
     def reason(self) -> str:
-        """What lies below all the wrapping, in a few words."""
+        """Return the underlying error in a few words."""
         first = next(iter(self.said), "no reason was given")
         if system := re.search(r"\[Errno -?\d+\] ([^\"'()]+)", first):
             return system[1]

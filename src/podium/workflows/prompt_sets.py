@@ -1,4 +1,4 @@
-"""The sets of prompts that come with Podium: one for each workflow, and one that workflows share."""
+"""Built-in prompt sets: one for each workflow, and one that workflows share."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from pathlib import Path
 from podium.agents.overrides import Overrides, PromptSet
 from podium.errors import UsageError
 from podium.settings import Settings, nearest
-from podium.workflows import SHIPPED
+from podium.workflows import SHIPPED, builtin
 
 SHARED = "delivery"
-"""The draft, the editor's pass and the comparison at the end, which several workflows use."""
+"""The set for direct draft, editor and comparison, which several workflows use."""
 SETS = (*SHIPPED, SHARED)
 
-BUDGETS = {"build": 2_000, "council": 3_000, "research": 3_000, "studio": 4_000, "tree": 4_500, SHARED: 4_000}
-"""Most characters of fixed text in one prompt of a set, its parts included and all branches counted."""
+SHARED_BUDGET = 4_000
+"""Most characters of fixed text in one shared prompt."""
+
+
+def prompt_budget(name: str) -> int:
+    """Return the most characters of fixed text in one prompt of a set, its parts included."""
+    return SHARED_BUDGET if name == SHARED else builtin(name).prompt_budget
 
 
 def prompt_set(name: str, settings: Settings) -> PromptSet:
@@ -27,7 +32,7 @@ def prompt_set(name: str, settings: Settings) -> PromptSet:
 
 
 def overrides_for(workflow: str, settings: Settings) -> Overrides:
-    """Return the prompts that replace those of a workflow, found by its reference."""
+    """Return the overrides of a workflow's prompts; none for a custom workflow."""
     if workflow not in SHIPPED:
         return Overrides()
     check_folders(settings)
@@ -36,7 +41,7 @@ def overrides_for(workflow: str, settings: Settings) -> Overrides:
 
 
 def check_folders(settings: Settings) -> None:
-    """Raise `UsageError` for a folder that was named and is not there, and for a misspelt set in one."""
+    """Raise `UsageError` for a configured folder that does not exist, or that contains a misspelt set."""
     if settings.prompts and not Path(settings.prompts).is_dir():
         source = settings.sources.get("prompts", "settings")
         raise UsageError(

@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from podium.brain.files import import_facts
-from podium.engine.facts import Fact
+from podium.engine.store_parts import Fact
 from podium.settings import Settings
 from podium.stores import open_store
 

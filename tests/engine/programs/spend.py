@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import podium
-from podium.api.queueing import enqueue
+from podium.api.admission import enqueue
 from podium.engine.budget import Budget
 from podium.engine.events import Charge
 from podium.engine.log import Store

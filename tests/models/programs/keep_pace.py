@@ -8,12 +8,11 @@ import asyncio
 import sys
 import time
 
-from podium.models.guard import Pace
-from podium.models.guards import GUARDS
+from podium.models.provider_limits import GUARDS, RequestPace
 from podium.stores import open_store
 
 
-async def call(pace: Pace, until: float, times: list[float]) -> None:
+async def call(pace: RequestPace, until: float, times: list[float]) -> None:
     while time.time() < until:
         wait = pace.take(0)
         if wait <= 0:

@@ -10,8 +10,7 @@ import json
 import resource
 import sys
 
-from podium.models.faults import ModelFault
-from podium.models.model import Call
+from podium.models.model import Call, ModelFault
 from podium.models.registry import open_model
 from podium.settings import ProviderOptions, Settings
 

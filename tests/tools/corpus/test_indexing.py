@@ -12,11 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from podium.engine.process import offload
 from podium.settings import Settings
-from podium.tools.aside import aside
-from podium.tools.corpus.corpus import open_corpus, path_of, url_of
-from podium.tools.corpus.indexing import Changes, update
-from podium.tools.corpus.shelf import find_corpus, index_of, list_corpora, remove_corpus, shelf_of
+from podium.tools.corpus.corpus import (
+    find_corpus,
+    index_of,
+    list_corpora,
+    open_corpus,
+    path_of,
+    remove_corpus,
+    shelf_of,
+    url_of,
+)
+from podium.tools.corpus.update import Changes, update
 from podium.tools.tool import ToolError
 from tests.tools.corpus.shelves import TIDES, WINDS, folder_with, settings_in
 from tests.tools.documents.pdfs import endless_pdf, pdf
@@ -228,7 +236,7 @@ async def test_a_document_that_its_reader_does_not_survive_is_told_and_the_other
 ) -> None:
     pages = {f"n{number:03}_dot_html": PAGE for number in range(40)}
     docs = folder_with(tmp_path / "docs", a_dot_pdf=endless_pdf(), m_dot_pdf=endless_pdf(), **pages)
-    changes = await aside(_update, tmp_path / "index.sqlite", docs)
+    changes = await offload(_update, tmp_path / "index.sqlite", docs)
     assert (changes.documents, changes.added) == (40, 40)
     assert changes.troubles == [
         "a.pdf: reading it took longer than 3 s.",

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.tools.corpus.corpus import open_corpus, search_all
-from podium.tools.corpus.fusion import fuse
-from podium.tools.corpus.indexing import Changes
-from podium.tools.corpus.shelf import find_corpus, index_of, list_corpora
-from podium.tools.documents import meaning
+from podium.tools.corpus.corpus import find_corpus, index_of, list_corpora, open_corpus, search_all
+from podium.tools.corpus.search import fuse
+from podium.tools.corpus.update import Changes
+from podium.tools.documents import word_vectors as meaning
 from tests.tools.corpus.shelves import folder_with, settings_in
 from tests.tools.documents.pdfs import pdf
 

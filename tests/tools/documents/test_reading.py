@@ -10,19 +10,18 @@ import pytest
 
 from podium.tools.documents.document import MAX_CHARACTERS, Document, iso_date
 from podium.tools.documents.plain import read_text
-from podium.tools.documents.reader import Reader, media_type_of
-from podium.tools.documents.readers import Readers
+from podium.tools.documents.reader import DocumentReader, Readers, media_type_of
 from podium.tools.tool import ToolError
 from tests.tools.documents.pdfs import endless_pdf, pdf
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[Reader]:
-    with Reader() as opened:
+def reader() -> Iterator[DocumentReader]:
+    with DocumentReader() as opened:
         yield opened
 
 
-def test_front_matter_tells_title_date_and_authors_and_is_no_part_of_the_text(reader: Reader) -> None:
+def test_front_matter_tells_title_date_and_authors_and_is_no_part_of_the_text(reader: DocumentReader) -> None:
     source = (
         b"---\r\ntitle: Tides\r\ndate: 2024-05-17\r\nauthors: [Harbour Office, {name: Sea School}]\r\n---\r\n"
         b"# Other\r\n\r\nLow water."
@@ -47,12 +46,12 @@ def test_front_matter_tells_title_date_and_authors_and_is_no_part_of_the_text(re
     ],
 )
 def test_markdown_without_usable_front_matter_is_named_by_its_heading(
-    reader: Reader, source: str, title: str
+    reader: DocumentReader, source: str, title: str
 ) -> None:
     assert reader.read(source.encode(), "text/markdown").title == title
 
 
-def test_front_matter_with_aliases_within_aliases_costs_nothing(reader: Reader) -> None:
+def test_front_matter_with_aliases_within_aliases_costs_nothing(reader: DocumentReader) -> None:
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{name}: &{name} [{','.join(['*' + before] * 9)}]\n"
         for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -78,7 +77,7 @@ def test_front_matter_with_aliases_within_aliases_costs_nothing(reader: Reader) 
     ],
 )
 def test_plain_text_is_named_by_its_first_lines(
-    reader: Reader, source: str, title: str, published: str, authors: int
+    reader: DocumentReader, source: str, title: str, published: str, authors: int
 ) -> None:
     read = reader.read(source.encode(), "text/plain")
     assert (read.title, read.published, len(read.authors)) == (title, published, authors)
@@ -86,22 +85,22 @@ def test_plain_text_is_named_by_its_first_lines(
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-def test_text_is_read_in_the_encoding_it_is_in(reader: Reader, encoding: str) -> None:
+def test_text_is_read_in_the_encoding_it_is_in(reader: DocumentReader, encoding: str) -> None:
     assert reader.read("Käse – für alle".encode(encoding), "text/plain").text == "Käse – für alle"
 
 
-def test_a_page_is_read_in_the_encoding_that_it_names(reader: Reader) -> None:
+def test_a_page_is_read_in_the_encoding_that_it_names(reader: DocumentReader) -> None:
     page = '<html><head><meta charset="shift_jis"><title>水温</title></head><body><p>お湯</p></body></html>'
     assert reader.read(page.encode("shift_jis"), "text/html").title == "水温"
     wrong = page.replace("shift_jis", "no-such-code").replace("水温", "Käse").replace("お湯", "x")
     assert reader.read(wrong.encode("cp1252"), "text/html").title == "Käse"
 
 
-def test_control_characters_and_lone_surrogates_do_not_reach_the_text(reader: Reader) -> None:
+def test_control_characters_and_lone_surrogates_do_not_reach_the_text(reader: DocumentReader) -> None:
     assert reader.read(b"a\x1b[31mb\x02c\tand\r\nmore", "text/plain").text == "a[31mbc\tand\nmore"
 
 
-def test_what_is_no_text_is_told(reader: Reader) -> None:
+def test_what_is_no_text_is_told(reader: DocumentReader) -> None:
     with pytest.raises(ToolError, match="it is not text"):
         reader.read(b"\x89PNG\0\0", "text/markdown")
 
@@ -112,14 +111,14 @@ PAGE = b"""<html><head><title>Tides &amp; winds</title><meta name="author" conte
 <p>High water comes twice as well.</p></article><script>alert(1)</script></body></html>"""
 
 
-def test_a_page_is_its_article_with_what_its_head_says(reader: Reader) -> None:
+def test_a_page_is_its_article_with_what_its_head_says(reader: DocumentReader) -> None:
     read = reader.read(PAGE, "text/html")
     assert (read.title, read.published, read.authors) == ("Tides & winds", "2023-01-02", ("Harbour Office",))
     assert "Low water comes twice a day" in read.text
     assert "alert" not in read.text
 
 
-def test_embedded_data_and_a_time_tell_too(reader: Reader) -> None:
+def test_embedded_data_and_a_time_tell_too(reader: DocumentReader) -> None:
     linked = (
         b'<html><head><script type="application/ld+json">{"datePublished":"2022-03-04","author":[{"name":'
         b'"Sea School"}]}</script></head><body><h1>Tides</h1><p>Low water.</p></body></html>'
@@ -130,7 +129,7 @@ def test_embedded_data_and_a_time_tell_too(reader: Reader) -> None:
     assert reader.read(timed, "text/html").published == "2021-06-07"
 
 
-def test_a_pdf_is_the_text_of_its_pages(reader: Reader) -> None:
+def test_a_pdf_is_the_text_of_its_pages(reader: DocumentReader) -> None:
     made = pdf("Low water.", "High water.", title="Tides", author="Harbour Office; Sea School",
                created="D:20240517101500Z")  # fmt: skip
     assert reader.read(made, "application/pdf") == Document(
@@ -147,34 +146,34 @@ def test_a_pdf_is_the_text_of_its_pages(reader: Reader) -> None:
         (pdf(""), "it has no text"),
     ],
 )
-def test_a_pdf_that_cannot_be_read_is_told(reader: Reader, data: bytes, told: str) -> None:
+def test_a_pdf_that_cannot_be_read_is_told(reader: DocumentReader, data: bytes, told: str) -> None:
     with pytest.raises(ToolError, match=told):
         reader.read(data, "application/pdf")
 
 
 def test_a_document_that_takes_too_long_is_given_up_and_the_next_one_is_read() -> None:
-    with Reader(seconds=0.001) as hasty:
+    with DocumentReader(seconds=0.001) as hasty:
         with pytest.raises(ToolError, match=r"took longer than 0\.001 s"):
             hasty.read(PAGE, "text/html")
         assert hasty.read(b"text", "text/plain").text == "text"
-    with Reader() as patient:
+    with DocumentReader() as patient:
         assert patient.read(pdf("Low water."), "application/pdf").text == "Low water."
 
 
-def test_a_reader_that_died_is_started_again(reader: Reader) -> None:
-    with Reader() as own:
+def test_a_reader_that_died_is_started_again(reader: DocumentReader) -> None:
+    with DocumentReader() as own:
         own.read(pdf("x"), "application/pdf")
         own.close()
         assert own.read(pdf("Low water."), "application/pdf").text == "Low water."
 
 
 def test_a_document_that_keeps_its_reader_busy_for_ever_is_given_up() -> None:
-    with Reader(seconds=2) as hasty, pytest.raises(ToolError, match="took longer than 2 s"):
+    with DocumentReader(seconds=2) as hasty, pytest.raises(ToolError, match="took longer than 2 s"):
         hasty.read(endless_pdf(), "application/pdf")
 
 
 @pytest.mark.parametrize("start", [b"<!--", b"<div>", b"<a href=", b"<table><tr><td>", b"&amp", b"<b><i>"])
-def test_a_page_of_nothing_but_openings_costs_little(reader: Reader, start: bytes) -> None:
+def test_a_page_of_nothing_but_openings_costs_little(reader: DocumentReader, start: bytes) -> None:
     read = reader.read(b"<html><title>Tides</title><body>" + start * 100_000, "text/html")
     assert read.title == "Tides"
 
@@ -194,7 +193,7 @@ def test_readers_are_shared_and_their_processes_end_when_nobody_reads() -> None:
     assert children() == before
 
 
-def test_only_as_much_is_kept_as_may_be_and_that_is_noted(reader: Reader) -> None:
+def test_only_as_much_is_kept_as_may_be_and_that_is_noted(reader: DocumentReader) -> None:
     read = reader.read(b"word " * (MAX_CHARACTERS // 5 + 10), "text/plain")
     assert (len(read.text), read.cut) == (MAX_CHARACTERS, True)
 

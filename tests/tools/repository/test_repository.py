@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from podium.tools.repository.map import CHARACTERS_PER_TOKEN, draw_map
-from podium.tools.repository.reading import MAX_FILE_BYTES, MAX_LINES, Repository
-from podium.tools.repository.symbols import symbols_of
+from podium.tools.repository import (
+    CHARACTERS_PER_TOKEN,
+    MAX_FILE_BYTES,
+    MAX_LINES,
+    Repository,
+    draw_map,
+    symbols_of,
+)
 from podium.tools.tool import ToolError
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.users import UserRepository

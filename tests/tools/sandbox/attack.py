@@ -8,10 +8,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from podium.tools.sandbox.limits import Executed, Limits
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.tier import Executed, SandboxLimits
 
-SOON = Limits(seconds=30)
+SOON = SandboxLimits(seconds=30)
 """Far more than any attack here needs: what runs into it was not stopped."""
 
 
@@ -24,7 +24,7 @@ async def attack(
     workspace: Path,
     program: str,
     *arguments: str,
-    limits: Limits = SOON,
+    limits: SandboxLimits = SOON,
     readable: Sequence[Path] = (),
     mark: str = "",
 ) -> Executed:

@@ -15,12 +15,13 @@ from podium.tools.sandbox.seccomp import (
     AF_UNIX,
     DENIED,
     HIDDEN,
+    MACHINES,
     MODES,
     SIGNALLING,
     UNSUPPORTED,
+    Machine,
     write_filter,
 )
-from podium.tools.sandbox.syscalls import MACHINES, Machine
 from tests.tools.sandbox.attack import attack
 
 ALLOW, KILL, FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000

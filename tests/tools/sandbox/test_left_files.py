@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from podium.settings import SandboxOptions, Settings
-from podium.tools.descent import MAX_DEPTH
-from podium.tools.sandbox.limits import Limits
+from podium.tools.openat_walk import MAX_DEPTH
 from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.tier import SandboxLimits
 from tests.tools.sandbox.attack import attack
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make such files")
@@ -197,7 +197,9 @@ async def test_endlessly_nested_temporary_folders_are_removed(
 
 async def test_nested_folders_do_not_hide_what_fills_the_disk(sandbox: Sandbox, workspace: Path) -> None:
     program = NESTED + "\nopen('large', 'wb').write(b'x' * 400_000_000)\nimport time; time.sleep(300)"
-    done = await attack(sandbox, workspace, program, limits=Limits(seconds=60, workspace_bytes=100_000_000))
+    done = await attack(
+        sandbox, workspace, program, limits=SandboxLimits(seconds=60, workspace_bytes=100_000_000)
+    )
     assert done.stopped_by == "workspace"
 
 
@@ -255,7 +257,7 @@ async def test_odd_names_are_told_in_one_line(sandbox: Sandbox, workspace: Path)
 async def test_a_cancelled_program_leaves_nothing_dangerous(unsandboxed: Sandbox, workspace: Path) -> None:
     """Stopped by a limit while it runs on: the folders are made safe all the same."""
     program = PRELUDE + "make(); os.chmod('planted', 0o4755)\nimport time; time.sleep(300)"
-    done = await attack(unsandboxed, workspace, program, limits=Limits(seconds=1))
+    done = await attack(unsandboxed, workspace, program, limits=SandboxLimits(seconds=1))
     assert done.stopped_by == "time"
     assert set_id_files(workspace) == []
     assert done.warnings == ("The setuid or setgid bit was removed from planted.",)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.sandbox.scratch import scratch_folder, sweep_up
+from podium.tools.sandbox.sandbox import Sandbox, scratch_folder, sweep_up
 from tests.tools.sandbox.attack import attack, new_mark, running_with, until
 
 SLEEP = "import time; time.sleep(300)"

@@ -12,14 +12,12 @@ import pytest
 
 from podium.errors import SandboxUnavailableError, SettingsError
 from podium.settings import SandboxOptions, Settings
-from podium.tools.sandbox.inside import landlock
-from podium.tools.sandbox.limits import Limits
-from podium.tools.sandbox.opening import limits_of, open_sandbox
-from podium.tools.sandbox.probe import find_leak
+from podium.tools.sandbox.inside import kernel as landlock
+from podium.tools.sandbox.landlock import Unsandboxed
+from podium.tools.sandbox.opening import find_leak, limits_of, open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.sandbox.syscalls import machine
-from podium.tools.sandbox.tier import Job, Launch
-from podium.tools.sandbox.unsandboxed import Unsandboxed
+from podium.tools.sandbox.seccomp import machine
+from podium.tools.sandbox.tier import Launch, SandboxJob, SandboxLimits
 from tests.tools.sandbox.attack import attack
 
 
@@ -66,7 +64,7 @@ async def test_the_probe_finds_what_is_open_without_a_sandbox() -> None:
 class Open(Unsandboxed):
     """Hands its own environment on."""
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: SandboxJob) -> Launch:
         return msgspec.structs.replace(super().launch(job), env=dict(os.environ))
 
 
@@ -137,7 +135,7 @@ async def test_what_was_allowed_unsandboxed_says_so_keeps_limits_and_leaves_noth
         "print('PODIUM_SECRET' in os.environ)\n"
         "while True: time.sleep(1)"
     )
-    done = await attack(sandbox, workspace, program, limits=Limits(seconds=2))
+    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=2))
     assert (done.tier, done.stopped_by) == ("none", "time")
 
 
@@ -148,13 +146,13 @@ def test_the_limits_come_from_the_settings(tmp_path: Path) -> None:
         'readable = ["tools"]\nbubblewrap = "bin/bwrap"\n'
     )
     options = Settings.load(tmp_path, {"PODIUM_CONFIG": ""}).sandbox
-    assert limits_of(options) == Limits(
+    assert limits_of(options) == SandboxLimits(
         seconds=90, cpu_seconds=120, memory_bytes=500_000_000, processes=10, file_bytes=1_000_000,
         output_bytes=2_000_000, workspace_bytes=3_000_000_000, files=7000, open_files=99,
     )  # fmt: skip
     assert options.readable == [str(tmp_path / "tools")]
     assert options.bubblewrap == str(tmp_path / "bin" / "bwrap")
-    assert limits_of(SandboxOptions()) == Limits()
+    assert limits_of(SandboxOptions()) == SandboxLimits()
 
 
 @pytest.mark.parametrize(

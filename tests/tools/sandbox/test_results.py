@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import ResultRefusedError
-from podium.tools.sandbox.results import read_result
-from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.sandbox import Sandbox, read_result
 
 
 def test_a_plain_file_is_read(workspace: Path) -> None:

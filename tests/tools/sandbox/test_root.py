@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from podium.tools.sandbox.inside.drop import exchange
-from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.sandbox.spare import spare_id
+from podium.tools.sandbox.sandbox import Sandbox, spare_id
 from tests.tools.sandbox.attack import until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root drops to a spare user")

@@ -8,15 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.tools.search import Brave, Tavily
-from podium.tools.sources.arxiv import Arxiv
-from podium.tools.sources.asking import Asker
-from podium.tools.sources.found import Provider
-from podium.tools.sources.hackernews import HackerNews
-from podium.tools.sources.news import Feeds, NewsSearch
-from podium.tools.sources.openalex import OpenAlex
-from podium.tools.sources.web import WebSearch
+from podium.tools.sources.online import Arxiv, Asker, Feeds, HackerNews, NewsSearch, OpenAlex, WebSearch
+from podium.tools.sources.providers import Provider
 from podium.tools.tool import ToolError
+from podium.tools.web import Brave, Tavily
 from tests.tools.site import Answer, serving
 from tests.tools.sources.apis import OPENALEX, said
 

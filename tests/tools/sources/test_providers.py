@@ -9,16 +9,11 @@ import pytest
 
 from podium.settings import NewsOptions, ProviderOptions, Settings
 from podium.tools.corpus.corpus import open_corpus
-from podium.tools.search import Tavily
-from podium.tools.sources.arxiv import Arxiv
-from podium.tools.sources.choosing import WORKERS, Missing, providers_for
 from podium.tools.sources.feeds import read_feed
-from podium.tools.sources.found import Found
-from podium.tools.sources.hackernews import HackerNews
-from podium.tools.sources.news import Feeds, NewsSearch
-from podium.tools.sources.openalex import OpenAlex
-from podium.tools.sources.web import WebSearch
+from podium.tools.sources.online import Arxiv, Feeds, HackerNews, NewsSearch, OpenAlex, WebSearch
+from podium.tools.sources.providers import WORKERS, Found, Missing, providers_for
 from podium.tools.tool import ToolError
+from podium.tools.web import Tavily
 from tests.tools.corpus.shelves import TIDES, folder_with, settings_in
 from tests.tools.site import Answer, serving
 from tests.tools.sources.apis import (

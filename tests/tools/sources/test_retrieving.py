@@ -12,12 +12,9 @@ import pytest
 
 from podium.engine.codec import decode, encode
 from podium.settings import Settings
-from podium.tools.addresses import Address
 from podium.tools.corpus.corpus import open_corpus
-from podium.tools.fetch import MAX_BYTES, MAX_SECONDS, Fetcher
-from podium.tools.sources.choosing import providers_for
-from podium.tools.sources.found import Found, Retrieved
-from podium.tools.sources.retrieving import retrieve
+from podium.tools.fetch import MAX_BYTES, MAX_SECONDS, Address, Fetcher
+from podium.tools.sources.providers import Found, Retrieved, providers_for, retrieve
 from podium.tools.tool import ToolError
 from tests.tools.corpus.shelves import TIDES, folder_with, settings_in
 from tests.tools.documents.pdfs import pdf

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.tools.testing.cases import cases_of
-from podium.tools.testing.languages import is_code, is_source, is_test_file
+from podium.tools.testing.cases import cases_of, is_code, is_source, is_test_file
 
 PYTHON = """
 import unittest, pytest

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium.tools.repository.symbols import symbols_of
-from podium.tools.testing.changed import ChangedFile
-from podium.tools.testing.finding import Finding
-from podium.tools.testing.inspecting import findings, inspect_change
+from podium.tools.repository import symbols_of
+from podium.tools.testing.changes import ChangedFile, Finding
+from podium.tools.testing.inspection import findings, inspect_change
 from podium.tools.workspace.change import Change, Edit
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.test_changes import create, modify

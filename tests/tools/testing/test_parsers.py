@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.tools.testing.golang import read_go
-from podium.tools.testing.junit import ResultsError, read_junit
-from podium.tools.testing.node import framework_of, read_node, read_node_test
-from podium.tools.testing.report import Counts
-from podium.tools.testing.rust import read_cargo
-from podium.tools.testing.trimming import ends_of, plain
+from podium.tools.testing.report import Counts, ends_of, plain
+from podium.tools.testing.runners import (
+    ResultsError,
+    framework_of,
+    read_cargo,
+    read_go,
+    read_junit,
+    read_node,
+    read_node_test,
+)
 
 RECORDED = Path(__file__).parent / "recorded"
 PROJECT = Path("/project")

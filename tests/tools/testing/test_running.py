@@ -13,8 +13,8 @@ import pytest
 from podium.settings import SandboxOptions, Settings
 from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.testing.command import TestCommand
-from podium.tools.testing.python import find_interpreter
+from podium.tools.testing.pytest_runner import find_interpreter
+from podium.tools.testing.report import TestCommand
 from podium.tools.testing.running import NO_TESTS, project_of, report_of, run_tests
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.conftest import Opener

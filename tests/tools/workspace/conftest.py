@@ -13,7 +13,7 @@ from podium.settings import Settings
 from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.workspace.change import Caps
-from podium.tools.workspace.making import open_workspace
+from podium.tools.workspace.opening import open_workspace
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.users import UserRepository
 

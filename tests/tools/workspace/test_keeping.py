@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from podium.tools.workspace.keeping import (
+from podium.tools.workspace.retention import (
     fold_up,
     kept_workspaces,
     remove_workspace,

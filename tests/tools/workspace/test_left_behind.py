@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.workspace.keeping import kept_workspaces, remove_workspace
+from podium.tools.workspace.retention import kept_workspaces, remove_workspace
 from podium.tools.workspace.tree import WorkTree
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.test_changes import contents, create

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.tools.workspace.paths import MAX_DEPTH, is_git, path_trouble
+from podium.tools.workspace.change import MAX_DEPTH, is_git, path_trouble
 
 GOOD = [
     "a.py", "src/podium/a.py", ".gitignore", ".gitattributes", ".github/workflows/ci.yml", "a b.txt",

@@ -8,7 +8,7 @@ import pytest
 
 from podium.errors import UsageError, WorkspaceError
 from podium.tools.workspace.change import Change, Edit
-from podium.tools.workspace.keeping import remove_workspace
+from podium.tools.workspace.retention import remove_workspace
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.test_changes import contents, create, modify

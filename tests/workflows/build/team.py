@@ -11,7 +11,7 @@ import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.workflows.build.flow import build_with
-from podium.workflows.build.site import open_site
+from podium.workflows.build.workspace import open_site
 from tests.workflows import scripted
 from tests.workflows.scripted import Scripted
 

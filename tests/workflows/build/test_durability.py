@@ -16,7 +16,7 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.settings import Settings
-from podium.settings.sandbox import SandboxOptions
+from podium.settings.options import SandboxOptions
 from podium.stores import open_store
 from tests.workflows.build.team import (
     CHECK,

@@ -12,11 +12,11 @@ import pytest
 import podium
 from podium.agents.ask import Run
 from podium.engine.log import Store
-from podium.workflows.build import ground
+from podium.workflows.build import workspace as ground
 from podium.workflows.build.flow import build_with
-from podium.workflows.build.folding import BuildState
-from podium.workflows.build.messages import ANSWERS, ROUTES
-from podium.workflows.build.site import Site
+from podium.workflows.build.fold import BuildState
+from podium.workflows.build.state import ANSWERS, ROUTES
+from podium.workflows.build.workspace import SandboxWorkspace
 from tests.workflows.build.team import (
     CHECK,
     GOAL,
@@ -214,7 +214,7 @@ async def test_a_goal_is_not_met_while_the_whole_suite_fails_whatever_the_superv
 ) -> None:
     """Tests that pass step by step and fail at the end, as flaky ones do."""
 
-    class Moody(Site):
+    class Moody(SandboxWorkspace):
         runs = 0
 
         async def test(self, snapshot: str, seconds: float) -> ground.Tested:
@@ -226,7 +226,7 @@ async def test_a_goal_is_not_met_while_the_whole_suite_fails_whatever_the_superv
     @asynccontextmanager
     async def open_moody(
         run: Run, workspace: str, test_command: str, allow_unsandboxed: bool
-    ) -> AsyncGenerator[Site]:
+    ) -> AsyncGenerator[SandboxWorkspace]:
         yield Moody(run, workspace, test_command, allow_unsandboxed)
 
     team, folder = Team(), repository(tmp_path / "project")

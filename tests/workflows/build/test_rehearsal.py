@@ -8,8 +8,8 @@ import pytest
 
 import podium
 from podium.engine.log import Store
-from podium.workflows.build.policy.answers import hard_coded_answers
-from podium.workflows.build.repertoire import PIECES, Piece, find_piece
+from podium.workflows.build.answer_checks import hard_coded_answers
+from podium.workflows.build.rehearsal import PIECES, Piece, find_piece
 from tests.workflows.build.team import CHECK, GOAL, WORKFLOW, Team, git, go_on, repository
 
 

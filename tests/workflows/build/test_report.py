@@ -9,14 +9,12 @@ import pytest
 
 from podium.engine.events import Event, RunCreated, RunResumed
 from podium.engine.state import RunState
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.workflows.build import events
-from podium.workflows.build.diffing import LONGEST_LINE, MOST_IN_FILE, parsed
-from podium.workflows.build.drawing import draw
-from podium.workflows.build.folding import BuildState
-from podium.workflows.build.report import BuildPresentation
+from podium.workflows.build.fold import BuildState
+from podium.workflows.build.report import LONGEST_LINE, MOST_IN_FILE, BuildPresentation, parsed
 from podium.workflows.build.state import (
     CodeOutput,
     ExecutionPlan,
@@ -25,6 +23,7 @@ from podium.workflows.build.state import (
     TestResult,
     VerificationResult,
 )
+from podium.workflows.build.view import draw
 
 EVIL = "<script>alert(1)</script>\x1b[31m"
 PATCH = f"""diff --git a/a.py b/a.py

@@ -16,7 +16,7 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from podium.workflows.build.folding import BuildState
+from podium.workflows.build.fold import BuildState
 from tests.workflows.build.team import (
     CHECK,
     GOAL,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import podium
 from podium.engine.log import Store
-from podium.tools.workspace.keeping import KEPT_DAYS, workspaces_of
+from podium.tools.workspace.retention import KEPT_DAYS, workspaces_of
 from tests.workflows.build.team import Team, git, go_on, make, repository, scored
 from tests.workflows.build.test_cli import podium as shell
 

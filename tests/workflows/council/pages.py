@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.html import to_html
 from podium.report.presentation import Presentation
 from podium.workflows import presentation_of

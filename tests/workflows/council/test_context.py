@@ -9,9 +9,8 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.models.model import input_bytes
-from podium.models.window import context_window
-from podium.workflows.council.condensing import condense
-from podium.workflows.council.context import DEFAULT_WINDOW, build_context, most_output, room_for
+from podium.models.registry import context_window
+from podium.workflows.council.context import DEFAULT_WINDOW, build_context, condense, most_output, room_for
 from podium.workflows.council.discussion import Details, Discussion, Idea, Message, Risk, Settled, Spoken
 from podium.workflows.council.policy import revised
 from tests.workflows.council.team import Team, hold, idea, told

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import podium
-from podium.engine.loading import load_module
 from podium.engine.log import Store
+from podium.engine.workflow import load_module
 from podium.settings import ProviderOptions
 from tests.tools.site import Answer, serving
 from tests.workflows.council.team import Team, hold, told

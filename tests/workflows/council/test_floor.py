@@ -11,7 +11,7 @@ import podium
 from podium.engine.budget import Budget
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
 from podium.workflows.council.deliverable import answer_of

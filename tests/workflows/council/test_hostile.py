@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.engine.log import Store
-from podium.workflows.council.page import made_safe
+from podium.workflows.council.publisher import made_safe
 from tests.payloads import RAN, payloads
 from tests.workflows.browser import CHROMIUM, Markup, browse, printed
 from tests.workflows.council.hostile import hostile_team

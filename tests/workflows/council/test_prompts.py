@@ -7,9 +7,9 @@ import re
 import pytest
 
 from podium.engine.log import Store
+from podium.workflows.council.agents import AGENTS, PROMPTS, about_council
 from podium.workflows.council.discussion import CRITERIA
 from podium.workflows.council.policy import NAMES, PRESETS
-from podium.workflows.council.roles import AGENTS, PROMPTS, about_council
 from tests.workflows.council.team import Team, hold, ideas, revision
 
 TASKS = (

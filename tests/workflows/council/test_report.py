@@ -9,15 +9,14 @@ import pytest
 import podium
 from podium.engine.budget import Budget
 from podium.engine.log import Store
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
 from podium.workflows.council import markdown
-from podium.workflows.council.charts import concept_map, radar
 from podium.workflows.council.deliverable import lineage
 from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, plain
 from podium.workflows.council.report import CouncilPresentation
-from podium.workflows.council.telling import comparison, orders, ranking
+from podium.workflows.council.report_data import comparison, concept_map, orders, radar, ranking
 from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import Team, hold, idea, ideas, scores, selection
 

@@ -11,15 +11,14 @@ import podium
 from podium.engine.budget import Budget
 from podium.engine.events import Event
 from podium.engine.log import Store
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
 from podium.workflows.council import events
 from podium.workflows.council.discussion import plain
-from podium.workflows.council.folding import CouncilState
 from podium.workflows.council.points import points_of
 from podium.workflows.council.report import CouncilPresentation
-from podium.workflows.council.tellers import line_of
+from podium.workflows.council.view import CouncilState, line_of
 from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import (
     Team,

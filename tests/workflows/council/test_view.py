@@ -8,8 +8,8 @@ import sys
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.report.lines import Line
-from podium.report.tellers import line_of
+from podium.report.event_lines import line_of
+from podium.report.presentation import Line
 from podium.workflows import presentation_of
 from podium.workflows.council.policy import NAMES
 from tests.workflows.council.team import Team, hold, ideas, scores, selection

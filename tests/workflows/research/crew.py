@@ -15,12 +15,11 @@ from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.engine.workflow import Workflow
 from podium.settings import Settings
-from podium.tools.sources.choosing import WORKERS as KINDS
-from podium.tools.sources.found import Found, Retrieved
-from podium.tools.tool import ToolError
-from podium.tools.untrusted import unfenced
+from podium.tools.sources.providers import WORKERS as KINDS
+from podium.tools.sources.providers import Found, Retrieved
+from podium.tools.tool import ToolError, unfenced
 from podium.workflows.research.flow import research_with
-from podium.workflows.research.library import Answer, Shelf
+from podium.workflows.research.library import SearchAnswer, Shelf
 from tests.workflows.scripted import BARE
 
 FILLERS = (
@@ -52,10 +51,10 @@ class Shelves:
     async def look(self, at: str) -> Shelf:
         return Shelf(0)
 
-    async def search(self, worker: str, query: str, limit: int) -> Answer:
+    async def search(self, worker: str, query: str, limit: int) -> SearchAnswer:
         self.asked.append((worker, query))
         self._fail(worker)
-        return Answer([hit(worker, nth) for nth in range(1, self.counts.get(worker, 0) + 1)])
+        return SearchAnswer([hit(worker, nth) for nth in range(1, self.counts.get(worker, 0) + 1)])
 
     async def read(self, found: Found, at: str) -> Retrieved:
         self.asked.append(("read", found.url))

@@ -15,7 +15,7 @@ from podium.workflows.research.contracts import (
     PlanStep,
     Source,
 )
-from podium.workflows.research.measures.claims import split_claims
+from podium.workflows.research.measures.citations import split_claims
 from tests.payloads import RAN, payloads
 from tests.workflows.research.result import result
 

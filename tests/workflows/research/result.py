@@ -20,10 +20,9 @@ from podium.workflows.research.contracts import (
     QualityScore,
     Source,
 )
-from podium.workflows.research.measures.claims import split_claims
-from podium.workflows.research.measures.length import reading_minutes
+from podium.workflows.research.measures.citations import split_claims
 from podium.workflows.research.measures.quotes import locate
-from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.measures.text import count_words, reading_minutes
 
 EXAMPLE = Path(__file__).parent / "example"
 ARTICLE = (EXAMPLE / "article.md").read_text(encoding="utf-8")

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from podium.workflows.research.article import content_of, html_of
+from podium.workflows.research.article import cards_of, content_of, html_of, quoted, to_page, to_record
 from podium.workflows.research.contracts import Claim, QualityScore
-from podium.workflows.research.evidence import cards_of, quoted
-from podium.workflows.research.measures.claims import marks_of
-from podium.workflows.research.page import to_page, to_record
+from podium.workflows.research.measures.citations import marks_of
 from tests.workflows.browser import Markup
 from tests.workflows.research.measures.sources import source
 from tests.workflows.research.result import ARTICLE, SOURCES, TEXTS, claims, result

@@ -12,13 +12,13 @@ import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.models.model import Call
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
 from podium.workflows.research.contracts import PointCheck
-from podium.workflows.research.excerpts import without_doubles
 from podium.workflows.research.measures.support import find_support
+from podium.workflows.research.measures.text import without_doubles
 from podium.workflows.research.workers.quality import uncovered
 from tests.workflows.research.crew import SCORES, Crew, Shelves, Told, checks_of, study, told_of, workflow_of
 

@@ -6,8 +6,8 @@ import podium
 from podium.engine.codec import encode
 from podium.engine.events import Event
 from podium.engine.log import Store
-from podium.workflows.research.folding import AgentState, as_data
-from podium.workflows.research.machine import Phase, is_allowed
+from podium.workflows.research.fold import AgentState, as_data
+from podium.workflows.research.policy import Phase, is_allowed
 from tests.workflows.research.crew import Crew, half_checked, study, workflow_of
 
 

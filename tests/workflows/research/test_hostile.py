@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.report.prose import kept_html
-from podium.workflows.research.article import content_of, html_of
-from podium.workflows.research.page import to_page, to_record
+from podium.report.html import kept_html
+from podium.workflows.research.article import content_of, html_of, to_page, to_record
 from tests.payloads import RAN, payloads
 from tests.workflows.browser import CHROMIUM, Markup, browse, printed
 from tests.workflows.research.hostile import hostile_article, hostile_result, hostile_sources

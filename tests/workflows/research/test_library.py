@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from podium.settings import Settings
-from podium.tools.sources.found import Found, Kind
+from podium.tools.sources.providers import Found, Kind
 from podium.tools.tool import ToolError
-from podium.workflows.research.excerpts import excerpt_of, relevance_of, terms_of
 from podium.workflows.research.library import Sources, ask_all
-from podium.workflows.research.shelving import same
+from podium.workflows.research.measures.text import excerpt_of, relevance_of, terms_of
+from podium.workflows.research.workers.search import same
 
 CORPUS = Path(__file__).parents[3] / "examples" / "corpus"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.errors import InvalidTransitionError
-from podium.workflows.research.machine import FINAL, TRANSITIONS, Phase, check_transition, is_allowed
+from podium.workflows.research.policy import FINAL, TRANSITIONS, Phase, check_transition, is_allowed
 
 ALLOWED = {
     ("initialized", "planning"),

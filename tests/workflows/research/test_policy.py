@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.research.complexity import estimate_complexity
+from podium.workflows.research.agents import agent_of
 from podium.workflows.research.contracts import Brief, Plan
-from podium.workflows.research.planning import (
-    Limits,
+from podium.workflows.research.plan_rules import (
+    PlanLimits,
+    estimate_complexity,
     first_plan,
     make_plan,
     next_plan,
+    optimize,
     step_of,
     waves,
     with_estimates,
@@ -38,10 +40,8 @@ from podium.workflows.research.policy import (
     required_workers,
     wanted_count,
 )
-from podium.workflows.research.roles import agent_of
-from podium.workflows.research.strategy import optimize
 
-PLENTY = Limits(50, 7200)
+PLENTY = PlanLimits(50, 7200)
 EIGHT = by_priority(WORKERS)[:8]
 SEED_PLAN = (
     "web_search", "academic_search", "news_search", "content_synthesizer", "article_writer", "fact_checker",
@@ -168,7 +168,7 @@ def test_the_planner_makes_a_step_sequential_when_somebody_waits_for_another() -
 
 
 def test_a_plan_never_has_fewer_than_three_workers() -> None:
-    tight = first_plan(Brief(topic="x", max_usd=0.61), 1.0, SEARCHES, Limits(0.61, 468))
+    tight = first_plan(Brief(topic="x", max_usd=0.61), 1.0, SEARCHES, PlanLimits(0.61, 468))
     assert len(tight.workers) == 3
     assert "article_writer" in tight.workers
     assert any("Left out to keep to the limits" in note for note in tight.notes)
@@ -204,7 +204,7 @@ def test_steps_are_spread_so_that_nobody_waits_without_need() -> None:
 
 def test_a_plan_within_its_limits_is_left_as_it_is() -> None:
     plan = make_plan(1, 0.6, EIGHT)
-    found = optimize(plan, Limits(2.40, 1020))
+    found = optimize(plan, PlanLimits(2.40, 1020))
     assert (found.plan, found.changes, found.removed) == (plan, [], [])
 
 
@@ -212,20 +212,20 @@ def test_over_budget_optional_workers_go_in_order_and_no_further_than_needed() -
     workers = (*SEED_PLAN, "social_media", "seo_optimizer", "plagiarism_checker", "readability_checker")
     whole = plan_of(*workers)
     assert round(whole.estimated_cost, 2) == 2.80
-    assert optimize(whole, Limits(2.70, 7200)).removed == ["social_media"]
-    assert optimize(whole, Limits(2.60, 7200)).removed == ["social_media", "seo_optimizer"]
+    assert optimize(whole, PlanLimits(2.70, 7200)).removed == ["social_media"]
+    assert optimize(whole, PlanLimits(2.60, 7200)).removed == ["social_media", "seo_optimizer"]
     everybody = ["social_media", "seo_optimizer", "plagiarism_checker", "readability_checker"]
-    found = optimize(whole, Limits(2.40, 7200))
+    found = optimize(whole, PlanLimits(2.40, 7200))
     assert found.removed == everybody
     assert (found.plan.estimated_cost, found.cost_saved, found.plan.cheaper) == (2.40, 0.4, [])
 
 
 def test_then_cheaper_models_and_never_somebody_critical() -> None:
-    found = optimize(plan_of(*SEED_PLAN, "seo_optimizer"), Limits(2.0, 7200))
+    found = optimize(plan_of(*SEED_PLAN, "seo_optimizer"), PlanLimits(2.0, 7200))
     assert found.removed == ["seo_optimizer"]
     assert found.plan.cheaper == ["article_writer"], "the most expensive one first"
     assert set(found.plan.workers) == set(SEED_PLAN)
-    least = optimize(make_plan(1, 0.6, EIGHT), Limits(0.01, 1))
+    least = optimize(make_plan(1, 0.6, EIGHT), PlanLimits(0.01, 1))
     assert "article_writer" in least.plan.workers
     assert set(least.plan.workers) == set(SEED_PLAN), "nobody but optional workers is ever removed"
     assert "may not be enough" in least.changes[-1]
@@ -233,14 +233,14 @@ def test_then_cheaper_models_and_never_somebody_critical() -> None:
 
 def test_the_last_of_a_step_stays_even_if_it_is_optional() -> None:
     plan = plan_of("web_search", "article_writer", "seo_optimizer")
-    assert optimize(plan, Limits(0.1, 7200)).removed == []
+    assert optimize(plan, PlanLimits(0.1, 7200)).removed == []
     both = plan_of("web_search", "article_writer", "seo_optimizer", "plagiarism_checker")
-    assert optimize(both, Limits(0.1, 7200)).removed == ["seo_optimizer"]
+    assert optimize(both, PlanLimits(0.1, 7200)).removed == ["seo_optimizer"]
 
 
 def test_over_time_only_what_saves_time_is_done() -> None:
     """An optional check that runs beside a longer one saves no second."""
-    found = optimize(plan_of(*SEED_PLAN, "seo_optimizer"), Limits(50, 900))
+    found = optimize(plan_of(*SEED_PLAN, "seo_optimizer"), PlanLimits(50, 900))
     assert found.removed == []
     assert found.plan.cheaper == ["article_writer"]
     assert found.time_saved == 144
@@ -248,13 +248,13 @@ def test_over_time_only_what_saves_time_is_done() -> None:
 
 def test_kept_work_takes_nothing() -> None:
     kept = {"web_search", "academic_search", "news_search", "content_synthesizer"}
-    found = optimize(make_plan(2, 0.6, EIGHT), Limits(1.61, 7200), kept)
+    found = optimize(make_plan(2, 0.6, EIGHT), PlanLimits(1.61, 7200), kept)
     assert found.plan.cheaper == []
 
 
 def test_short_limits_get_a_plan_that_still_checks_facts() -> None:
     brief = Brief(topic="AI trends", sources=["web", "academic", "news", "social"])
-    plan = first_plan(brief, 0.9, [*SEARCHES, "web_scraper"], Limits(0.5, 60))
+    plan = first_plan(brief, 0.9, [*SEARCHES, "web_scraper"], PlanLimits(0.5, 60))
     assert plan.workers == ["web_search", "article_writer", "fact_checker"]
     assert plan.notes[0].startswith("Left out to keep to the limits of the brief: ")
 

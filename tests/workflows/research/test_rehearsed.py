@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.workflows.research.rehearsed import passages_in
+from podium.workflows.research.rehearsal import passages_in
 
 PROMPT = """# Topic
 

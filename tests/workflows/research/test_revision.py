@@ -11,8 +11,8 @@ import podium
 from podium.engine.log import Store
 from podium.tools.documents.html import read_html
 from podium.workflows.research.contracts import Source
-from podium.workflows.research.excerpts import best_passages, nearest
 from podium.workflows.research.measures.citations import only_known
+from podium.workflows.research.measures.text import best_passages, nearest
 from tests.workflows.research.crew import Crew, Shelves, half_checked, study
 
 

@@ -12,8 +12,8 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
+from podium.workflows.research.context import Checked
 from podium.workflows.research.contracts import Check, Claim, FoundContradiction, FoundPassage
-from podium.workflows.research.study import Checked
 from podium.workflows.research.workers.quality import carried_over, contradictions_in, tied
 from tests.workflows.research.crew import Crew, Shelves, edited_of, half_checked, hit, study
 

@@ -11,17 +11,16 @@ from podium.engine.events import Event
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
+from podium.report.event_lines import line_of
 from podium.report.html import to_html
-from podium.report.lines import Line
 from podium.report.markdown import to_markdown
-from podium.report.presentation import Presentation
-from podium.report.tellers import line_of
+from podium.report.presentation import Line, Presentation
 from podium.workflows import presentation_of
 from podium.workflows.research import events
-from podium.workflows.research.folding import AgentState
-from podium.workflows.research.tellers import line_of as research_line
-from podium.workflows.research.telling import against
+from podium.workflows.research.fold import AgentState
+from podium.workflows.research.report_data import against
+from podium.workflows.research.view import line_of as research_line
 from tests.payloads import payloads
 from tests.report.logs import log
 from tests.workflows.research.crew import Crew, Shelves, half_checked, study, tuned

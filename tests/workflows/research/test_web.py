@@ -9,8 +9,7 @@ from typing import Any
 import podium
 from podium.engine.log import Store
 from podium.settings import NewsOptions, ProviderOptions, Settings
-from podium.tools.addresses import Address
-from podium.tools.fetch import Fetcher
+from podium.tools.fetch import Address, Fetcher
 from podium.tools.tool import ToolError
 from podium.workflows.research.flow import research_with
 from podium.workflows.research.library import Sources

@@ -14,7 +14,7 @@ from podium.engine.budget import Budget
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.settings import Settings
-from podium.workflows.studio.folding import StudioState
+from podium.workflows.studio.fold import StudioState
 from tests.workflows.studio.crew import Crew, Told, artifact, conflict, department, make
 
 BROWN = "Omar looks up. His eyes are brown."

@@ -9,10 +9,10 @@ import pytest
 
 from podium.engine.log import Store
 from podium.errors import UsageError
-from podium.workflows.studio.assigning import find_specialist, for_chosen, in_waves
+from podium.workflows.studio.context import find_specialist, for_chosen, in_waves
 from podium.workflows.studio.contracts import Assignment
 from podium.workflows.studio.routing import dependencies, route_by_keywords, route_fixed
-from podium.workflows.studio.team_file import load_team
+from podium.workflows.studio.team import load_team
 from tests.workflows.studio.crew import (
     WORKED,
     Crew,

@@ -12,11 +12,11 @@ import podium
 from podium.engine.budget import Budget
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
-from podium.workflows.studio.canon import NewFact
+from podium.workflows.studio.context import NewFact
 from podium.workflows.studio.flow import studio_with
 from tests.workflows import scripted
 from tests.workflows.studio.crew import Crew, artifact, conflict, edit, judged, make
@@ -47,17 +47,17 @@ async def from_log(store: Store, run_id: str) -> tuple[str, str, str]:
 # ── the checklist ──
 
 
-async def test_everybody_who_writes_sees_the_draft(store: Store) -> None:
+async def test_heads_and_master_see_the_points_and_the_draft(store: Store) -> None:
     crew = Crew()
     found = await make(store, crew, **BOTH)
     assert found.status == "completed", found.error
     assert crew.tasks[0] == "draft"
     for task in ("brief", "synthesize", "aggregate"):
         assert all(POINT in call.prompt for call in crew.asked_to(task)), task
-    for call in [*crew.asked_to("brief"), *crew.asked_to("execute")]:
+    for call in crew.asked_to("brief"):
         assert "<first_version>\n# A draft\n\nAll in one go.\n</first_version>" in call.prompt
         assert "Build on it" in call.prompt, "all departments begin with one idea"
-    for task in ("grade", "synthesize"):
+    for task in ("execute", "grade", "synthesize"):
         assert not any("All in one go." in call.prompt for call in crew.asked_to(task)), task
     (master,) = crew.asked_to("aggregate")
     assert "<draft>\n# A draft\n\nAll in one go.\n</draft>" in master.prompt
@@ -321,3 +321,13 @@ async def test_an_unchanged_text_keeps_the_facts_of_the_departments(store: Store
     ((_, facts),) = memory.proposed
     assert [one.value for one in facts] == ["12"]
     assert len(crew.asked_to("extract_facts")) == 1
+
+
+async def test_a_low_conflict_is_no_warning_once_the_editor_has_finished_the_text(store: Store) -> None:
+    found_low = {"conflicts": [conflict("story", "audio", what="dusk or evening", severity="low")]}
+    crew = Crew({"*/validate": found_low})
+    edited = await make(store, crew, departments="story,audio", **BOTH)
+    assert not any("Unresolved conflict" in line for line in edited.warnings)
+    assert edited.output["conflicts"][0]["status"] == "unresolved", "the record lists it"
+    alone = await make(store, Crew({"*/validate": found_low}), departments="story,audio")
+    assert any("Unresolved conflict (low): dusk or evening" in line for line in alone.warnings)

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 
 from podium.engine.events import Charge, EventData, RunCompleted, RunResumed, StepCompleted, StepStarted
-from podium.report.facts import facts_of
+from podium.report.data import facts_of
 from podium.report.html import to_html
-from podium.report.lines import Line
 from podium.report.markdown import to_markdown
+from podium.report.presentation import Line
 from podium.workflows import presentation_of
 from podium.workflows.delivery.events import Compared, Drafted, Edited
 from podium.workflows.studio import events
-from podium.workflows.studio.folding import StudioState, in_order
+from podium.workflows.studio.fold import StudioState, in_order
 from podium.workflows.studio.report import StudioPresentation
 from tests.report.logs import log
 
@@ -109,7 +109,7 @@ def lines(*entries: Entry) -> list[Line]:
     for event in log(*entries):
         made.apply(event)
         line = made.line(event, state)
-        if line is not None and not made.quiets(event):
+        if line is not None and not made.is_hidden(event):
             told.append(line)
     return told
 

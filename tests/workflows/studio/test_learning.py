@@ -7,7 +7,7 @@ from typing import Any
 import podium
 from podium.engine.log import Store
 from podium.workflows.studio.learning import learn, read_past
-from podium.workflows.studio.team_file import load_team
+from podium.workflows.studio.team import load_team
 from tests.workflows.studio.crew import Crew, Told, brief, graded, make, specialist
 
 HERO = {"departments": "character", "specialists": "always"}

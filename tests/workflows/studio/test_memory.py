@@ -15,7 +15,7 @@ from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.errors import UsageError
-from podium.workflows.studio.canon import Canon, Denial, NewFact, Recalled
+from podium.workflows.studio.context import CanonPort, Denial, NewFact, Recalled
 from podium.workflows.studio.flow import studio_with
 from tests.workflows.studio.crew import Crew, artifact, conflict, department, make
 
@@ -38,7 +38,7 @@ class Memory:
         self.closed = 0
         self.proposed: list[tuple[str, list[NewFact]]] = []
 
-    async def open(self, run: Run, project: str) -> Canon:
+    async def open(self, run: Run, project: str) -> CanonPort:
         self.opened.append(project)
         return self
 

@@ -263,6 +263,11 @@ def test_a_section_called_decisions_is_part_of_the_text(text: str) -> None:
     assert split_decisions(text) == (text, [])
 
 
+def test_what_speakers_of_a_script_say_is_no_contradiction() -> None:
+    outputs = {"Plot": "BO: I rescue myself.\nEyes: green", "Dialogue": "BO: What if I lose?\nEyes: brown"}
+    assert contradictions_among(outputs) == ["eyes: Plot says “green”; Dialogue says “brown”"]
+
+
 def test_ages_of_two_characters_are_no_contradiction() -> None:
     mara, tom = "### Mara\n\nAge: 34\nEyes: green", "### Tom\n\nAge: 40"
     assert contradictions_among({"A": mara, "B": tom}) == []

@@ -6,7 +6,7 @@ import pytest
 
 import podium
 from podium.engine.log import Store
-from podium.models.values import LABEL
+from podium.models.sample_values import LABEL
 from tests.workflows.studio.crew import WORKED, Told
 
 REQUESTS = [

@@ -15,7 +15,7 @@ from podium.workflows.studio.routing import (
     route_by_keywords,
     route_fixed,
 )
-from podium.workflows.studio.team_file import load_team
+from podium.workflows.studio.team import load_team
 from tests.workflows.studio.crew import WORKED, Crew, artifact, make
 from tests.workflows.studio.routing_table import ROUTES
 

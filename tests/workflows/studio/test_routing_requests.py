@@ -15,10 +15,8 @@ import pytest
 
 import podium
 from podium.engine.log import Store
-from podium.workflows.studio.model_routing import choose_route
-from podium.workflows.studio.routing import route_by_keywords
-from podium.workflows.studio.team import TeamSpec
-from podium.workflows.studio.team_file import load_team
+from podium.workflows.studio.routing import choose_route, route_by_keywords
+from podium.workflows.studio.team import TeamSpec, load_team
 
 RECORDED = Path(__file__).parents[2] / "recorded"
 REQUESTS: list[dict[str, Any]] = json.loads((RECORDED / "routing_requests.json").read_text("utf-8"))

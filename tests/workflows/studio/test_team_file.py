@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from podium.errors import UsageError
-from podium.workflows.studio.choosing import choose_specialists
-from podium.workflows.studio.learning import Learnt
+from podium.workflows.studio.learning import Learnt, choose_specialists
 from podium.workflows.studio.matching import Meanings, stem
-from podium.workflows.studio.team import circle_in
-from podium.workflows.studio.team_file import TeamError, load_team
+from podium.workflows.studio.team import TeamError, circle_in, load_team
 
 LEAST = """\
 name: small

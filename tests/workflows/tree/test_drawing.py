@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from podium.engine.events import EventData
-from podium.report.lines import Line
+from podium.report.presentation import Line
 from podium.workflows.tree import events
-from podium.workflows.tree.drawing import draw
-from podium.workflows.tree.folding import TreeState
+from podium.workflows.tree.fold import TreeState
+from podium.workflows.tree.view import draw
 from tests.report.logs import log
 from tests.workflows.tree.test_folding import Entry, begun, completed, created, status, two_children
 

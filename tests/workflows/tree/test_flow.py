@@ -8,9 +8,9 @@ from typing import Any
 
 import podium
 from podium.engine.budget import Budget
-from podium.engine.loading import load_module
 from podium.engine.log import Store
 from podium.engine.state import RunState
+from podium.engine.workflow import load_module
 from tests.workflows.scripted import BARE
 from tests.workflows.tree.team import (
     Team,

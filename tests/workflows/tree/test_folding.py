@@ -21,9 +21,8 @@ from podium.engine.events import (
 )
 from podium.models.events import ModelAttempted
 from podium.workflows.tree import events
-from podium.workflows.tree.folding import TreeState
-from podium.workflows.tree.nesting import nested
-from podium.workflows.tree.node_state import NodeState
+from podium.workflows.tree.fold import NodeState, TreeState
+from podium.workflows.tree.report import nested
 from tests.report.logs import log
 
 Entry = tuple[str, EventData]

@@ -8,7 +8,8 @@ import pytest
 
 from podium.errors import InvalidReplyError, ModelFailedError, StepTimeoutError
 from podium.workflows.delivery.policy import cut, room_for
-from podium.workflows.tree.context import (
+from podium.workflows.tree.contracts import AggregatorOutput, ExecutorOutput, Plan, PlannerOutput, Result
+from podium.workflows.tree.material import (
     Piece,
     aggregator_context,
     executor_context,
@@ -17,13 +18,12 @@ from podium.workflows.tree.context import (
     read_document,
     shown_pieces,
 )
-from podium.workflows.tree.contracts import AggregatorOutput, ExecutorOutput, Plan, PlannerOutput, Result
-from podium.workflows.tree.node import Attempt, Kept, Node, Returned
+from podium.workflows.tree.node import Attempt, KeptArtifact, Node, Returned
 from podium.workflows.tree.policy import (
     CONCURRENCY,
     MAX_TOOL_CALLS,
-    Limits,
     PlanCheck,
+    TreeLimits,
     broken_guard,
     demoted,
     may_replan,
@@ -49,7 +49,9 @@ def plan_of(*bands: dict[str, Any]) -> Plan:
     return PlannerOutput.model_validate(plan(*bands)).plan or Plan(summary="", bands=[])
 
 
-def returned(step_id: str, status: str = "completed", outcome: str = "success", *kept: Kept) -> Returned:
+def returned(
+    step_id: str, status: str = "completed", outcome: str = "success", *kept: KeptArtifact
+) -> Returned:
     return Returned(f"root/{step_id}", step_id, f"Do {step_id}", status, outcome, {"summary": "fine"}, kept)
 
 
@@ -57,7 +59,7 @@ def returned(step_id: str, status: str = "completed", outcome: str = "success", 
 
 
 def test_the_guards_and_their_defaults() -> None:
-    limits = Limits()
+    limits = TreeLimits()
     assert (limits.depth, limits.bands, limits.steps, limits.replans) == (4, 3, 4, 1)
     assert limits.children == 12, "bands times steps"
     assert (CONCURRENCY, MAX_TOOL_CALLS) == (4, 6)
@@ -75,7 +77,7 @@ def test_the_guards_and_their_defaults() -> None:
     ],
 )
 def test_where_a_node_cannot_split_no_planner_is_asked(depth: int, allowance: int, guard: str) -> None:
-    assert must_execute(Node("n", "t", depth=depth, allowance=allowance), Limits()) == guard
+    assert must_execute(Node("n", "t", depth=depth, allowance=allowance), TreeLimits()) == guard
 
 
 @pytest.mark.parametrize(("allowance", "children", "share"), [(59, 8, 6), (11, 11, 0), (12, 5, 1), (3, 2, 0)])
@@ -95,19 +97,19 @@ def test_the_allowance_of_nodes_is_shared_among_children(allowance: int, childre
 )
 def test_a_plan_keeps_within_bands_and_steps(bands: list[dict[str, Any]], guard: str) -> None:
     made = Plan.model_validate({"summary": "", "bands": bands})
-    assert broken_guard(made, Limits(), 59) == guard
+    assert broken_guard(made, TreeLimits(), 59) == guard
 
 
 def test_a_plan_keeps_within_the_allowance_of_nodes() -> None:
     made = Plan.model_validate({"summary": "", "bands": [band(0, *"abcd")]})
-    assert broken_guard(made, Limits(), 3) == "maxNodes"
+    assert broken_guard(made, TreeLimits(), 3) == "maxNodes"
 
 
 def test_a_plan_over_a_cap_is_complained_of_once() -> None:
-    check, wild = PlanCheck(Limits(), None, 59), PlannerOutput.model_validate(plan(band(0, *"abcdef")))
+    check, wild = PlanCheck(TreeLimits(), None, 59), PlannerOutput.model_validate(plan(band(0, *"abcdef")))
     assert check(wild).startswith("maxStepsPerBand: the plan has 1 bands with up to 6 steps, 6 steps in all;")
     assert check(wild) == "", "the guard decides from here on"
-    assert PlanCheck(Limits(), None, 59)(PlannerOutput.model_validate(execute())) == ""
+    assert PlanCheck(TreeLimits(), None, 59)(PlannerOutput.model_validate(execute())) == ""
 
 
 # ── bands and replans ──
@@ -139,7 +141,7 @@ def test_a_step_is_kept_if_id_title_and_criteria_are_unchanged_and_it_succeeded(
 
 
 def test_replans_are_counted() -> None:
-    assert [may_replan(n, Limits(replans=2)) for n in range(4)] == [True, True, False, False]
+    assert [may_replan(n, TreeLimits(replans=2)) for n in range(4)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_the_outcome_of_a_node(
 
 
 def test_a_planner_sees_what_the_seed_lists() -> None:
-    context = planner_context(CHILD, Limits(), 90.4, "notes", None)
+    context = planner_context(CHILD, TreeLimits(), 90.4, "notes", None)
     assert context["node"] == {
         "title": "A part", "reason": "because", "successCriteria": ["it fits"], "depth": 1,
     }  # fmt: skip
@@ -196,12 +198,12 @@ def test_a_planner_sees_what_the_seed_lists() -> None:
     }  # fmt: skip
     assert context["scratchpad"] == "notes"
     assert (context["existing_plan"], context["children"]) == (None, [])
-    assert planner_context(ROOT, Limits(), None, "", None)["parent_ask"] is None
+    assert planner_context(ROOT, TreeLimits(), None, "", None)["parent_ask"] is None
 
 
 def test_a_planner_that_plans_again_sees_the_old_plan_and_what_it_brought() -> None:
     before = Attempt(1, plan_of(band(0, "a", "b")), {"a": returned("a")}, replan_reason="b is missing")
-    context = planner_context(ROOT, Limits(), None, "", before)
+    context = planner_context(ROOT, TreeLimits(), None, "", before)
     assert context["existing_plan"]["replanReason"] == "b is missing"
     assert [one["id"] for one in context["existing_plan"]["steps"]] == ["a", "b"]
     assert context["children"] == [
@@ -209,13 +211,13 @@ def test_a_planner_that_plans_again_sees_the_old_plan_and_what_it_brought() -> N
     ]
 
 
-def kept(label: str, text: str, *, kind: str = "document") -> Kept:
-    return Kept(
+def kept(label: str, text: str, *, kind: str = "document") -> KeptArtifact:
+    return KeptArtifact(
         f"art-{label}", kind, label, f"Title of {label}", text, f"doc-{label}" if kind == "document" else None
     )
 
 
-def hinting(step_id: str, labels: list[str], *made: Kept) -> Returned:
+def hinting(step_id: str, labels: list[str], *made: KeptArtifact) -> Returned:
     hint = {"hintType": "read_documents", "artifactLabels": labels}
     envelope = {"summary": "fine", "parentHint": hint}
     return Returned(f"root/{step_id}", step_id, f"Do {step_id}", "completed", "success", envelope, made)
@@ -300,7 +302,7 @@ def test_everyone_knows_the_whole() -> None:
         "others": ["Do y"],
     }
     assert aggregator_context(node, "", [], 1_000)["whole"] == whole
-    assert planner_context(node, Limits(), None, "", None)["whole"] == whole
+    assert planner_context(node, TreeLimits(), None, "", None)["whole"] == whole
 
 
 def test_the_room_for_documents_follows_the_window() -> None:

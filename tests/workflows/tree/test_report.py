@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from podium.engine.events import EventData, RunCompleted
-from podium.report.facts import Facts, facts_of
+from podium.report.data import ReportData, facts_of
 from podium.report.html import to_html
 from podium.report.markdown import to_markdown
 from podium.report.presentation import Section
 from podium.workflows import presentation_of
 from podium.workflows.tree import events
-from podium.workflows.tree.overview import overview
-from podium.workflows.tree.report import TreePresentation, open_levels
+from podium.workflows.tree.report import TreePresentation, open_levels, overview
 from tests.report.logs import log
 from tests.workflows.tree.test_drawing import bush
 from tests.workflows.tree.test_folding import Entry, asked, begun, completed, created, status, two_children
@@ -29,7 +28,7 @@ OUTPUT: dict[str, Any] = {
 }
 
 
-def told(*more: Entry, output: Any = OUTPUT, alive: bool = False) -> tuple[Facts, list[Section]]:
+def told(*more: Entry, output: Any = OUTPUT, alive: bool = False) -> tuple[ReportData, list[Section]]:
     shown = TreePresentation()
     entries = log(*two_children(), *more, ("", RunCompleted(output=output)))
     for event in entries:

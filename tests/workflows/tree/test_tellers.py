@@ -6,8 +6,8 @@ import pytest
 
 from podium.engine.events import ArtifactCreated, BudgetExhausted, EventData, RunWarned, StepFailed
 from podium.engine.state import RunState
-from podium.report.lines import Line
-from podium.report.tellers import line_of
+from podium.report.event_lines import line_of
+from podium.report.presentation import Line
 from podium.workflows.tree import events
 from podium.workflows.tree.report import TreePresentation
 from tests.report.logs import log

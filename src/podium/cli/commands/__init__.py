@@ -1,1 +1,3 @@
-"""One file per command or small family; each is imported only when it is used."""
+"""Commands, one module per command or group. Each is imported only when it is used."""
+
+from __future__ import annotations

@@ -18,11 +18,9 @@ from podium.engine.events import ArtifactCreated
 from podium.engine.log import Store
 from podium.engine.state import RunState
 from podium.errors import StoreError, UsageError
-from podium.report.file_names import FileNames
-from podium.report.words import count, one_line, safe, size
+from podium.report.words import FileNames, count, one_line, safe, size
 from podium.settings import nearest
-from podium.settings.places import named
-from podium.settings.private import write_private
+from podium.settings.places import named, write_private
 
 Wanted = Annotated[str | None, Parameter(help="The name or id of one; without it, all are listed.")]
 Output = Annotated[
@@ -57,7 +55,8 @@ async def artifacts(
 
 
 def _chosen(made: list[ArtifactCreated], wanted: str) -> ArtifactCreated:
-    """The newest of that name, or the one of that id (or the beginning of it)."""
+    """Return the newest artifact with this name, or the one with this id or id prefix of at least 6
+    characters."""
     for artifact in reversed(made):
         if wanted in (artifact.name, artifact.id) or (len(wanted) >= 6 and artifact.id.startswith(wanted)):
             return artifact
@@ -68,7 +67,7 @@ def _chosen(made: list[ArtifactCreated], wanted: str) -> ArtifactCreated:
 
 
 def _list(state: RunState) -> None:
-    """One line each; where it was made tells those of the same name apart."""
+    """Print one line per artifact, with its path to tell artifacts of the same name apart."""
     made = state.artifacts
     if not made:
         say("This run made no artifacts.")
@@ -80,7 +79,7 @@ def _list(state: RunState) -> None:
 
 
 async def _print(store: Store, artifact: ArtifactCreated) -> None:
-    """Raw bytes into a pipe; on a terminal only text, and only what is safe there."""
+    """Print raw bytes into a pipe; on a terminal only text, with control characters removed."""
     data = await store.get_blob(artifact.blob)
     if not sys.stdout.isatty():
         sys.stdout.buffer.write(data)
@@ -91,8 +90,8 @@ async def _print(store: Store, artifact: ArtifactCreated) -> None:
 
 
 async def _save(store: Store, made: list[ArtifactCreated], target: Path, *, one: bool) -> int:
-    """Save one into a file or folder, many into a folder; return how many could not be saved. One that cannot
-    be saved is reported and does not keep the others from being saved."""
+    """Save one artifact to a file or folder, or several to a folder. Returns how many could not be saved:
+    each is reported, and the others are still saved."""
     target = named(target)
     into_folder = not one or target.is_dir()
     if into_folder:

@@ -1,4 +1,4 @@
-"""`podium cache`: what the cache of model calls holds and has saved, and how to empty it."""
+"""`podium cache`: contents and savings of the cache of model calls, and clearing it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from podium.cli.card import print_table
 from podium.cli.flags import AsJson, StoreUrl, seconds_of
 from podium.cli.opening import Commands, opened
-from podium.cli.questions import ask_person
-from podium.cli.table import print_table
-from podium.cli.terminal import interactive, out, print_json, say
+from podium.cli.terminal import ask_person, interactive, out, print_json, say
 from podium.engine.events import RunWaiting
-from podium.engine.samples import CacheShare, total_of
+from podium.engine.store_parts import CacheShare, total_of
 from podium.errors import UsageError
 from podium.report.words import ago, amount, count, model_name, money, one_line, size
 from podium.settings import Settings, nearest
@@ -122,7 +121,7 @@ def _iso(micros: int) -> str | None:
 
 
 def _meant(model: str, shares: list[CacheShare]) -> str:
-    """A model by its full name, or as the list shows it."""
+    """Return the full name of a model, given by its full name or as the list shows it."""
     for share in shares:
         if model in (share.model, model_name(share.model)):
             return share.model

@@ -1,4 +1,4 @@
-"""`podium corpus`: folders of documents, indexed by their words, for research and for looking oneself."""
+"""`podium corpus`: folders of documents, indexed by their words, for research and for searching by hand."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from podium.cli.card import say_line, say_prose
+from podium.cli.card import print_table, say_line, say_prose
 from podium.cli.flags import AsJson, StoreUrl, whole_number
-from podium.cli.table import print_table
 from podium.cli.terminal import err, out, print_json, say
+from podium.engine.process import offload
 from podium.errors import UsageError
 from podium.report.words import amount, count, one_line
 from podium.settings import Settings
-from podium.tools.aside import aside
-from podium.tools.corpus.corpus import open_corpus, search_all, url_of
-from podium.tools.corpus.indexing import Changes
-from podium.tools.corpus.searching import Passage
-from podium.tools.corpus.shelf import Shelved, check_name, find_corpus, list_corpora, remove_corpus
+from podium.tools.corpus.corpus import (
+    Shelved,
+    check_name,
+    find_corpus,
+    list_corpora,
+    open_corpus,
+    remove_corpus,
+    search_all,
+    url_of,
+)
+from podium.tools.corpus.search import CorpusPassage
+from podium.tools.corpus.update import Changes
 from podium.tools.tool import ToolError
 
 NONE_YET = "There is no corpus yet."
 HOW = "Make one with `podium corpus add FOLDER`."
 SLOW = 500
-"""Files from which on reading them takes long enough to show how far it has come."""
+"""Number of files above which progress is shown."""
 MOST_TOLD = 20
-"""Files that could not be read, before the rest is only counted."""
+"""Number of unreadable files that are listed; the rest is only counted."""
 
 Reference = Annotated[str, Parameter(metavar="CORPUS", help="Its name, or its folder.")]
 
@@ -53,9 +60,9 @@ async def add(
     """
     settings = Settings.load(store=store)
     try:
-        await aside(check_name, name, folder, settings)
+        await offload(check_name, name, folder, settings)
         corpus = await open_corpus(folder, settings, name=name, progress=_progress, semantic=semantic)
-        shelved = await aside(find_corpus, str(corpus.folder), settings)
+        shelved = await offload(find_corpus, str(corpus.folder), settings)
     except ToolError as error:
         raise UsageError(str(error), hint="See `podium corpus add --help`.") from error
     if json:
@@ -69,7 +76,7 @@ async def add(
 
 async def list_(*, store: StoreUrl = None, json: AsJson = False) -> int:
     """The folders that have an index, with how much is in it."""
-    known = await aside(list_corpora, Settings.load(store=store))
+    known = await offload(list_corpora, Settings.load(store=store))
     if json:
         print_json({"corpora": [_shelved_data(one) for one in known]})
     elif not known:
@@ -125,7 +132,7 @@ async def search(
 async def remove(reference: Reference, /, *, store: StoreUrl = None, json: AsJson = False) -> int:
     """Forget the index of a folder. The documents stay where they are."""
     chosen = (await _chosen(reference, Settings.load(store=store)))[0]
-    await aside(remove_corpus, chosen)
+    await offload(remove_corpus, chosen)
     if json:
         print_json({"removed": chosen.name, "folder": str(chosen.folder)})
     else:
@@ -134,20 +141,20 @@ async def remove(reference: Reference, /, *, store: StoreUrl = None, json: AsJso
 
 
 def _progress(read: int, all_: int) -> None:
-    """How far it has come, in one line that goes away; only where somebody watches."""
+    """Show progress in one transient line, only on a terminal."""
     if err().is_terminal and all_ > SLOW:
         told = f"Reading: {read:,} of {all_:,} files"
         err().print(told if read < all_ else " " * len(told), end="\r", style="dim")
 
 
 async def _chosen(reference: str, settings: Settings) -> list[Shelved]:
-    known = await aside(list_corpora, settings)
+    known = await offload(list_corpora, settings)
     if not known:
         raise UsageError(NONE_YET, hint=HOW)
     if not reference:
         return known
     try:
-        return [await aside(find_corpus, reference, settings)]
+        return [await offload(find_corpus, reference, settings)]
     except ToolError as error:
         listed = ", ".join(one_line(one.name, 40) for one in known[:12])
         raise UsageError(str(error), hint=f"There are: {listed}.") from error
@@ -169,7 +176,7 @@ def _tell_added(shelved: Shelved, changes: Changes) -> None:
     say(_dim(f'Look into it: podium corpus search "…" --corpus {one_line(shelved.name)}'))
 
 
-def _tell_found(found: list[tuple[Shelved, Passage]], *, several: bool) -> None:
+def _tell_found(found: list[tuple[Shelved, CorpusPassage]], *, several: bool) -> None:
     console = out()
     for number, (corpus, passage) in enumerate(found, 1):
         where = f"{one_line(corpus.name)}: {one_line(passage.path)}" if several else one_line(passage.path)
@@ -190,7 +197,7 @@ def _shelved_data(one: Shelved) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _passage_data(corpus: Shelved, passage: Passage) -> dict[str, Any]:
+def _passage_data(corpus: Shelved, passage: CorpusPassage) -> dict[str, Any]:
     return {
         "corpus": corpus.name, "url": url_of(passage.path), "path": passage.path, "title": passage.title,
         "published": passage.published, "authors": list(passage.authors), "media_type": passage.media_type,

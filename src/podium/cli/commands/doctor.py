@@ -1,10 +1,10 @@
-"""`podium doctor`: everything that Podium needs, tried out here and now."""
+"""`podium doctor`: checks of everything that Podium needs."""
 
 from __future__ import annotations
 
 from rich.text import Text
 
-from podium.api.checks import Check, check_all
+from podium.api.doctor import Check, check_all
 from podium.cli.card import say_line
 from podium.cli.failure import FAILED
 from podium.cli.flags import AsJson, StoreUrl

@@ -1,4 +1,4 @@
-"""`podium events`: the log of a run, and watching it grow."""
+"""`podium events`: the log of a run, optionally followed live."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def events(
 
 
 async def _follow(store: Store, run: RunRow, view: View, after: int) -> None:
-    """Show what is appended until the run is over."""
+    """Show appended events until the run is over."""
     if (await store.get(run.run_id)).status in OVER and not await store.read(
         run.run_id, after=after, limit=1
     ):

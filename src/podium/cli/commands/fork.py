@@ -1,4 +1,4 @@
-"""`podium fork`: copy a run up to one step, change that step, run on from there."""
+"""`podium fork` and `podium replay`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ import msgspec
 from cyclopts import Parameter
 
 from podium.api import fork as fork_run
+from podium.api import replay as replay_run
+from podium.api.outcome import result_of
 from podium.cli.card import say_line
 from podium.cli.drive import Foreground
-from podium.cli.flags import BudgetFlags, OutputFlags, RunId, StoreUrl
+from podium.cli.failure import FAILED
+from podium.cli.flags import AsJson, BudgetFlags, OutputFlags, RunId, StoreUrl
 from podium.cli.opening import Commands, find_run, opened
 from podium.cli.terminal import out, print_json
-from podium.engine.codec import decode
-from podium.engine.fork import steps_of
+from podium.engine.codec import decode, encode
+from podium.engine.history import steps_of
 from podium.engine.log import Row
-from podium.errors import UsageError
-from podium.report.words import one_line, sentence
+from podium.errors import ReplayDivergedError, UsageError
+from podium.report.words import count, one_line, sentence
 
 OUTPUT, BUDGET = OutputFlags(), BudgetFlags()
 At = Annotated[
@@ -78,7 +81,8 @@ async def fork(
 
 
 def _reply(file: Path | None, rows: list[Row], at: str) -> Any:
-    """The file's text where the step gave text, and its JSON where the step gave data."""
+    """Return the file's text if the step's result is text, otherwise its parsed JSON. Unset
+    without a file."""
     if file is None:
         return msgspec.UNSET
     text = _read(file)
@@ -112,3 +116,37 @@ def _list_steps(run_id: str, rows: list[Row], output: OutputFlags, commands: Com
     example = steps[-1] if steps else "PATH"
     say_line(out(), (f"Choose one: {commands('fork', run_id, '--at', shlex.quote(example))}", "dim"))
     return 0
+
+
+async def replay(run: RunId = "last", /, *, store: StoreUrl = None, json: AsJson = False) -> int:
+    """Play a finished run again from its log, without any model call.
+
+    Says whether today's code comes to the same result, or at which step it differs.
+    """
+    async with opened(store) as (settings, opened_store):
+        found = await find_run(opened_store, run)
+        recorded, state = await result_of(opened_store, found)
+        try:
+            replayed = await replay_run(found.run_id, store=opened_store, settings=settings)
+        except ReplayDivergedError as error:
+            return _tell(found.run_id, json, False, error.path, error.reason, error.hint)
+    same = encode(replayed.output) == encode(recorded.output) and replayed.status == recorded.status
+    reason = "" if same else f"the log says {recorded.status}, today's code {replayed.status}"
+    if not same and replayed.status == recorded.status:
+        reason = "the output differs"
+    steps = count(len(state.steps), "step")
+    return _tell(found.run_id, json, same, "", reason or steps)
+
+
+def _tell(run_id: str, json: bool, same: bool, path: str, reason: str, hint: str = "") -> int:
+    if json:
+        told = {"run_id": run_id, "same": same, "diverged_at": path or None}
+        print_json({**told, "reason": None if same else reason})
+    elif same:
+        say_line(out(), ("✓ same result", "green"), f"  run {run_id}, {reason}, no model call")
+    else:
+        where = f" at {path}" if path else ""
+        say_line(out(), ("✗ different", "red"), f"  run {run_id}{where}: {reason}")
+        if hint:
+            say_line(out(), ("Hint: ", "bold"), hint)
+    return 0 if same else FAILED

@@ -1,21 +1,164 @@
-"""`podium models`: which models can be asked from here, and whether one really answers."""
+"""`podium models`: usable models, their prices, and a test call."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from podium.agents.limits import rules
+from podium.agents.models import rules, without_effect
+from podium.cli.card import print_table, say_line, say_prose
+from podium.cli.failure import FAILED, tell
 from podium.cli.flags import AsJson
-from podium.cli.model_table import print_everything, print_offers
-from podium.cli.terminal import print_json
+from podium.cli.terminal import out, print_json
 from podium.errors import UsageError
-from podium.models.catalogue import PROVIDERS
-from podium.models.offers import Offer, Rated, all_of, offers, rated
-from podium.models.profiles import DEFAULTS, PROFILES, Choice, behind, choose, models_of
-from podium.models.registry import DEFAULT
+from podium.models.catalogue import (
+    DEFAULTS,
+    PROFILES,
+    PROVIDERS,
+    Choice,
+    behind,
+    choose,
+    has_price_tables,
+    models_of,
+    why,
+)
+from podium.models.model import Price
+from podium.models.registry import DEFAULT, Offer, Rated, all_of, offers, rated
+from podium.report.data import price_word
+from podium.report.words import brief, count, duration, model_name, sentence
 from podium.settings import Settings, nearest
+
+if TYPE_CHECKING:
+    from podium.api.model_test import Trial
+
+FIGURES = ("in $/M", "out $/M", "window")
+SPARE = ("from", "window", "provider", "out $/M", "in $/M")
+"""Columns that a narrow terminal leaves out, in this order, so that the model's name stays complete."""
+NO_TABLES = "Prices are not known: pip install 'podium[openai]' (any provider's extra) brings the tables."
+
+
+def print_offers(settings: Settings, choice: Choice, found: list[Offer], ratings: dict[str, Rated]) -> None:
+    """Print the whole page."""
+    _print_now(settings, choice, ratings)
+    usable = [offer for offer in found if offer.usable]
+    above = "" if settings.model or settings.profiles else choice.provider
+    _print_usable([o for o in usable if o.defaults and o.provider.name != above], ratings)
+    rest = [(offer.provider.name, offer.note) for offer in usable if not offer.defaults]
+    rest += [("rehearsal", "offline, made-up answers: --model rehearsal")]
+    rest += [("python", "a function of your own: python:FILE.py:function")]
+    _print_pairs("By name", rest)
+    say_line(out())
+    _print_limits(settings)
+    _print_pairs("Not usable yet", [(o.provider.name, o.missing) for o in found if not o.usable])
+    if not has_price_tables():
+        say_line(out())
+        say_prose(out(), (NO_TABLES, "dim"))
+
+
+def _print_now(settings: Settings, choice: Choice, ratings: dict[str, Rated]) -> None:
+    """Print which model answers with the current settings, and why."""
+    console = out()
+    profiles = behind(settings, choice)
+    if settings.model:
+        say_line(console, ("Every agent is answered by ", "bold"), model_name(settings.model))
+        say_prose(console, (f"because {settings.sources.get('model', 'the settings')} says so", "dim"))
+        say_line(console)
+        return
+    say_line(console, ("Now", "bold"))
+    rows: list[tuple[str, ...]] = []
+    for profile in dict.fromkeys((*PROFILES, *profiles)):
+        source = "settings" if profile in settings.profiles else choice.key or "default"
+        for place, name in enumerate(models_of(profile, profiles) or [DEFAULT]):
+            shown = (profile, source) if place == 0 else ("", "next")
+            rows.append((shown[0], model_name(name), *_figures(ratings[name]), shown[1]))
+    print_table(console, ("profile", "model", *FIGURES, "from"), rows, figures=FIGURES, spare=SPARE, indent=2)
+    told = why(settings, choice)
+    if not told and models_of("balanced", profiles) == []:
+        told = "no provider key is set, so the answers are made up"
+    if told:
+        say_prose(console, (f"  {told[0].upper()}{told[1:]}.", "dim"))
+    say_line(console)
+
+
+def _print_usable(found: list[Offer], ratings: dict[str, Rated]) -> None:
+    if not found:
+        return
+    say_line(out(), ("Also usable", "bold"))
+    rows = [
+        (offer.provider.name if not place else "", profile, name, *_figures(ratings[name]))
+        for offer in found
+        for place, (profile, name) in enumerate(offer.defaults.items())
+    ]
+    print_table(
+        out(), ("provider", "profile", "model", *FIGURES), rows, figures=FIGURES, spare=SPARE, indent=2
+    )
+    for offer in found:
+        if offer.provider.keyless and not offer.key:  # whether it is reachable is not checked
+            say_prose(out(), (f"  {offer.provider.name}: {offer.note}; not looked for here.", "dim"))
+    say_line(out())
+
+
+def _print_limits(settings: Settings) -> None:
+    """Print the limits on duration and length of one reply, the strongest rule first."""
+    say_line(out(), ("Limits of one reply", "bold"), ("  the first that applies holds", "dim"))
+    names = {"settings": "every agent", "code": "an agent whose code sets none"}
+    rows = [
+        (
+            names.get(rule.table) or f"{rule.table} {model_name(rule.name)}",
+            "" if rule.timeout is None else duration(rule.timeout),
+            "" if rule.max_tokens is None else f"{rule.max_tokens:,}",
+        )
+        for rule in rules(settings)
+    ]
+    print_table(out(), ("for", "time-out", "tokens"), rows, figures=("time-out", "tokens"), indent=2)
+    for entry in without_effect(settings):
+        say_prose(out(), (f"  {entry} has no effect: there is no such provider.", "yellow"))
+    say_line(out())
+
+
+def _print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
+    if not pairs:
+        return
+    say_line(out(), (title, "bold"))
+    width = max(len(name) for name, _ in pairs)
+    for name, told in pairs:
+        say_line(out(), f"  {name:<{width}}  ", (told, "dim"))
+
+
+def print_everything(found: dict[str, list[Rated]]) -> None:
+    """Print every model of these providers, one line each."""
+    rows = [(one.name, *_figures(one)) for one in _flat(found.values())]
+    if rows:
+        print_table(out(), ("model", *FIGURES), rows, figures=FIGURES, spare=SPARE)
+        say_line(out(), (f"{count(len(rows), 'model')} that the price tables know.", "dim"))
+    elif not has_price_tables():
+        say_prose(out(), NO_TABLES)
+    else:
+        say_prose(out(), f"The price tables know no models of {', '.join(found)}; name any that it has.")
+
+
+def _flat(groups: Iterable[list[Rated]]) -> list[Rated]:
+    return [one for group in groups for one in group]
+
+
+def _figures(one: Rated) -> tuple[str, str, str]:
+    into, output = _price(one.price)
+    return into, output, _window(one) if one.price.kind != "free" else ""
+
+
+def _window(one: Rated) -> str:
+    if not one.window:
+        return "?"
+    return f"{one.window / 1e6:.3g}M" if one.window >= 1_000_000 else f"{one.window / 1000:.0f}k"
+
+
+def _price(price: Price) -> tuple[str, str]:
+    if price.kind == "known":
+        return f"{price.input_per_million:.2f}", f"{price.output_per_million:.2f}"
+    return ("free", "free") if price.kind == "free" else ("?", "?")
+
 
 TEST = "test"
 
@@ -68,7 +211,6 @@ async def models(
 async def _test(model: str, json: bool) -> int:
     if not model:
         raise UsageError("podium models test needs a model.", hint="For example: podium models test fast.")
-    from podium.cli.trial import try_model  # noqa: PLC0415 - a run of its own, with everything that it needs
 
     return await try_model(model, as_json=json)
 
@@ -91,7 +233,7 @@ def _check(what: str, model: str) -> None:
 
 
 def _ratings(settings: Settings, choice: Choice, found: list[Offer]) -> dict[str, Rated]:
-    """Price and window of every model that the page names."""
+    """Return price and context window of every model on the page."""
     names = {settings.model or DEFAULT: None}
     for profile in behind(settings, choice):
         names |= dict.fromkeys(models_of(profile, behind(settings, choice)))
@@ -158,3 +300,42 @@ def _rated_data(one: Rated) -> dict[str, Any]:
         "output_usd_per_million": one.price.output_per_million if known else None,
         "context_window": one.window,
     }
+
+
+async def try_model(name: str, *, as_json: bool) -> int:
+    """Ask the model, print its reply and return the exit code."""
+    from podium.api import model_test  # noqa: PLC0415 - a run of its own, with everything that it needs
+
+    def asking(model: str) -> None:
+        if not as_json:
+            say_line(out(), (f"Asking {model_name(model)} …", "dim"))
+
+    trial = await model_test.try_model(name, Settings.load(), asking=asking)
+    if as_json:
+        print_json(model_test.trial_data(trial))
+    elif trial.ok:
+        _print(trial)
+    else:
+        tell(sentence(model_test.problem_of(trial)), model_test.hint_of(trial))
+    return 0 if trial.ok else FAILED
+
+
+def _print(trial: Trial) -> None:
+    console, last, used = out(), trial.last, trial.usage
+    if last is None:
+        raise AssertionError("an answer without an attempt")
+    say_line(console, ("✓ answered  ", "green"), model_name(last.model))
+    pairs = [
+        ("latency", f"{last.latency_ms:,.0f} ms"),
+        ("mode", last.mode),
+        ("tokens", f"{used.input_tokens:,} in, {used.output_tokens:,} out"),
+        ("cost", price_word(used)),
+        ("attempts", count(len(trial.attempts), "call") if len(trial.attempts) > 1 else ""),
+        ("repairs", str(trial.repairs or "")),
+        *(("instead of", f"{model_name(one.from_model)}: {one.error}") for one in trial.fell_back),
+        ("reply", brief(trial.result.output, 300)),
+        ("note", "a rehearsal: the answer was made up, no model was asked" if last.rehearsal else ""),
+    ]
+    for label, told in pairs:
+        if told:
+            say_prose(console, (label.ljust(12), "dim"), told)

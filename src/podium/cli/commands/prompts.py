@@ -9,16 +9,14 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from podium.agents.overrides import PromptSet, estimated_tokens, fixed_characters
-from podium.cli.card import say_line
-from podium.cli.flags import AsJson
-from podium.cli.recent import prompt_names, prompt_workflows
-from podium.cli.table import print_table
+from podium.cli.card import print_table, say_line
+from podium.cli.flags import AsJson, prompt_names, prompt_workflows
 from podium.cli.terminal import out, print_json, print_raw
 from podium.errors import UsageError
 from podium.report.words import count, safe
 from podium.settings import Settings
 from podium.settings.places import current_folder, named
-from podium.workflows.prompt_sets import BUDGETS, SETS, check_folders, prompt_set
+from podium.workflows.prompt_sets import SETS, check_folders, prompt_budget, prompt_set
 
 Prompt = Annotated[
     str, Parameter(metavar="WORKFLOW/TASK", completer=prompt_names, help="A prompt, such as tree/plan.")
@@ -158,7 +156,7 @@ def _facts(prompts: PromptSet, task: str) -> dict[str, Any]:
         "shipped_hash": prompts.shipped[task].hash,
         "characters": characters,
         "tokens": estimated_tokens(characters),
-        "budget": BUDGETS[prompts.name],
+        "budget": prompt_budget(prompts.name),
     }
 
 
@@ -197,6 +195,6 @@ def _write(prompts: PromptSet, files: list[Path]) -> None:
 
 
 def _shown(file: Path) -> str:
-    """Return a path as a person here would write it."""
+    """Return a path relative to the current folder if it is inside it."""
     here = current_folder()
     return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)

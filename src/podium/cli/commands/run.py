@@ -1,7 +1,7 @@
 """`podium run`: start a workflow and follow it.
 
-Its flags are the common ones plus the workflow's own options, so it is parsed in two passes: the first
-finds the workflow, the second knows its options too.
+Its flags are the common ones plus the workflow's own options, so it is parsed in two passes: the first finds
+the workflow, the second knows its options too.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from typing import Annotated, Any, get_args, get_origin
 from cyclopts import App, Group, Parameter
 
 from podium.api import enqueue, start
-from podium.api.choosing import reply_config
-from podium.api.going_on import MARKS
-from podium.cli.detaching import fleet_of, tell_queued
-from podium.cli.drive import Foreground
-from podium.cli.estimate import print_estimate
-from podium.cli.flags import BudgetFlags, EngineName, ModelFlags, OutputFlags, StoreUrl, whole_number
+from podium.api.context import reply_config
+from podium.api.control import MARKS
+from podium.cli.drive import Foreground, fleet_of, print_estimate, read_request, tell_queued
+from podium.cli.flags import (
+    BudgetFlags,
+    EngineName,
+    ModelFlags,
+    OutputFlags,
+    StoreUrl,
+    python_files,
+    whole_number,
+)
 from podium.cli.opening import opened
-from podium.cli.recent import python_files
-from podium.cli.request import read_request
 from podium.engine.workflow import Option, Workflow
 from podium.errors import WorkflowLoadError
 from podium.workflows import find_workflow
@@ -33,9 +37,9 @@ COMMON = frozenset(
     {"model", "store", "max_usd", "max_tokens", "max_calls", "time_limit", "concurrency", "cache",
      "reply_timeout", "reply_tokens"}
 )  # fmt: skip
-"""Flags of every run. A workflow with an option of such a name is handed the flag's value as well."""
+"""Flags of every run. A workflow with an option of the same name gets the flag's value as well."""
 ESTIMATE = Option("estimate", bool, False, help="Only tell what it would take; nothing is run.")
-"""A flag of workflows that can tell it."""
+"""Flag of workflows that support estimates."""
 
 
 @Parameter(name="*")
@@ -102,7 +106,7 @@ async def run(
 
 
 def command_for(tokens: list[str]) -> Callable[..., Any]:
-    """`run` for these words: with the options of the workflow that they name, if they name one."""
+    """Return the `run` command for these tokens, with the options of the workflow that they name, if any."""
     name = _named_workflow(tokens)
     if not name:
         return run
@@ -178,7 +182,7 @@ async def _run(
 
 
 def _named_workflow(tokens: list[str]) -> str:
-    """The first pass: which workflow the words name, whatever options of its own they hold."""
+    """Return the workflow that the tokens name (the first pass), ignoring unknown options."""
 
     def probe(
         workflow: str = "",
@@ -199,7 +203,7 @@ def _named_workflow(tokens: list[str]) -> str:
 
 
 def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
-    """A workflow's option as a parameter of the command."""
+    """Return a workflow's option as a parameter of the command."""
     group = Group(f"Options of {workflow}", sort_key=1)
     kind = get_args(option.type)[0] if get_origin(option.type) is Annotated else option.type
     kind = str if kind is Any else kind
@@ -216,7 +220,7 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
 
 
 def _is_whole(kind: Any) -> bool:
-    """Whether an option is a whole number, or such a number or nothing."""
+    """Return whether an option's type is an integer or an optional integer."""
     if get_origin(kind) is Annotated:
         return _is_whole(get_args(kind)[0])
     choices = [choice for choice in get_args(kind) if choice is not NoneType]

@@ -1,4 +1,4 @@
-"""`podium runs`: the list, newest first, what needs a person marked."""
+"""`podium runs`: the list of runs, newest first."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from podium.cli.card import say_line
-from podium.cli.cells import one_row
 from podium.cli.flags import AsJson, StoreUrl, whole_number
+from podium.cli.layout import badge, one_row
 from podium.cli.opening import Commands, opened
-from podium.cli.status import badge
 from podium.cli.terminal import out, print_json, say
 from podium.engine.log import RunRow
 from podium.report.words import ago, duration, money, one_line
@@ -54,7 +53,7 @@ async def runs(
 
 
 def summary_of(run: RunRow) -> dict[str, Any]:
-    """One entry of `runs --json`."""
+    """Return one entry of `runs --json`."""
     return {
         "run_id": run.run_id,
         "workflow": run.workflow,
@@ -79,7 +78,8 @@ def _iso(micros: int) -> str:
 
 
 def _print_table(found: list[RunRow]) -> None:
-    """One line per run. On a terminal the request gets the room that is left; a narrow one loses columns."""
+    """Print one line per run. On a terminal the request gets the remaining width, and a narrow one has fewer
+    columns."""
     console = out()
     titles = [title for title in TITLES if console.width >= NARROW or title not in ("workflow", "took")]
     rows = [_cells(run, console) for run in found]
@@ -106,11 +106,11 @@ def _cells(run: RunRow, console: Console) -> dict[str, Text]:
 
 
 def _padded(cell: Text, title: str, widths: dict[str, int]) -> Text:
-    """A cell of a column; figures stand to the right."""
+    """Return a padded cell; figures are right-aligned."""
     space = " " * (widths[title] - cell_len(cell.plain))
     return Text.assemble(space, cell) if title in FIGURES else Text.assemble(cell, space)
 
 
 def _short_name(workflow: str) -> str:
-    """A file's path says less in a list than its name."""
+    """Return the file name without its folder."""
     return workflow.rpartition("/")[2]

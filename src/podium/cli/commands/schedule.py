@@ -1,4 +1,4 @@
-"""`podium schedule`: runs that a fleet starts again and again."""
+"""`podium schedule`: runs that a fleet starts periodically."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from podium.api.accepting import check_start
-from podium.api.choosing import reply_config
-from podium.cli.detaching import fleet_of
+from podium.api.admission import check_start
+from podium.api.context import reply_config
+from podium.cli.card import print_table
+from podium.cli.drive import fleet_of, read_request
 from podium.cli.flags import AsJson, BudgetFlags, EngineName, ModelFlags, StoreUrl
 from podium.cli.opening import opened
-from podium.cli.redaction import clean
-from podium.cli.request import read_request
-from podium.cli.table import print_table
-from podium.cli.terminal import out, print_json, say
+from podium.cli.terminal import clean, out, print_json, say
+from podium.cluster.fleet import Start, check_cron
 from podium.cluster.port import Engine, Schedule
-from podium.cluster.schedules import Start, check_cron
 from podium.errors import UsageError
 from podium.report.words import one_line
 from podium.workflows import find_workflow

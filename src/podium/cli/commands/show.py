@@ -1,14 +1,16 @@
-"""`podium show`: one run on one screen, or one of its steps in full."""
+"""`podium show`."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from podium.api.outcome import ALIVE, result_of, step_data, watched
 from podium.cli.card import (
     made_of,
+    next_steps,
     print_header,
     print_output,
     print_pairs,
@@ -16,28 +18,84 @@ from podium.cli.card import (
     print_questions,
     print_result,
     print_status,
+    print_table,
     say_line,
 )
 from podium.cli.commands.runs import summary_of
-from podium.cli.cost_table import cost_data, print_costs
-from podium.cli.diff import print_diff
 from podium.cli.flags import OUTPUT, AsJson, RunId, StoreUrl
-from podium.cli.next_steps import next_steps
 from podium.cli.opening import Commands, find_run, opened
-from podium.cli.step_card import find_step, print_step
-from podium.cli.step_tree import MANY, print_drawing, print_steps
-from podium.cli.terminal import out, print_json
+from podium.cli.steps import MANY, find_step, print_drawing, print_step, print_steps
+from podium.cli.terminal import out, print_json, print_raw, results
 from podium.engine.events import EVENT_TYPES, ChargedData
-from podium.engine.log import RunRow
+from podium.engine.log import RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
-from podium.report.costs import Cost, costs_of
-from podium.report.cuts import cut_note, cut_steps
+from podium.errors import UsageError
+from podium.report.data import Cost, costs_of, price_word
 from podium.report.presentation import Presentation
-from podium.report.words import brief, cut_off_calls
+from podium.report.words import amount, brief, count, cut_note, cut_off_calls, cut_steps, safe
+
+SHOWN = 12
+"""Rows shown of a large team, the most expensive first."""
+TITLES = ("agent", "model", "calls", "tokens in", "tokens out", "cost")
+FIGURES = ("calls", "tokens in", "tokens out", "cost")
+
+
+def print_costs(console: Console, costs: list[Cost], whole: str) -> None:
+    """Print the table of costs, if there are any. `whole` is the command that shows all rows of
+    a long one."""
+    if not costs:
+        return
+    dearest = sorted(costs, key=lambda cost: (-cost.usage.usd, -cost.usage.tokens))
+    shown = costs if len(costs) <= SHOWN else dearest[:SHOWN]
+    say_line(console)
+    print_table(
+        console, TITLES, [_row(cost) for cost in shown], figures=FIGURES, spare=("tokens in", "tokens out")
+    )
+    if len(shown) < len(costs):
+        say_line(console, (f"… {count(len(costs) - len(shown), 'more row')}: {whole}", "dim"))
+
+
+def _row(cost: Cost) -> tuple[str, ...]:
+    used = cost.usage
+    return (
+        cost.agent,
+        cost.model or "none",
+        str(used.calls),
+        amount(used.input_tokens),
+        amount(used.output_tokens),
+        price_word(used),
+    )
+
+
+def cost_data(cost: Cost) -> dict[str, Any]:
+    """Return one entry of `show --json`."""
+    return {"agent": cost.agent, "model": cost.model or None, **cost.usage.to_dict()}
+
+
+MEDIA_TYPE = "text/x-diff"
+STYLES = {"+": "green", "-": "red", "@": "cyan", "d": "bold"}
+"""Style by first character of a line; `d` is for `diff --git`, which starts a file."""
+
+
+async def print_diff(store: Store, result: RunResult) -> None:
+    """Print the newest patch of a run: coloured on a terminal, elsewhere byte for byte."""
+    patches = [one for one in result.artifacts if one.media_type == MEDIA_TYPE]
+    if not patches:
+        raise UsageError(
+            f"Run {result.run_id} has made no patch.",
+            hint="A build makes one of what it changed when it ends.",
+        )
+    data = await store.get_blob(patches[-1].blob)
+    if not results().isatty():
+        print_raw(data)
+        return
+    for line in data.decode("utf-8", "replace").splitlines():
+        say_line(out(), (safe(line), STYLES.get(line[:1], "")))
+
 
 CHARGED = tuple(name for name, data in EVENT_TYPES.items() if issubclass(data, ChargedData))
-"""Events that tell what was spent."""
+"""Event types that record spending."""
 
 
 async def show(
@@ -123,7 +181,7 @@ def _print(
 
 
 def _as_data(row: RunRow, result: RunResult, state: RunState, costs: list[Cost]) -> dict[str, Any]:
-    """The result, and everything else that `show` tells."""
+    """Return the result and everything else that `show` prints."""
     return {
         **result.to_dict(),
         **{

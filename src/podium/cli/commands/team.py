@@ -1,4 +1,4 @@
-"""`podium team`: who works in a studio, whether a team file is right, and how well everybody did so far."""
+"""`podium team`: departments of a studio, checks of a team file, and statistics of its specialists."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from podium.cli.card import say_line
+from podium.cli.card import print_table, say_line
 from podium.cli.flags import AsJson, StoreUrl
 from podium.cli.opening import opened
-from podium.cli.table import print_table
 from podium.cli.terminal import out, print_json, say
 from podium.errors import UsageError
 from podium.report.words import count
 from podium.settings.places import named
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.policy import ADAPT_WITHIN, LEAST_EVIDENCE, threshold_of
-from podium.workflows.studio.team import AgentSpec, DepartmentSpec, TeamSpec, agent_id
-from podium.workflows.studio.team_file import TeamError, find_team, load_team
+from podium.workflows.studio.team import (
+    AgentSpec,
+    DepartmentSpec,
+    TeamError,
+    TeamSpec,
+    agent_id,
+    find_team,
+    load_team,
+)
 
 INIT_FILE = "team.yaml"
 

@@ -1,4 +1,4 @@
-"""`podium worker`: drive runs that a fleet is given."""
+"""`podium worker`: a process that drives the runs of a fleet."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from podium.workflows import SHIPPED
 
 if TYPE_CHECKING:
     from podium.cluster.worker import Working
+
 
 Natural = Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=1))]
 Port = Annotated[int | None, Parameter(converter=whole_number, validator=Number(gte=0, lte=65535))]
@@ -87,6 +88,6 @@ def _tell(working: Working) -> None:
 
 
 def _begin_to_log() -> None:
-    """One line an event on stderr; whoever runs the worker keeps them."""
+    """Log one line per event to stderr, where the operator can collect them."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("podium").setLevel(logging.INFO)

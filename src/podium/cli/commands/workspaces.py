@@ -1,4 +1,4 @@
-"""`podium workspaces`: where builds work, what that takes of the disk, and how it is given back."""
+"""`podium workspaces`: workspaces of builds, their disk usage, and their removal."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from podium.cli.card import print_table
 from podium.cli.flags import AsJson, StoreUrl, seconds_of
 from podium.cli.opening import opened
-from podium.cli.questions import ask_person
-from podium.cli.table import print_table
-from podium.cli.terminal import interactive, out, print_json, say
+from podium.cli.terminal import ask_person, interactive, out, print_json, say
 from podium.engine.events import RunWaiting
 from podium.engine.history import OVER
 from podium.engine.log import Store
+from podium.engine.process import offload
 from podium.errors import UnknownRunError, UsageError
 from podium.report.words import ago, count, one_line, size
-from podium.tools.aside import aside
-from podium.tools.workspace.keeping import Kept, kept_workspaces, remove_workspace, workspaces_of
+from podium.tools.workspace.retention import StoredWorkspace, kept_workspaces, remove_workspace, workspaces_of
 
 ALIVE = ("running", "queued", "waiting")
 UNKNOWN = "unknown"
-"""The status of a run that this store does not have: another one may."""
+"""Status of a run that is not in this store; it may be in another one."""
 
 
 async def list_(*, store: StoreUrl = None, json: AsJson = False) -> int:
@@ -76,7 +75,7 @@ async def remove(
             say("Nothing was removed.")
             return 0
         for kept, _ in chosen:
-            await aside(remove_workspace, kept.home)
+            await offload(remove_workspace, kept.home)
     freed = sum(kept.bytes for kept, _ in chosen)
     if json:
         print_json({"removed": [kept.run_id for kept, _ in chosen], "bytes": freed})
@@ -85,8 +84,8 @@ async def remove(
     return 0
 
 
-async def _found(store: Store) -> list[tuple[Kept, str]]:
-    every = await aside(kept_workspaces, workspaces_of(store.url))
+async def _found(store: Store) -> list[tuple[StoredWorkspace, str]]:
+    every = await offload(kept_workspaces, workspaces_of(store.url))
     return [(kept, await _status(store, kept.run_id)) for kept in every]
 
 
@@ -98,7 +97,7 @@ async def _status(store: Store, run_id: str) -> str:
     return row.status if row.run_id == run_id else UNKNOWN
 
 
-def _named(name: str, found: list[tuple[Kept, str]]) -> tuple[Kept, str]:
+def _named(name: str, found: list[tuple[StoredWorkspace, str]]) -> tuple[StoredWorkspace, str]:
     fitting = [one for one in found if one[0].run_id.startswith(name)]
     if len(fitting) != 1:
         told = "No workspace is that of" if not fitting else "Several workspaces begin with"
@@ -112,7 +111,7 @@ def _named(name: str, found: list[tuple[Kept, str]]) -> tuple[Kept, str]:
     return fitting[0]
 
 
-async def _agreed(chosen: list[tuple[Kept, str]], *, as_json: bool) -> bool:
+async def _agreed(chosen: list[tuple[StoredWorkspace, str]], *, as_json: bool) -> bool:
     if as_json or not interactive():
         raise UsageError("Removing workspaces needs a word of consent.", hint="Add --yes.")
     lost = sum(status not in OVER for _, status in chosen)
@@ -121,16 +120,17 @@ async def _agreed(chosen: list[tuple[Kept, str]], *, as_json: bool) -> bool:
     return await ask_person(RunWaiting(question=asked, choices=["yes", "no"])) == "yes"
 
 
-def _project(kept: Kept) -> str:
-    """The user's folder; a run without one began with a new folder, which is gone."""
+def _project(kept: StoredWorkspace) -> str:
+    """Return the user's project folder, or `–`. A run without a project started in a new folder, which is
+    gone."""
     return one_line(kept.origin, 80) if Path(kept.origin or "/nowhere").is_dir() else "–"
 
 
-def _when(kept: Kept) -> datetime:
+def _when(kept: StoredWorkspace) -> datetime:
     return datetime.fromtimestamp(kept.touched, UTC)
 
 
-def _as_data(kept: Kept, status: str) -> dict[str, Any]:
+def _as_data(kept: StoredWorkspace, status: str) -> dict[str, Any]:
     return {
         "run_id": kept.run_id, "status": status, "bytes": kept.bytes, "folder": str(kept.home),
         "project": kept.origin, "branch": kept.branch,

@@ -1,1 +1,3 @@
-"""Procrastinate as the engine: PostgreSQL is all it needs. Needs the extra `cluster`."""
+"""Engine on Procrastinate, which needs only PostgreSQL. Installed with the extra `cluster`."""
+
+from __future__ import annotations

@@ -1,32 +1,208 @@
-"""The engine that keeps its jobs in the same PostgreSQL as the log."""
+"""Procrastinate engine: connector, batched submission and schema."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, LiteralString, TypeVar
 
-from procrastinate import App
+import psycopg
+from procrastinate import App, PsycopgConnector
+from procrastinate.connector import Notify
+from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job
+from procrastinate.schema import SchemaManager
 from psycopg_pool import AsyncConnectionPool
 
-from podium.cluster.port import Crew, Load, Schedule, Ticket
-from podium.cluster.procrastinate.connector import PatientConnector
-from podium.cluster.procrastinate.gate import Gate
-from podium.cluster.procrastinate.jobs import DRIVE, Jobs, queue_of
-from podium.cluster.procrastinate.schedules import Schedules
-from podium.cluster.procrastinate.schema import ensure_schema
-from podium.cluster.procrastinate.working import Station
+from podium.cluster.port import Load, Schedule, Ticket, WorkerConfig
+from podium.cluster.procrastinate.jobs import DRIVE, Jobs, Schedules, queue_of
+from podium.cluster.procrastinate.worker import WorkerSession
+from podium.errors import StoreError
 from podium.stores.address import shown, take_lease
-from podium.stores.postgres.database import Db, options
+from podium.stores.postgres.connection import Db, check_address, connect, explain, is_lost, options
+
+LOG = logging.getLogger("podium.cluster")
+Answer = TypeVar("Answer")
+
+_AGAIN_S = 0.1
+_LONGEST_S = 1.0
+_SAY_AFTER_S = 2.0
+"""Seconds after which an unreachable database is logged. A restart is not."""
+
+
+class PatientConnector(PsycopgConnector):
+    """A connector that retries until the database answers. All statements can safely be repeated; see
+    `jobs.py`."""
+
+    def __init__(self, *, where: str, patience_s: float, **options: Any) -> None:
+        super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - a bare Callable in it
+        self._where = where
+        """Name of the database for messages, without secrets."""
+        self._patience_s = patience_s
+        """Seconds to wait for a database that is away; infinite for a worker."""
+        self.away_since: float | None = None
+        """Monotonic time since which the database does not answer. None: it does."""
+
+    async def execute_query_async(self, query: LiteralString, **arguments: Any) -> None:
+        asked = super().execute_query_async
+        await self._asked(lambda: asked(query, **arguments))
+
+    async def execute_query_one_async(self, query: LiteralString, **arguments: Any) -> dict[str, Any]:
+        asked = super().execute_query_one_async
+        return await self._asked(lambda: asked(query, **arguments))
+
+    async def execute_query_all_async(self, query: LiteralString, **arguments: Any) -> list[dict[str, Any]]:
+        asked = super().execute_query_all_async
+        return await self._asked(lambda: asked(query, **arguments))
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        listen, names = super().listen_notify, list(channels)
+        await self._asked(lambda: listen(on_notification, names))
+
+    async def _asked(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        wait, since = _AGAIN_S, time.monotonic()
+        while True:
+            try:
+                answer = await ask()
+            except (ConnectorException, psycopg.Error, OSError) as error:
+                cause = error.__cause__ if isinstance(error, ConnectorException) else error
+                if not is_lost(cause or error):
+                    raise
+                if time.monotonic() - since > self._patience_s:
+                    raise explain(cause or error, self._where) from error
+                self._note(cause or error)
+            else:
+                self._answered()
+                return answer
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, _LONGEST_S)
+
+    def _note(self, error: BaseException) -> None:
+        now = time.monotonic()
+        if self.away_since is None:
+            self.away_since = now
+        elif now - self.away_since > _SAY_AFTER_S and not self._said:
+            self._said = True
+            LOG.warning("The database is away, waiting for it: %s", _first_line(error))
+
+    def _answered(self) -> None:
+        if self._said:
+            LOG.info("The database is back.")
+        self.away_since, self._said = None, False
+
+    _said = False
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+class Gate:
+    """Submits jobs in batches, one batch at a time."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._waiting: list[tuple[list[Job], asyncio.Future[None]]] = []
+        self._passing: asyncio.Task[None] | None = None
+
+    async def pass_through(self, jobs: list[Job]) -> None:
+        """Submit jobs. Durable when this returns."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((jobs, done))
+        if self._passing is None or self._passing.done():
+            self._passing = asyncio.create_task(self._pass_all(), name="podium-gate")
+        await done
+
+    async def _pass_all(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                await self._jobs.submit([job for jobs, _ in batch for job in jobs])
+            except BaseException as error:
+                for _, done in batch:
+                    if not done.done():
+                        done.set_exception(error)
+                if not isinstance(error, Exception):
+                    raise
+            else:
+                for _, done in batch:
+                    if not done.done():
+                        done.set_result(None)
+
+
+MIGRATING = 0x506F6463
+"""Advisory lock that one process holds while it creates or migrates the tables."""
+
+_OURS = """
+CREATE TABLE podium_engine (migration TEXT NOT NULL);
+CREATE TABLE podium_schedule (
+    name        TEXT COLLATE "C" PRIMARY KEY,
+    cron        TEXT NOT NULL,
+    workflow    TEXT NOT NULL,
+    start       TEXT NOT NULL, -- JSON
+    created_at  DOUBLE PRECISION NOT NULL
+);
+-- Which job carries a run; also asked for each job that is fetched, among all that wait.
+CREATE INDEX podium_jobs_by_lock ON procrastinate_jobs (lock) WHERE status IN ('todo', 'doing');
+"""
+
+
+async def ensure_schema(url: str) -> None:
+    """Create the tables, or migrate them to the installed version of Procrastinate."""
+    check_address(url)
+    scripts = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))  # noqa: ASYNC240 - once
+    newest = scripts[-1].name
+    try:
+        async with await connect(url) as db:
+            if await _version(db) == newest:
+                return
+            async with db.transaction():
+                await db.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
+                await _bring(db, await _version(db), scripts, shown(url))
+    except psycopg.Error as error:
+        raise explain(error, shown(url)) from error
+
+
+async def _bring(db: Db, version: str, scripts: list[Path], where: str) -> None:
+    newest = scripts[-1].name
+    if version > newest:
+        raise StoreError(
+            f"The queue in {where} was made by a newer Procrastinate (its schema: {version}).",
+            hint="Upgrade with: pip install --upgrade 'podium[cluster]'.",
+        )
+    if not version:
+        await db.execute(SchemaManager.get_schema().encode())
+        await db.execute(_OURS.encode())
+        await db.execute("INSERT INTO podium_engine VALUES (%s)", (newest,))
+    for script in scripts:
+        if version and script.name > version:
+            await db.execute(script.read_bytes())
+    await db.execute("UPDATE podium_engine SET migration = %s", (newest,))
+
+
+async def _version(db: Db) -> str:
+    """Return the name of the last migration that was applied; empty if there are no tables. Reads the
+    catalogue, because for a table name PostgreSQL would use what it cached before it waited for the lock."""
+    sql = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'podium_engine'"
+    if not await (await db.execute(sql)).fetchall():
+        return ""
+    row = await (await db.execute("SELECT migration FROM podium_engine")).fetchone()
+    return str(row[0]) if row else ""
+
 
 CONNECTIONS = 4
 PATIENCE_S = 30.0
-"""How long somebody who submits a run waits for a database that is away."""
+"""Seconds that a submission waits for a database that is away."""
 _TURN_S = 2.0
 
 
 class ProcrastinateEngine:
-    """A queue a workflow; a job for each run that is to be driven, with the run's id as its lock."""
+    """An engine with one queue per workflow, and one job per run to be driven, with the run's id
+    as its lock."""
 
     def __init__(self, lease_s: float, pool: AsyncConnectionPool[Db], app: App) -> None:
         self._lease_s = lease_s
@@ -39,7 +215,7 @@ class ProcrastinateEngine:
 
     @classmethod
     async def open(cls, url: str, *, patience_s: float = PATIENCE_S) -> ProcrastinateEngine:
-        """The engine of the store at `url`; its tables are made if there are none."""
+        """Open the engine of the store at `url`. Creates its tables if there are none."""
         address, lease_s = take_lease(url)
         await ensure_schema(address)
         kept = {name: value for name, value in options().items() if name != "autocommit"}
@@ -72,9 +248,9 @@ class ProcrastinateEngine:
         found = await self._jobs.counts(DRIVE, queues)
         return Load(found["waiting"], found["driven"])
 
-    async def work(self, crew: Crew) -> None:
+    async def work(self, crew: WorkerConfig) -> None:
         queues = [queue_of(workflow) for workflow in crew.workflows] or None
-        await Station(self._app, self._jobs, self._schedules, crew, self._lease_s, queues).work()
+        await WorkerSession(self._app, self._jobs, self._schedules, crew, self._lease_s, queues).work()
 
     # ── schedules ──
 
@@ -97,7 +273,7 @@ def _job(ticket: Ticket, at: float | None) -> Job:
 
 
 async def _configure(db: Db) -> None:
-    """Each statement is a transaction of its own: no further round trips. None waits for the disk: should the
-    database crash, what it forgets of the queue is found again, because the log forgets nothing."""
+    """Configure a connection. Autocommit saves round trips: each statement is its own transaction. Commits do
+    not wait for the disk: what the database loses of the queue in a crash is restored from the log."""
     await db.set_autocommit(True)
     await db.execute("SET synchronous_commit = off")

@@ -1,27 +1,41 @@
-"""Procrastinate's jobs, told apart by who does them.
+"""Jobs and schedules in Procrastinate's tables.
 
-Its own statements end or retry a job by its number alone. A worker that was thought dead and comes back would
-so end the job of whoever has taken over, and an answer that got lost with a connection could not be asked for
-again. Here a job is ended, or given back, only by the worker that does it; to say so twice changes nothing.
+Procrastinate's own statements finish or retry a job by its id alone. So a worker that was considered dead and
+returns would finish the job of the worker that has taken over, and a statement whose reply was lost with the
+connection could not be repeated. Here only the worker that holds a job finishes it or gives it back, and
+doing so twice changes nothing.
+
+Procrastinate knows only periodic tasks that a program declares. Here they are declared from a table, once a
+second, so that schedules can be added and removed while workers run.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Collection
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
+from procrastinate import App
 from procrastinate.connector import BaseConnector
 from procrastinate.exceptions import AlreadyEnqueued, UniqueViolation
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
+from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
+
+from podium.cluster.fleet import MAX_DELAY_S, comes, no_moments
+from podium.cluster.port import Schedule
+from podium.errors import UsageError
 
 DRIVE = "podium:drive"
 FIRE = "podium:fire"
 _QUEUE_LENGTH = 40
-"""In bytes: with what Procrastinate puts before it, a queue's name is that of a channel of PostgreSQL."""
+"""Maximum length of a queue name in bytes: with Procrastinate's prefix it is the name of a PostgreSQL
+channel."""
 
 _MINE = (
     "WITH mine AS (SELECT id, queue_name, lock FROM procrastinate_jobs WHERE id = %(job_id)s "
@@ -41,8 +55,8 @@ _RETRY = _MINE + (
     "pg_notify('procrastinate_queue_v1#' || queue_name, told) "
     "FROM mine, LATERAL (SELECT json_build_object('type', 'job_inserted', 'job_id', id)::text AS told) AS t"
 )
-"""A job that is given back is as good as a new one: idle workers hear of it. So they do of one that had to
-wait for the one before it, of the same run."""
+"""`_RETRY` notifies idle workers, because a job that is given back is like a new one. `_FINISH` notifies them
+of a job of the same run that had to wait for this one."""
 _HASTEN = (
     "UPDATE procrastinate_jobs SET scheduled_at = %(at)s::timestamptz WHERE queueing_lock = %(run_id)s "
     "AND status = 'todo' AND scheduled_at > coalesce(%(at)s::timestamptz, now()) RETURNING queue_name, "
@@ -65,12 +79,13 @@ _DEFER_PERIODIC = (
     "%(lock)s, %(queueing_lock)s, %(task_name)s, %(priority)s, %(periodic_id)s, %(defer_timestamp)s, "
     "%(args)s) AS id"
 )
-"""What nobody would find again in the log has to be durable at once."""
+"""Commits synchronously: a lost periodic job could not be restored from the log."""
 _YOUNG = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => %(seconds)s) AS young"
 
 
 def queue_of(workflow: str) -> str:
-    """Each workflow has its queue, so that workers can be there for some."""
+    """Return the queue of a workflow. Each workflow has its own, so that workers can be
+    restricted to some."""
     name = workflow.encode()
     if len(name) <= _QUEUE_LENGTH:
         return workflow
@@ -79,12 +94,12 @@ def queue_of(workflow: str) -> str:
 
 
 class Jobs(JobManager):
-    """All jobs of the database."""
+    """Job manager for all jobs of the database."""
 
     def __init__(self, connector: BaseConnector) -> None:
         super().__init__(connector)
         self.registered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        """The number of the worker that this process is, once it is one."""
+        """The id of this process as a worker, once it is registered."""
 
     async def register_worker(self) -> int:
         worker_id = await super().register_worker()
@@ -109,7 +124,7 @@ class Jobs(JobManager):
                 query=_RETRY, job_id=job.id, worker_id=job.worker_id, retry_at=retry_at, priority=priority,
                 queue=queue, lock=lock,
             )  # fmt: skip
-        except UniqueViolation:  # somebody has submitted the run meanwhile: that job is as good
+        except UniqueViolation:  # the run has been submitted meanwhile: that job replaces this one
             await self.finish_job(job, Status.ABORTED, delete_job=True)
             if job.queueing_lock:
                 await self.hasten(job.queueing_lock, retry_at)
@@ -123,8 +138,8 @@ class Jobs(JobManager):
         return found["id"]
 
     async def submit(self, jobs: list[Job]) -> None:
-        """Queue jobs, in one transaction. Where one for the same run waits already, that one counts; it waits
-        no longer than this one would."""
+        """Queue jobs in one transaction. If a job for the same run is queued already, that one is kept, and
+        is due no later than the new one would be."""
         try:
             await self.batch_defer_jobs_async(jobs)
         except AlreadyEnqueued:
@@ -135,7 +150,7 @@ class Jobs(JobManager):
                     await self.submit([job])
 
     async def hasten(self, run_id: str, at: datetime | None) -> None:
-        """A job that was put off is due at `at` at the latest; `None`: now."""
+        """Make a postponed job due at `at` at the latest. None: now."""
         await self.connector.execute_query_all_async(query=_HASTEN, run_id=run_id, at=at)
 
     async def forget(self, run_id: str) -> None:
@@ -146,7 +161,7 @@ class Jobs(JobManager):
         return {row["lock"] for row in rows}
 
     async def held_by(self, worker_id: int) -> set[int]:
-        """The jobs that a worker does, as the database sees it."""
+        """Return the jobs that a worker holds, according to the database."""
         rows = await self.connector.execute_query_all_async(query=_HELD, worker_id=worker_id)
         return {row["id"] for row in rows}
 
@@ -154,6 +169,89 @@ class Jobs(JobManager):
         return await self.connector.execute_query_one_async(query=_LOAD, task=task, queues=queues)
 
     async def is_young(self, seconds: float) -> bool:
-        """Whether the database started within the last `seconds`: nobody could be heard before."""
+        """Return whether the database started within the last `seconds`, so that heartbeats
+        may be missing."""
         row = await self.connector.execute_query_one_async(query=_YOUNG, seconds=seconds)
         return bool(row["young"])
+
+
+LOG = logging.getLogger("podium.cluster")
+
+_ADD = (
+    "WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true) AS it) "
+    "INSERT INTO podium_schedule (name, cron, workflow, start, created_at) "
+    "SELECT %(name)s, %(cron)s, %(workflow)s, %(start)s, %(created_at)s FROM durable "
+    "ON CONFLICT DO NOTHING RETURNING name"
+)
+_LIST = "SELECT name, cron, workflow, start, created_at FROM podium_schedule ORDER BY name"
+_REMOVE = "DELETE FROM podium_schedule WHERE name = %(name)s RETURNING name"
+
+
+class Schedules:
+    """The table of schedules, and the deferral of their due jobs."""
+
+    def __init__(self, app: App) -> None:
+        self._app: Any = app
+        self._db = app.connector
+        self._known: dict[str, bool] = {}
+        """Cached results of `comes` by cron expression."""
+        self._registry: Any = PeriodicRegistry()
+        self._deferrer: Any = PeriodicDeferrer(self._registry, MAX_DELAY_S)
+
+    async def add(self, schedule: Schedule) -> None:
+        if not comes(schedule.cron):
+            raise no_moments(schedule.cron)
+        start = msgspec.json.encode(schedule.start).decode()
+        added = await self._db.execute_query_all_async(
+            query=_ADD,
+            name=schedule.name,
+            cron=schedule.cron,
+            workflow=schedule.workflow,
+            start=start,
+            created_at=schedule.created_at,
+        )
+        if not added:
+            raise UsageError(
+                f"There is a schedule {schedule.name} already.",
+                hint="Remove it first, or choose another name.",
+            )
+
+    async def all(self) -> list[Schedule]:
+        rows = await self._db.execute_query_all_async(query=_LIST)
+        return [Schedule(**{**row, "start": msgspec.json.decode(row["start"])}) for row in rows]
+
+    async def remove(self, name: str) -> bool:
+        return bool(await self._db.execute_query_all_async(query=_REMOVE, name=name))
+
+    async def find(self, name: str) -> Schedule | None:
+        return next((schedule for schedule in await self.all() if schedule.name == name), None)
+
+    async def defer_due(self) -> None:
+        """Defer a job for each moment that has come."""
+        self._declare(await self.all())
+        await self._deferrer.defer_jobs(self._deferrer.get_previous_tasks(at=time.time()))
+
+    def _comes(self, schedule: Schedule) -> bool:
+        """Return whether a schedule ever fires. One that never does (older versions accepted such) must not
+        block the others."""
+        if schedule.cron not in self._known:
+            self._known[schedule.cron] = comes(schedule.cron)
+            if not self._known[schedule.cron]:
+                LOG.warning("The schedule %s starts nothing: %s never comes.", schedule.name, schedule.cron)
+        return self._known[schedule.cron]
+
+    def _declare(self, schedules: list[Schedule]) -> None:
+        registry = self._registry
+        wanted = {(FIRE, f"{one.name}@{one.created_at}"): one for one in schedules if self._comes(one)}
+        for gone in set(registry.periodic_tasks) - set(wanted):
+            del registry.periodic_tasks[gone]
+        for key, schedule in wanted.items():
+            if key not in registry.periodic_tasks:
+                options: Any = {
+                    "task_kwargs": {"schedule": schedule.name},
+                    "queue": queue_of(schedule.workflow),
+                }
+                registry.register_task(
+                    task=self._app.tasks[FIRE], cron=schedule.cron, periodic_id=key[1],
+                    configure_kwargs=options,
+                )  # fmt: skip

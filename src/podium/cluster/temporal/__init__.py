@@ -1,1 +1,3 @@
-"""Runs carried by Temporal: one workflow a run, one long activity that drives it."""
+"""Engine on Temporal: one workflow per run, with one long activity that drives it."""
+
+from __future__ import annotations

@@ -1,38 +1,139 @@
-"""The engine that leaves dispatch, heartbeats, take-over and schedules to a Temporal server."""
+"""Temporal engine and schedules."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Coroutine, Sequence
+import time
+from collections.abc import Collection, Coroutine, Generator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 from temporalio.api.enums.v1 import PendingActivityState, TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import (
+    Client,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+    WorkflowExecutionStatus,
+)
+from temporalio.client import Schedule as TemporalSchedule
 from temporalio.service import RPCError, RPCStatusCode
 
-from podium.cluster.port import Crew, Load, Schedule, Ticket
-from podium.cluster.temporal.failures import explained
-from podium.cluster.temporal.flows import DRIVE, QUEUE, Carried
-from podium.cluster.temporal.schedules import Schedules
-from podium.cluster.temporal.working import Station
-from podium.errors import StoreAwayError, UsageError
+from podium.cluster.fleet import MAX_DELAY_S, no_moments
+from podium.cluster.port import Load, Schedule, Ticket, WorkerConfig
+from podium.cluster.temporal.flows import DRIVE, FIRE, QUEUE, Carried, Fired
+from podium.cluster.temporal.worker import WorkerSession
+from podium.errors import StoreAwayError, StoreError, UsageError
 from podium.stores.address import shown, take_lease
+
+
+@contextmanager
+def explained() -> Generator[None]:
+    """Translate errors of the Temporal server into `StoreError`, or `StoreAwayError` if it
+    cannot be reached."""
+    try:
+        yield
+    except RPCError as error:
+        said = (error.message.splitlines() or [error.status.name])[0].rstrip(".")
+        away = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
+        raise (StoreAwayError if away else StoreError)(
+            f"The Temporal server did not do it: {said}.", hint="Look at its address, and whether it runs."
+        ) from error
+
+
+_PREFIX = "podium/"
+_MEMO = "podium"
+_LISTED_S = 5.0
+
+
+def _expressions(cron: str) -> list[str]:
+    """Return the cron expressions for Temporal. In cron, a day and a weekday together mean either; Temporal
+    requires both, so there are two expressions."""
+    fields = cron.split()
+    if len(fields) != 5 or "*" in (fields[2], fields[4]):
+        return [cron]
+    minute, hour, day, month, weekday = fields
+    return [f"{minute} {hour} {day} {month} *", f"{minute} {hour} * {month} {weekday}"]
+
+
+class Schedules:
+    """All Podium schedules of a namespace."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def add(self, schedule: Schedule) -> None:
+        told = msgspec.to_builtins(schedule)
+        action = ScheduleActionStartWorkflow(
+            FIRE, Fired(told), id=f"podium-schedule/{schedule.name}", task_queue=QUEUE
+        )
+        policy = SchedulePolicy(
+            overlap=ScheduleOverlapPolicy.ALLOW_ALL, catchup_window=timedelta(seconds=MAX_DELAY_S)
+        )
+        made = TemporalSchedule(
+            action=action, spec=ScheduleSpec(cron_expressions=_expressions(schedule.cron)), policy=policy
+        )
+        try:
+            await self._client.create_schedule(_PREFIX + schedule.name, made, memo={_MEMO: told})
+            await self._until_listed(schedule.name, there=True)
+        except ScheduleAlreadyRunningError as error:
+            raise UsageError(
+                f"There is a schedule {schedule.name} already.",
+                hint="Remove it first, or choose another name.",
+            ) from error
+        except RPCError as error:
+            if error.status != RPCStatusCode.INVALID_ARGUMENT:
+                raise
+            raise no_moments(schedule.cron) from error
+
+    async def all(self) -> list[Schedule]:
+        found: list[Schedule] = []
+        async for one in await self._client.list_schedules():
+            if one.id.startswith(_PREFIX):
+                memo = await one.memo()
+                found.append(msgspec.convert(memo[_MEMO], Schedule))
+        return sorted(found, key=lambda schedule: schedule.name)
+
+    async def remove(self, name: str) -> bool:
+        try:
+            await self._client.get_schedule_handle(_PREFIX + name).delete()
+            await self._until_listed(name, there=False)
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    async def _until_listed(self, name: str, *, there: bool) -> None:
+        """Wait until Temporal's list of schedules reflects a change, which it does with a delay, so that the
+        caller sees it."""
+        until = time.monotonic() + _LISTED_S
+        while time.monotonic() < until and await self._lists(name) != there:  # noqa: ASYNC110 - no event
+            await asyncio.sleep(0.05)
+
+    async def _lists(self, name: str) -> bool:
+        return any(one.name == name for one in await self.all())
+
 
 T = TypeVar("T")
 
 TASK_S = timedelta(seconds=3)
-"""After so long another worker is asked what is next for a run: usually a matter of milliseconds."""
+"""Timeout after which another worker gets a workflow task. It normally takes milliseconds."""
 AT_ONCE = 32
-"""Questions to the server at the same time."""
+"""Maximum number of concurrent requests to the server."""
 
 
 class TemporalEngine:
-    """One workflow for each run that is to be driven, named after the run: there is never a second."""
+    """An engine with one workflow per run to be driven, named after the run, so that there is
+    never a second."""
 
     def __init__(self, client: Client, lease_s: float) -> None:
         self._client = client
@@ -41,7 +142,7 @@ class TemporalEngine:
 
     @classmethod
     async def open(cls, name: str, store: str) -> TemporalEngine:
-        """The engine at `temporal://HOST:PORT/NAMESPACE`; `?tls=true` for one that is reached over TLS."""
+        """Open the engine at `temporal://HOST:PORT/NAMESPACE`; `?tls=true` connects over TLS."""
         host, namespace, tls = _address(name)
         _, lease_s = take_lease(store)
         try:
@@ -56,7 +157,7 @@ class TemporalEngine:
         return cls(client, lease_s)
 
     async def close(self) -> None:
-        """The client closes its connection by itself."""
+        """Do nothing: the client closes its connection itself."""
 
     # ── runs ──
 
@@ -64,7 +165,7 @@ class TemporalEngine:
         await self._each([self._submit(ticket, at or 0.0) for ticket in tickets])
 
     async def _submit(self, ticket: Ticket, at: float) -> None:
-        """Start its workflow, or tell the one that there is: one request, so nothing comes between."""
+        """Start the run's workflow, or signal the existing one, in one atomic request."""
         carried = Carried(ticket.run_id, ticket.workflow, self._lease_s, at)
         await self._client.start_workflow(
             DRIVE, carried, id=_id(ticket.run_id), task_queue=QUEUE, start_signal="submit",
@@ -72,7 +173,8 @@ class TemporalEngine:
         )  # fmt: skip
 
     async def forget(self, run_id: str) -> None:
-        """A worker that is given the run at this moment finds its workflow gone, and leaves it alone."""
+        """Terminate the run's workflow unless a worker drives it. A worker that is just receiving the run
+        finds its workflow gone, and leaves it alone."""
         handle = self._client.get_workflow_handle(_id(run_id))
         with explained():
             try:
@@ -98,8 +200,8 @@ class TemporalEngine:
         return told.status == WorkflowExecutionStatus.RUNNING
 
     async def load(self, workflows: Sequence[str] = ()) -> Load:
-        """Temporal counts by queue, not by what is in it: `workflows` makes no difference. It is right a
-        moment later."""
+        """Return the load of all workflows: Temporal counts per queue, so `workflows` is ignored. The numbers
+        lag slightly behind."""
         query = f"WorkflowType = '{DRIVE}' AND ExecutionStatus = 'Running'"
         with explained():
             there = (await self._client.count_workflows(query)).count
@@ -115,8 +217,8 @@ class TemporalEngine:
         told = await self._client.workflow_service.describe_task_queue(request)
         return told.stats.approximate_backlog_count
 
-    async def work(self, crew: Crew) -> None:
-        await Station(self._client, crew, self._lease_s).work()
+    async def work(self, crew: WorkerConfig) -> None:
+        await WorkerSession(self._client, crew, self._lease_s).work()
 
     # ── schedules ──
 
@@ -144,7 +246,8 @@ class TemporalEngine:
 
 
 async def _check_namespace(client: Client, host: str) -> None:
-    """A worker would only be told so later, and in Temporal's words."""
+    """Raise `UsageError` if the namespace does not exist. A worker would notice only later, with Temporal's
+    message."""
     try:
         await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
     except RPCError as error:
@@ -157,7 +260,7 @@ async def _check_namespace(client: Client, host: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What lies at the bottom of an error that was told in the words of another language."""
+    """Return the innermost message of an error of Temporal's Rust core."""
     found = re.findall(r'(?:message|error): "([^"]+)"', str(error))
     return found[-1] if found else str(error).splitlines()[0]
 

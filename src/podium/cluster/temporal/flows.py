@@ -1,7 +1,7 @@
-"""What Temporal keeps of a run: that it is to be driven, from when on, and whether somebody does.
+"""Temporal workflows: they keep whether a run has to be driven, from when on, and whether a worker drives it.
 
-These workflows know nothing of models or logs. They are replayed by Temporal from its own history, so they
-stay as they are: a change here must be made with Temporal's `workflow.patched`.
+These workflows know nothing of models or logs. Temporal replays them from its own history, so they must stay
+as they are: make a change here with Temporal's `workflow.patched`.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from temporalio.exceptions import TimeoutError as TimedOut
 DRIVE = "podium-drive"
 FIRE = "podium-fire"
 QUEUE = "podium"
-"""The task queue of everything: a worker's places are counted in one."""
+"""The only task queue, so that a worker's slots are counted in one place."""
 _FOREVER = timedelta(days=3650)
-"""How long a stretch of a run may last. Whether it lives is told by its heartbeat."""
+"""Maximum duration of one drive. Heartbeats show whether it is alive."""
 _FIRE_S = timedelta(seconds=60)
 _AGAIN = RetryPolicy(
     initial_interval=timedelta(seconds=0.2), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=5),
     non_retryable_error_types=["TemporalTimeout:Heartbeat"],
 )  # fmt: skip
-"""How soon a run that a worker could not take is given to another. One that lost its worker would be put at
-the end of the line: that is left to the workflow."""
+"""Retry delays of a run that a worker could not take and another gets. A heartbeat timeout is not retried
+here, because the activity would go to the end of the queue: the workflow handles it."""
 FIRST = Priority(priority_key=1)
-"""Of a run that lost its worker: before all that wait to be begun."""
+"""Priority of a run that lost its worker: before all runs that have not begun."""
 HEED = "heed a cancel that was lost with a worker"
-"""A change of these workflows: those that were begun before it go on as they began."""
+"""Patch id. Workflows that began before this change continue as they began."""
 _MOMENT = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 
 
 @dataclass
 class Carried:
-    """A run that is to be driven."""
+    """A run to be driven."""
 
     run_id: str
     workflow: str
     lease_s: float
-    """After so long without a heartbeat a worker is taken for dead."""
+    """Seconds without a heartbeat after which a worker is considered dead."""
     at: float = 0.0
-    """Not before this moment, in seconds since 1970."""
+    """Earliest start, in seconds since 1970. 0: immediately."""
 
 
 @dataclass
 class Fired:
-    """A schedule, and which of its moments has come."""
+    """A schedule and the moment for which it fires."""
 
     schedule: dict[str, Any]
     moment: int = 0
@@ -58,7 +58,7 @@ class Fired:
 
 @workflow.defn(name=DRIVE)
 class DriveRun:
-    """One run, until nobody wants it driven any more."""
+    """Drives one run until it does not have to be driven any more."""
 
     @workflow.init
     def __init__(self, run: Carried) -> None:
@@ -66,11 +66,12 @@ class DriveRun:
         self._due = run.at
         self._driven = False
         self._again: float | None = None
-        """When it was submitted once more while it was driven."""
+        """Earliest start requested by a submission while the run was driven; None: none."""
 
     @workflow.signal
     def submit(self, at: float) -> None:
-        """Somebody wants it driven: one that waits keeps its place, or comes earlier."""
+        """Handle a submission: a queued run keeps its place or is due earlier; a driven one
+        is driven again."""
         if self._driven:
             self._again = at if self._again is None else min(self._again, at)
         else:
@@ -78,7 +79,7 @@ class DriveRun:
 
     @workflow.signal
     def began(self) -> None:
-        """A worker is about to read the log: what was wanted before is what it will do."""
+        """Record that a worker is about to read the log, which covers all earlier submissions."""
         self._driven = True
         self._again = None
 
@@ -95,7 +96,8 @@ class DriveRun:
                 workflow.continue_as_new(Carried(run.run_id, run.workflow, run.lease_s, self._due))
 
     async def _stretch(self, run: Carried) -> float | None:
-        """Have it driven, by as many workers as it takes. Returns when it wants to be driven again."""
+        """Have the run driven, by as many workers as it takes. Returns when it has to be driven again, or
+        None."""
         priority = Priority.default
         while True:
             try:
@@ -108,7 +110,7 @@ class DriveRun:
                 if not _worker_was_lost(error):
                     raise
                 if workflow.cancellation_reason() is not None and workflow.patched(HEED):
-                    raise asyncio.CancelledError from error  # the order was lost with the worker
+                    raise asyncio.CancelledError from error  # the cancel request was lost with the worker
                 priority = FIRST
 
     async def _wait_until_due(self) -> None:
@@ -126,7 +128,7 @@ def _worker_was_lost(error: ActivityError) -> bool:
 
 @workflow.defn(name=FIRE)
 class FireSchedule:
-    """One moment of a schedule."""
+    """Fires one moment of a schedule."""
 
     @workflow.run
     async def run(self, fired: Fired) -> None:

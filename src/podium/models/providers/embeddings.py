@@ -1,4 +1,4 @@
-"""Embeddings over the wire: OpenAI's address for them, which Ollama and compatible servers have too."""
+"""Embeddings over OpenAI's endpoint, which Ollama and compatible servers have too."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Any
 
 from openai import APIConnectionError, APIStatusError, OpenAIError
 
-from podium.engine.figures import MOST_TOKENS, is_count
+from podium.engine.budget import MOST_TOKENS, is_count
 from podium.errors import EmbeddingError
 from podium.models.catalogue import Access
-from podium.models.faults import retried
-from podium.models.model import Embedded, Price, Usage, charge
-from podium.models.providers.backends import open_client
-from podium.models.providers.opening import rates_for
+from podium.models.model import Embedded, Price, Usage, charge, retried
+from podium.models.providers.clients import open_client
+from podium.models.providers.hosted import rates_for
 from podium.settings import OwnPrice
 
 ATTEMPTS = 3
 
 
 class HostedEmbedder:
-    """One model at one address. Every request that was answered is counted and priced."""
+    """An embedding model at one address. Every request that was answered is counted and priced."""
 
     def __init__(self, access: Access, prices: Mapping[str, OwnPrice], retry_wait: float) -> None:
         self.name = access.name
@@ -31,7 +30,7 @@ class HostedEmbedder:
         self._client, self._close = open_client(access)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """One request, tried up to three times."""
+        """Embed texts in one request, with up to three attempts."""
         reply = await self._ask(list(texts))
         return Embedded(_vectors(reply), charge(self.price, Usage(_tokens(reply, texts))))
 
@@ -44,7 +43,7 @@ class HostedEmbedder:
                 return await self._client.embeddings.create(
                     model=self._model, input=texts, encoding_format="float"
                 )
-            except (OpenAIError, ValueError) as error:  # what is no JSON is a ValueError
+            except (OpenAIError, ValueError) as error:  # invalid JSON is a ValueError
                 if attempt == ATTEMPTS or not _worth_another(error):
                     raise EmbeddingError(
                         f"{self.name} gave no embeddings: {_told(error)}.",
@@ -69,13 +68,13 @@ def _told(error: Exception) -> str:
 
 
 def _tokens(reply: Any, texts: Sequence[str]) -> int:
-    """Return the server's count; one that is missing or impossible is replaced by the number of bytes."""
+    """Return the server's token count; a missing or implausible one is replaced by the number of bytes."""
     told: Any = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
     return told if is_count(told, MOST_TOKENS) else sum(len(text.encode()) for text in texts)
 
 
 def _vectors(reply: Any) -> list[Any]:
-    """In the order of the texts; what is missing or odd in it is for the caller to find."""
+    """Return the vectors in the order of the texts; the caller validates them."""
     data: Any = getattr(reply, "data", None) or []
     numbered: list[tuple[int, Any]] = [
         (getattr(one, "index", 0) or 0, getattr(one, "embedding", None) or []) for one in data

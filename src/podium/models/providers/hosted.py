@@ -1,9 +1,14 @@
-"""A hosted model: one call is one request, whatever becomes of it."""
+"""Hosted models, opening them, and prompt-cache hints.
+
+System prompt and schema come first in every request, so the calls of one agent share a prefix; the prompt,
+which changes, comes last. A hint is part of the request itself and never a request of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 from warnings import filterwarnings
 
 import msgspec
@@ -22,27 +27,80 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model as Backend
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.settings import ModelSettings
+from pydantic_ai.settings import CacheConfig, ModelSettings
 
 from podium.engine.codec import decode, encode
 from podium.engine.events import Charge
-from podium.models.faults import ModelFault
-from podium.models.guard import Guard
-from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, impossible, input_bytes
-from podium.models.prices import Rates
-from podium.models.providers.backends import Opened
-from podium.models.providers.hints import LONG, hints, prefix_bytes
-from podium.models.providers.output import MODES, WRAPPED, Mode, best_mode, ordered, parameters
-from podium.models.providers.reading import clean, fault_of, refusal_of, text_of, usage_of
-from podium.models.providers.transport import TALLY, Tally, stopped
+from podium.engine.owner_budget import SharedLimits
+from podium.errors import ModelUnavailableError
+from podium.models.catalogue import Access
+from podium.models.model import (
+    FREE,
+    Call,
+    ModelFault,
+    OnDelta,
+    Price,
+    Reply,
+    Usage,
+    charge,
+    impossible,
+    input_bytes,
+)
+from podium.models.prices import Rates, rates_of, window_of
+from podium.models.provider_limits import GUARDS, ProviderLimits
+from podium.models.providers.clients import TALLY, Opened, Tally, open_backend, stopped
+from podium.models.providers.formats import (
+    MODES,
+    WRAPPED,
+    Mode,
+    best_mode,
+    clean,
+    fault_of,
+    ordered,
+    parameters,
+    refusal_of,
+    text_of,
+    usage_of,
+)
+from podium.settings import OwnPrice
+
+LONG = 4096
+"""Bytes, about 1,000 tokens: no provider caches less, so a hint would be useless."""
+
+_ROUTED = ("openai", "openai-chat")
+"""Providers that cache by themselves and use a key to find calls with the same prefix."""
+
+
+def prefix_bytes(call: Call) -> int:
+    """Return the size of the request prefix that stays the same in the next call of this agent."""
+    schema = 0 if call.schema is None else len(encode(call.schema))
+    return len(call.system.encode("utf-8", "replace")) + schema
+
+
+def hints(provider: str, call: Call) -> ModelSettings:
+    """Return the cache hints for the settings of a request; providers without hints ignore them. Google
+    caches by itself and takes no hint that is not a request of its own."""
+    if prefix_bytes(call) < LONG:
+        return ModelSettings()
+    told: dict[str, Any] = {"cache": CacheConfig(messages=False)}
+    if provider in _ROUTED:
+        told["openai_prompt_cache_key"] = _word(call)
+    return cast("ModelSettings", told)
+
+
+def _word(call: Call) -> str:
+    """Return a key that is the same for all calls with the same prefix. A hash, so that it reveals
+    nothing."""
+    return f"podium-{hashlib.blake2b(encode([call.system, call.schema]), digest_size=12).hexdigest()}"
+
 
 filterwarnings("ignore", category=UsageExtractionFailedWarning)  # such a call is counted as estimated
 MOST_TEXT = 4_000_000
-"""Characters of one streamed reply."""
+"""Maximum characters of one streamed reply."""
 _FINISH = {"tool_call": "stop"}
-"""An answer through the answer tool is a whole answer."""
+"""A reply through the answer tool is complete."""
 _FRAME, _TOOL_FRAME = 200, 800
-"""Tokens that providers add of their own around messages, and around a schema or a tool."""
+"""Tokens that providers add around messages, and around a schema or a tool."""
 
 
 class HostedModel:
@@ -55,7 +113,7 @@ class HostedModel:
         name: str,
         opened: Opened,
         rates: Rates,
-        guard: Guard,
+        guard: ProviderLimits,
         *,
         mode: Mode = "",
         hinted: bool = True,
@@ -68,15 +126,15 @@ class HostedModel:
         self._provider = name.partition(":")[0]
         self._rates = rates
         self._mode: Mode = mode
-        """The way of asking for data that the settings want; empty: the best one."""
+        """Structured-output mode of the settings; empty: the best one."""
         self._hinted = hinted
-        """The provider is asked to remember what stays the same."""
+        """Cache hints are sent to the provider."""
         self._mark = [*mark, mode]
         self._close = opened.close
         self._profile = opened.backend.profile
         profile: dict[str, Any] = dict(self._profile)
         self.longest_reply: int | None = profile.get("anthropic_max_output_tokens") or window
-        """Most tokens that the model can write, as far as that is known; its window is a bound too."""
+        """Maximum tokens that the model can write, if known; its context window is a bound too."""
         self._tempered = _takes_temperature(opened.backend)
 
     @property
@@ -84,23 +142,23 @@ class HostedModel:
         return self._rates.price
 
     async def close(self) -> None:
-        """Give its connections back."""
+        """Close its connections."""
         await self._close()
 
     def worst_case(self, call: Call) -> Charge:
-        """Schemas are rewritten for some providers, so they count twice."""
+        """Return the worst-case cost. Schemas are rewritten for some providers, so they count twice."""
         schema = 0 if call.schema is None else len(encode(call.schema)) + _TOOL_FRAME
         tokens = Usage(input_bytes(call) + schema + _FRAME, call.max_tokens)
         hinted = self._hinted and prefix_bytes(call) >= LONG
         return charge(self._rates.at(tokens.input_tokens, remembered=hinted), tokens)
 
     def cache_mark(self, call: Call) -> list[str]:
-        """Its replies depend on where it is asked, and on how it is asked for data, as the settings say."""
+        """Return what its replies depend on besides the call: the address and the structured-output mode."""
         return self._mark
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
-        """Some clients refuse a schema that their strict mode cannot hold before anything is sent: then the
-        next way of asking is taken."""
+        """Answer a call. If a client refuses a schema for its strict mode before anything is sent, use the
+        next mode."""
         modes = self._modes(call.schema)
         for mode in modes:
             try:
@@ -199,7 +257,7 @@ def _delta(event: Any) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """The reply inside the object that was put around its schema; what is not such an object stays."""
+    """Return the reply inside the object that was put around its schema; any other text is unchanged."""
     try:
         whole = decode(clean(text).encode())
     except (msgspec.DecodeError, RecursionError):
@@ -210,9 +268,44 @@ def _unwrapped(text: str) -> str:
 
 
 def _takes_temperature(backend: Backend) -> bool:
-    """Models that think refuse it: better not sent than warned about on every call."""
+    """Return whether the model accepts a temperature. Reasoning models refuse it or warn on every call."""
     profile: dict[str, Any] = dict(backend.profile)
     if profile.get("anthropic_disallows_sampling_settings"):
         return False
     thinks = profile.get("thinking_always_enabled") or profile.get("thinking_enabled_by_default")
     return not (profile.get("openai_supports_reasoning") and thinks)
+
+
+def open_hosted(
+    access: Access, prices: Mapping[str, OwnPrice], limits: SharedLimits | None = None
+) -> HostedModel:
+    """Open a hosted model. Sends nothing yet. `limits` are the shared rate limits of a fleet."""
+    provider, options = access.provider.name, access.options
+    try:
+        opened = open_backend(access)
+    except ModelUnavailableError:
+        raise
+    except Exception as error:
+        raise ModelUnavailableError(
+            f"The client for {access.name} cannot be opened: {type(error).__name__}: {error}."
+        ) from error
+    return HostedModel(
+        access.name,
+        opened,
+        rates_for(access, prices),
+        GUARDS.of(provider, access.address, options.requests_per_minute, options.tokens_per_minute, limits),
+        mode=options.output,
+        hinted=options.prompt_cache,
+        mark=(access.address,),
+        window=window_of(provider, access.model),
+    )
+
+
+def rates_for(access: Access, prices: Mapping[str, OwnPrice]) -> Rates:
+    """Return the price of a model: from the settings, free (Ollama), or from the tables."""
+    if access.provider.name == "ollama" and access.name not in prices:
+        return Rates(FREE)
+    if access.name in prices:  # also for names that contain an address
+        own = prices[access.name]
+        return rates_of(access.provider.name, access.model, {f"{access.provider.name}:{access.model}": own})
+    return rates_of(access.provider.name, access.model, prices)

@@ -1,5 +1,5 @@
-"""Folders of documents that research can read. They lie on the server's machine, so only whoever runs it may
-look into them."""
+"""Routes for corpora, the folders of documents that research can read. They are on the server's machine, so
+only its operator may use them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 
+from podium.engine.process import offload
 from podium.errors import UsageError
-from podium.server.contracts.stock import (
+from podium.server.permissions import check_operator
+from podium.server.problems import RefusedError
+from podium.server.schemas.knowledge import (
     AddCorpus,
     Corpus,
     CorpusAdded,
@@ -17,12 +20,17 @@ from podium.server.contracts.stock import (
     Passage,
     PassageList,
 )
-from podium.server.hall import By, Hall, InHall
-from podium.server.permissions import check_operator
-from podium.server.problems import RefusedError
-from podium.tools.aside import aside
-from podium.tools.corpus.corpus import open_corpus, search_all, url_of
-from podium.tools.corpus.shelf import Shelved, check_name, find_corpus, list_corpora, remove_corpus
+from podium.server.state import By, InHall, ServerState
+from podium.tools.corpus.corpus import (
+    Shelved,
+    check_name,
+    find_corpus,
+    list_corpora,
+    open_corpus,
+    remove_corpus,
+    search_all,
+    url_of,
+)
 from podium.tools.tool import ToolError
 
 router = APIRouter(prefix="/api/corpora", tags=["corpora"])
@@ -32,7 +40,7 @@ WHAT = "folders of the server's machine"
 @router.get("", operation_id="listCorpora", summary="Folders that have an index")
 async def list_all(hall: InHall, by: By) -> CorpusList:
     check_operator(by, WHAT)
-    return CorpusList(corpora=[Corpus(**_told(one)) for one in await aside(list_corpora, hall.settings)])
+    return CorpusList(corpora=[Corpus(**_told(one)) for one in await offload(list_corpora, hall.settings)])
 
 
 @router.post("", operation_id="addCorpus", summary="Index a folder, or bring its index up to date")
@@ -40,9 +48,9 @@ async def add_corpus(asked: AddCorpus, hall: InHall, by: By) -> CorpusAdded:
     """Markdown, text, HTML and PDF; the documents stay where they are."""
     check_operator(by, WHAT)
     try:
-        await aside(check_name, asked.name, asked.folder, hall.settings)
+        await offload(check_name, asked.name, asked.folder, hall.settings)
         opened = await open_corpus(asked.folder, hall.settings, name=asked.name)
-        shelved = await aside(find_corpus, str(opened.folder), hall.settings)
+        shelved = await offload(find_corpus, str(opened.folder), hall.settings)
     except (ToolError, ValueError) as error:
         raise UsageError(str(error), hint="Name a folder with documents on the server's machine.") from error
     changes = opened.changes
@@ -62,7 +70,7 @@ async def search_corpora(
 ) -> PassageList:
     """One of each document, the most telling first. The index answers as it is."""
     check_operator(by, WHAT)
-    known = await aside(list_corpora, hall.settings)
+    known = await offload(list_corpora, hall.settings)
     chosen = [await _found(hall, corpus)] if corpus else known
     try:
         found = await search_all(chosen, text, limit)
@@ -85,13 +93,13 @@ async def remove(
 ) -> CorpusRemoved:
     check_operator(by, WHAT)
     found = await _found(hall, name)
-    await aside(remove_corpus, found)
+    await offload(remove_corpus, found)
     return CorpusRemoved(removed=found.name, folder=str(found.folder))
 
 
-async def _found(hall: Hall, name: str) -> Shelved:
+async def _found(hall: ServerState, name: str) -> Shelved:
     try:
-        return await aside(find_corpus, name, hall.settings)
+        return await offload(find_corpus, name, hall.settings)
     except (ToolError, ValueError) as error:
         raise RefusedError(404, str(error)) from error
 

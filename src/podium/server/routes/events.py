@@ -1,4 +1,4 @@
-"""The log of a run, in pages and live; and the list of runs, live."""
+"""Routes for the log of a run, paged and live, and for the live list of runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from starlette.types import Receive, Scope, Send
 
 from podium.engine.codec import decode
 from podium.errors import UsageError
-from podium.server.callers import Caller
-from podium.server.contracts.runs import EventPage
-from podium.server.contracts.shared import RunRef
-from podium.server.hall import By, Hall, InHall
+from podium.server.auth import Caller
 from podium.server.problems import RefusedError
-from podium.server.wire import event_json
+from podium.server.schemas.runs import EventPage
+from podium.server.schemas.shared import RunRef
+from podium.server.sse import event_json
+from podium.server.state import By, InHall, ServerState
 
 router = APIRouter(prefix="/api/runs", tags=["events"])
 
@@ -29,7 +29,7 @@ LOG = logging.getLogger("podium.server")
 MOST_EVENTS = 5000
 HEARTBEAT_S = 15
 STUCK_S = 30
-"""A reader who takes nothing for so long is let go of; it comes again where it was."""
+"""Seconds after which a client that reads nothing is disconnected. It can reconnect where it left off."""
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events.",
@@ -47,7 +47,7 @@ LastEventId = Annotated[
 
 
 class Live(EventSourceResponse):
-    """A stream that is simply over for a reader who takes nothing any more."""
+    """An event stream that ends quietly when the client stops reading."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -116,7 +116,7 @@ async def read_blob(run_id: RunRef, seq: int, hall: InHall, by: By) -> Response:
     return Response(blob, media_type="application/json")
 
 
-def _streamed(hall: Hall, by: Caller, pieces: AsyncGenerator[bytes]) -> Live:
+def _streamed(hall: ServerState, by: Caller, pieces: AsyncGenerator[bytes]) -> Live:
     if hall.streams[by.name] >= by.most_streams:
         raise RefusedError(
             429, f"You have {by.most_streams} live streams already.", hint="Close some of your pages."

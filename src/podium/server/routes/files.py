@@ -1,31 +1,63 @@
-"""What runs made: artifacts and reports. A model may have written them, so a browser must not trust them."""
+"""Routes for artifacts, reports and traces."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Response
 
-from podium.api.outcome import state_of
+from podium.api.outcome import ALIVE, state_of
+from podium.engine.codec import decode
 from podium.engine.events import ArtifactCreated
-from podium.report.file_names import file_name
-from podium.report.words import one_line
-from podium.server.contracts.runs import ArtifactList
-from podium.server.contracts.shared import RunRef
-from podium.server.hall import By, InHall
+from podium.engine.log import Row, RunRow
+from podium.report.data import facts_of, to_json
+from podium.report.html import to_html
+from podium.report.markdown import to_markdown
+from podium.report.words import file_name, one_line
+from podium.server.permissions import check_operator
 from podium.server.problems import RefusedError
-from podium.server.reports import rendered
-from podium.server.telling import artifacts_of
+from podium.server.schemas.knowledge import SendTrace, TraceSent
+from podium.server.schemas.runs import ArtifactList
+from podium.server.schemas.shared import RunRef
+from podium.server.serializers import artifacts_of
+from podium.server.state import By, InHall, ServerState
+from podium.settings import variable
+from podium.tracing.collector import check_collector, send_trace
+from podium.tracing.destination import full_address, shown_address
+from podium.tracing.follow import trace_of
+from podium.tracing.span import SCOPE, Span, trace_id_of
+from podium.tracing.span import to_json as trace_to_json
+from podium.workflows import presentation_of
+
+Format = Literal["html", "md", "json"]
+
+
+def rendered(row: RunRow, rows: Sequence[Row], blob: bytes | None, chosen: Format) -> bytes:
+    """Render a report in the chosen format. `blob` is an output that is too large for the log."""
+    shown = presentation_of(row.workflow)  # before the log is decoded: this registers the event classes
+    events = [one.to_event(row.run_id) for one in rows]
+    for event in events:
+        shown.apply(event)
+    output: Any = decode(blob) if blob is not None else None
+    facts = facts_of(events, output=output, status=row.status, shown=shown)
+    sections = shown.sections(alive=row.status in ALIVE)
+    if chosen == "json":
+        return to_json(facts, sections)
+    if chosen == "md":
+        return to_markdown(facts, sections).encode("utf-8", "replace")
+    return to_html(facts, sections).encode("utf-8", "replace")
+
 
 router = APIRouter(prefix="/api/runs", tags=["files"])
 
 SANDBOX = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
-"""No script, nothing remote, an origin of its own: whatever a page holds."""
+"""Content-Security-Policy of artifacts and reports: no scripts, nothing remote, a separate origin."""
 SHOWN = re.compile(r"text/(plain|markdown|html|csv)|image/(png|jpeg|gif|webp)|application/(json|pdf)")
-"""Kinds that a browser may show; all others are only saved."""
+"""Media types that a browser may display; all others are only downloaded."""
 MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
 REPORT: dict[int | str, dict[str, Any]] = {
@@ -93,7 +125,7 @@ async def _output_blob(hall: InHall, run_id: str) -> bytes | None:
 
 
 def _headers(made: ArtifactCreated, *, inline: bool) -> dict[str, str]:
-    """A name that stays a name, a kind that a browser cannot be talked out of, and a sandbox."""
+    """Return headers with a safe file name, a media type from the allow-list, and a sandbox."""
     media = made.media_type.split(";")[0].strip().lower()
     shown = inline and SHOWN.fullmatch(media) is not None
     if not SHOWN.fullmatch(media):
@@ -107,3 +139,43 @@ def _headers(made: ArtifactCreated, *, inline: bool) -> dict[str, str]:
         "Content-Disposition": f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",
         "Content-Security-Policy": SANDBOX,
     }
+
+
+OTLP: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"schema": {"type": "object"}}}}
+}
+
+
+@router.get("/{run_id}/trace", operation_id="readTrace", summary="The trace of a run, as OTLP in JSON",
+            responses=OTLP,
+            response_class=Response)  # fmt: skip
+async def read_trace(
+    run_id: RunRef,
+    hall: InHall,
+    by: By,
+    content: Annotated[bool, Query(description="With prompts, replies and errors' messages.")] = False,
+) -> Response:
+    """Its ids come from the run's own, so it is the same trace each time."""
+    row = await hall.run_for(by, run_id)
+    spans = await _spans(hall, row, content=content)
+    headers = {"Content-Disposition": f'attachment; filename="{row.run_id}.trace.json"'}
+    data = trace_to_json(spans, variable("OTEL_SERVICE_NAME") or SCOPE)
+    return Response(data, media_type="application/json", headers=headers)
+
+
+@router.post("/{run_id}/trace", operation_id="sendTrace", summary="Send the trace of a run to a collector")
+async def send(run_id: RunRef, asked: SendTrace, hall: InHall, by: By) -> TraceSent:
+    """From the server's machine, which may reach addresses that nobody else can."""
+    row = await hall.run_for(by, run_id)
+    check_operator(by, "sending traces")
+    check_collector(asked.otlp)
+    spans = await _spans(hall, row, content=asked.content)
+    address = full_address(asked.otlp)
+    await asyncio.to_thread(send_trace, address, spans)
+    return TraceSent(
+        run_id=row.run_id, trace_id=trace_id_of(row.run_id), spans=len(spans), to=shown_address(address)
+    )
+
+
+async def _spans(hall: ServerState, row: RunRow, *, content: bool) -> list[Span]:
+    return await trace_of(hall.store, row.run_id, row.status, hall.redact, content=content)

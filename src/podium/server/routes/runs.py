@@ -1,33 +1,69 @@
-"""Starting runs, listing them and reading them."""
+"""Routes to start, list and read runs. Starting is idempotent.
+
+The `Idempotency-Key` is stored in the run's row, where it is unique per owner, and a hash of the request body
+in the run's log. So idempotency holds after a restart, and with several servers on one store.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from podium.api import enqueue
-from podium.api.going_on import MARKS
+from podium.api.control import MARKS
 from podium.api.outcome import state_of
 from podium.engine.budget import Budget
-from podium.engine.log import RunRow
+from podium.engine.history import history_of
+from podium.engine.log import RunRow, Store
 from podium.engine.state import RunState
 from podium.errors import StoreError, UsageError
-from podium.server.callers import Caller
-from podium.server.contracts.runs import (
-    RunDetail,
-    RunPage,
-    RunSummary,
-    StartRun,
-    StepDetail,
-    StepPage,
-)
-from podium.server.contracts.shared import Budgets, RunRef, Status
-from podium.server.hall import By, Hall, InHall
+from podium.server.auth import Caller
 from podium.server.permissions import check_models, check_room, check_workflow, options_for
 from podium.server.problems import RefusedError
-from podium.server.starts import MARK, REPEATED, StartKey, digest_of, started_before
-from podium.server.telling import detail_of, step_detail_of, step_of, summary_of
+from podium.server.schemas.runs import RunDetail, RunPage, RunSummary, StartRun, StepDetail, StepPage
+from podium.server.schemas.shared import Budgets, RunRef, Status
+from podium.server.serializers import detail_of, step_detail_of, step_of, summary_of
+from podium.server.state import By, InHall, ServerState
+
+MARK = "asked_as"
+"""Key of the hash in the config of `run.created`."""
+REPEATED = "Idempotent-Replayed"
+"""Header of a response that returns an existing run."""
+
+StartKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        pattern=r"^[!-~]*$",
+        description="A name for this wish, of your choice and for you alone, such as a UUID. Sent again with "
+        "the same body, it brings the run that was started the first time; with another one, 422.",
+    ),
+]
+
+
+def digest_of(asked: StartRun) -> str:
+    """Return a hash of the body. Bodies with the same meaning have the same hash."""
+    return hashlib.sha256(asked.model_dump_json(exclude_unset=True).encode()).hexdigest()
+
+
+async def started_before(store: Store, owner: str, key: str, asked: StartRun) -> RunRow | None:
+    """Return the run that this key has already started, or None. Raises `RefusedError` (422) if the body
+    differs."""
+    row = await store.find_start(owner, key) if key else None
+    if row is None:
+        return None
+    _, config, _ = history_of(await store.read(row.run_id, types=("run.created",)))
+    if config.get(MARK) != digest_of(asked):
+        raise RefusedError(
+            422,
+            f"This Idempotency-Key has started run {row.run_id}, which was asked for otherwise.",
+            hint="Send a new key with each new wish.",
+        )
+    return row
+
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
@@ -55,8 +91,8 @@ async def start_run(
     return summary_of(row)
 
 
-async def _started(hall: Hall, by: Caller, asked: StartRun, key: str, response: Response) -> RunRow:
-    """A new run; or, of two equal wishes at once, the one that was quicker."""
+async def _started(hall: ServerState, by: Caller, asked: StartRun, key: str, response: Response) -> RunRow:
+    """Start a new run. Of two concurrent equal requests, the slower one returns the run of the faster one."""
     options = options_for(hall, by, asked.workflow, asked.options)
     marks = {**MARKS, **({"owner": by.name} if by.name else {}), **({MARK: digest_of(asked)} if key else {})}
     try:

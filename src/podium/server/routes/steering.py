@@ -1,4 +1,4 @@
-"""What is done to runs: answer, pause, cancel, resume, fork, replay."""
+"""Routes that control runs: answer, pause, cancel, resume, fork, replay."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from podium.api import answer, cancel, enqueue_fork, raise_budget, replay
-from podium.api.going_on import MARKS, Change
+from podium.api.control import MARKS, Change
 from podium.api.outcome import result_of, state_of
 from podium.engine.budget import Budget
 from podium.engine.codec import encode
 from podium.engine.history import check_resumable
 from podium.engine.log import RunRow
 from podium.errors import NotResumableError, ReplayDivergedError, RunLockedError, UsageError
-from podium.server.contracts.runs import (
+from podium.server.permissions import check_models, check_room
+from podium.server.quotas import UNFINISHED
+from podium.server.routes.runs import budget_of
+from podium.server.schemas.runs import (
     Answered,
     AnswerRun,
     CancelRun,
@@ -24,12 +27,9 @@ from podium.server.contracts.runs import (
     ResumeRun,
     RunSummary,
 )
-from podium.server.contracts.shared import RunRef
-from podium.server.hall import By, Hall, InHall
-from podium.server.permissions import check_models, check_room
-from podium.server.purses import UNFINISHED
-from podium.server.routes.runs import budget_of
-from podium.server.telling import summary_of
+from podium.server.schemas.shared import RunRef
+from podium.server.serializers import summary_of
+from podium.server.state import By, InHall, ServerState
 
 router = APIRouter(prefix="/api/runs", tags=["steering"])
 
@@ -47,7 +47,7 @@ async def answer_run(run_id: RunRef, asked: AnswerRun, hall: InHall, by: By) -> 
         settings=hall.settings,
     )
     if not row.holder:
-        with suppress(RunLockedError):  # it is taken up already, and hears the answer itself
+        with suppress(RunLockedError):  # already being driven; it gets the answer from its inbox
             await hall.conductor.go_on(row)
     return Answered(run_id=row.run_id, question=path, answer=asked.answer)
 
@@ -84,7 +84,7 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
     await check_room(hall, by)
     budget = budget_of(asked.budget)
     async with hall.purses.turn(by.user):
-        row = await hall.store.get(row.run_id)  # as it is now that it is our turn
+        row = await hall.store.get(row.run_id)  # its state now that we hold the lock
         driven = row.holder and (not asked.take_over or hall.conductor.drives(row.run_id))
         if driven and (budget == Budget() or asked.model or asked.model_for):
             raise RunLockedError(row.run_id, row.holder)
@@ -98,8 +98,9 @@ async def resume_run(run_id: RunRef, asked: ResumeRun, hall: InHall, by: By) -> 
     return summary_of(await hall.store.get(row.run_id))
 
 
-async def _check_goes_on(hall: Hall, row: RunRow) -> None:
-    """A run that its workflow has ended as `partial` would only end so again."""
+async def _check_goes_on(hall: ServerState, row: RunRow) -> None:
+    """Raise `NotResumableError` for a run that its workflow ended as `partial`: it would only
+    end so again."""
     if row.status == "partial" and not (await state_of(hall.store, row.run_id)).can_go_on:
         raise NotResumableError(
             f"Run {row.run_id} has ended as partial; to resume it would change nothing.",

@@ -1,17 +1,29 @@
-"""The server itself: who asks, checks, health, figures for Prometheus."""
+"""Routes for sign-in, health, metrics and checks."""
 
 from __future__ import annotations
 
 import time
+from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Response
-from fastapi.responses import PlainTextResponse
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse, RedirectResponse
 
 from podium import __version__
-from podium.api.checks import check_all
-from podium.server.contracts.world import Allowance, Check, Checks, Health, Me, Readiness
-from podium.server.hall import By, ByAnyone, InHall
-from podium.server.metrics import exposition
+from podium.api.doctor import check_all
+from podium.server.auth import (
+    COOKIE_S,
+    FORM_PATH,
+    LONGEST_KEY,
+    Caller,
+    WrongKey,
+    sign_in_page,
+    target_after_sign_in,
+    wrong_key_text,
+)
+from podium.server.problems import RefusedError
+from podium.server.schemas.shared import Done
+from podium.server.schemas.system import Allowance, Check, Checks, Health, Login, Me, Readiness
+from podium.server.state import By, ByAnyone, InHall, ServerState, exposition
 
 router = APIRouter(prefix="/api", tags=["system"])
 
@@ -85,3 +97,58 @@ async def run_checks(hall: InHall, by: By) -> Checks:
     return Checks(
         ok=ok, checks=[Check(name=one.name, state=one.state, told=one.told, fix=one.fix) for one in shown]
     )
+
+
+form = APIRouter(include_in_schema=False)
+
+
+@router.post("/session", operation_id="signIn", summary="Exchange a key for a cookie")
+async def sign_in(asked: Login, request: Request, response: Response, hall: InHall) -> Done:
+    """For browsers. Scripts send `Authorization: Bearer KEY` with each request instead."""
+    checked = await hall.keys.check(asked.key, _client(request))
+    if isinstance(checked, WrongKey):
+        status, error, hint = wrong_key_text(checked)
+        headers = {"Retry-After": str(checked.retry_after_s)} if checked.retry_after_s else {}
+        raise RefusedError(status, error, hint=hint, headers=headers)
+    give_cookie(request, response, hall, checked)
+    return Done()
+
+
+@router.delete("/session", operation_id="signOut", summary="Forget the cookie")
+async def sign_out(request: Request, response: Response, hall: InHall) -> Done:
+    """The cookie is refused from then on, also where it was copied to."""
+    hall.door.end(request.cookies.get(hall.cookie, ""))
+    response.delete_cookie(hall.cookie, path="/", httponly=True, samesite="lax", secure=_over_tls(request))
+    response.headers["Clear-Site-Data"] = '"cache"'
+    return Done()
+
+
+@form.post(FORM_PATH)
+async def sign_in_by_form(request: Request, hall: InHall) -> Response:
+    """The form of the sign-in page, posted to the address of any page."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
+    checked = await hall.keys.check(fields.get("key", [""])[0].strip()[: LONGEST_KEY + 1], _client(request))
+    if isinstance(checked, WrongKey):
+        return sign_in_page(checked)
+    response = RedirectResponse(target_after_sign_in(request.scope), 303)
+    give_cookie(request, response, hall, checked)
+    return response
+
+
+def give_cookie(request: Request, response: Response, hall: ServerState, caller: Caller) -> None:
+    """Set the session cookie. Scripts cannot read it. A browser sends it when a link of another site is
+    followed, but with no other request that another site's page causes."""
+    response.set_cookie(
+        hall.cookie, hall.door.cookie_for(caller), max_age=COOKIE_S, path="/", httponly=True, samesite="lax",
+        secure=_over_tls(request),
+    )  # fmt: skip
+
+
+def _over_tls(request: Request) -> bool:
+    """Return whether the browser uses TLS, to a proxy or to us. The security middleware has checked that the
+    Origin is ours."""
+    return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
+
+
+def _client(request: Request) -> str:
+    return request.client.host if request.client else ""

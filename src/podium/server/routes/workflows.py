@@ -1,22 +1,39 @@
-"""Workflows with their options, so that a form can be drawn; and what a run of one would take."""
+"""Routes for workflows, estimates and teams."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Response
 
 from podium.engine import workflow as engine
 from podium.engine.codec import decode, encode
 from podium.errors import PodiumError
-from podium.server.callers import Caller
-from podium.server.contracts.runs import Estimate, EstimateRun
-from podium.server.contracts.world import Option, Workflow, WorkflowList
-from podium.server.hall import By, Hall, InHall
+from podium.server.auth import Caller
 from podium.server.permissions import check_workflow, may_use, options_for
+from podium.server.problems import RefusedError
+from podium.server.schemas.runs import Estimate, EstimateRun
+from podium.server.schemas.system import (
+    Learnt,
+    Option,
+    TeamChecked,
+    TeamFile,
+    TeamFlaw,
+    TeamList,
+    TeamStats,
+    Workflow,
+    WorkflowList,
+)
+from podium.server.state import By, InHall, ServerState
 from podium.workflows import SHIPPED, find_workflow
+from podium.workflows.studio.learning import learn, read_past
+from podium.workflows.studio.team import SHIPPED as SHIPPED_TEAMS
+from podium.workflows.studio.team import TeamError, TeamSpec, find_team, load_team
 
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
@@ -42,7 +59,7 @@ async def estimate_run(name: str, asked: EstimateRun, hall: InHall, by: By) -> E
     return Estimate(data=decode(encode(told.data)), lines=list(told.lines))
 
 
-def _told(hall: Hall, workflow: engine.Workflow, by: Caller) -> Workflow:
+def _told(hall: ServerState, workflow: engine.Workflow, by: Caller) -> Workflow:
     text = inspect.cleandoc(workflow.__doc__ or "")
     return Workflow(
         name=workflow.name,
@@ -66,7 +83,7 @@ def _option(option: engine.Option) -> Option:
 
 
 def _schema(kind: Any) -> dict[str, Any]:
-    """What a form needs to know of a type; a type that has no schema takes anything."""
+    """Return the JSON schema of an option's type. Empty if the type has none: anything is accepted."""
     try:
         return msgspec.json.schema(kind)
     except (TypeError, NotImplementedError):
@@ -78,3 +95,73 @@ def _plain(value: Any) -> Any:
         return decode(encode(value))
     except PodiumError:
         return None
+
+
+teams_router = APIRouter(prefix="/api/teams", tags=["teams"])
+
+TeamName = Literal["film", "software"]
+FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+
+
+@teams_router.get("", operation_id="listTeams", summary="Teams that come with Podium")
+async def list_teams() -> TeamList:
+    return TeamList(teams=list(SHIPPED_TEAMS))
+
+
+@teams_router.get("/{name}", operation_id="readTeam", summary="Who works in a team")
+async def read_team(name: TeamName) -> TeamSpec:
+    """Departments, heads and specialists."""
+    return load_team(name)
+
+
+@teams_router.get("/{name}/file", operation_id="readTeamFile", summary="The file of a team, for a copy",
+            responses=FILE,
+            response_class=Response)  # fmt: skip
+async def read_team_file(name: TeamName) -> Response:
+    """YAML, with comments."""
+    text = await asyncio.to_thread(find_team(name).read_text, "utf-8")
+    headers = {"Content-Disposition": f'attachment; filename="{name}.yaml"'}
+    return Response(text, media_type="text/plain", headers=headers)
+
+
+@teams_router.post("/check", operation_id="checkTeam", summary="Check a team file")
+async def check_team(asked: TeamFile, by: By) -> TeamChecked:
+    """Everything that is wrong with it, with its line."""
+    if by.user is not None:  # a team file may extend another file on this machine
+        raise RefusedError(403, "Team files cannot be used on a shared server.")
+    return await asyncio.to_thread(_checked, asked.text)
+
+
+@teams_router.get("/{name}/stats", operation_id="readTeamStats", summary="How everybody did so far")
+async def read_team_stats(
+    name: TeamName,
+    hall: InHall,
+    by: By,
+    rehearsals: Annotated[bool, Query(description="Count rehearsals, not real runs.")] = False,
+) -> TeamStats:
+    """From the logs of earlier runs, with the thresholds that they suggest."""
+    found = load_team(name)
+    past = await read_past(hall.store, found.name, rehearsals=rehearsals, owner=by.owner)
+    agents = [
+        Learnt(
+            agent=one.agent_id, results=one.results, mean=one.mean, acceptance=one.acceptance,
+            threshold=one.configured, suggested=one.suggested,
+        )
+        for one in learn(found, past, "").values()
+    ]  # fmt: skip
+    return TeamStats(team=found.name, agents=agents)
+
+
+def _checked(text: str) -> TeamChecked:
+    with TemporaryDirectory(prefix="podium-team-") as folder:
+        file = Path(folder) / "team.yaml"
+        file.write_text(text, encoding="utf-8", errors="replace")
+        try:
+            found: Any = load_team(str(file))
+        except TeamError as error:
+            flaws = [TeamFlaw(line=one.line, place=one.place, reason=one.reason) for one in error.flaws]
+            return TeamChecked(ok=False, team=None, departments=0, specialists=0, flaws=flaws)
+    specialists = sum(len(one.specialists) for one in found.departments.values())
+    return TeamChecked(
+        ok=True, team=found.name, departments=len(found.departments), specialists=specialists, flaws=[]
+    )

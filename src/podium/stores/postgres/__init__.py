@@ -1,1 +1,3 @@
-"""The store on PostgreSQL: one log for many machines. Needs the extra `postgres`."""
+"""PostgreSQL store: one log for many machines. Needs the extra `postgres`."""
+
+from __future__ import annotations

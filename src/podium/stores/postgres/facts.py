@@ -1,4 +1,4 @@
-"""What projects know, in SQL: the writes, each a job of the writer's next transaction."""
+"""Project facts in SQL."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from podium.engine.codec import encode
 from podium.engine.events import Charge
-from podium.engine.facts import Fact, FactChange, FactUpdate
-from podium.stores.figures import LARGEST_SQL, charge_columns
-from podium.stores.postgres.database import Db
-from podium.stores.unspaced import spaced
+from podium.engine.store_parts import Fact, FactChange, FactUpdate, ProjectShare
+from podium.stores.postgres.connection import Db
+from podium.stores.postgres.reader import PostgresReader
+from podium.stores.rows import LARGEST_SQL, charge_columns, charge_of, fact_data, spaced
 
 COLUMNS = "project, id, subject, predicate, value, kind, source_run, quote, status, created_at, updated_at"
 _TEXT = ("subject", "predicate", "value")
-"""What an embedding is made of."""
+"""The fields that an embedding is made of."""
 _WORDS = (
     "setweight(to_tsvector('podium', b.w_subject), 'A') || "
     "setweight(to_tsvector('podium', b.w_predicate), 'B') || "
@@ -40,7 +40,7 @@ _REVISE = (
     "INSERT INTO brain (project, revision) VALUES (%s, %s) "
     "ON CONFLICT (project) DO UPDATE SET revision = greatest(brain.revision + 1, excluded.revision)"
 )
-"""Revisions are times, so that a project that was forgotten and told anew never has an old one."""
+"""Revisions are timestamps, so that a project that was removed and created again never has an old one."""
 _SPEND = (
     "INSERT INTO brain (project, usd, input_tokens, output_tokens, calls, unpriced_calls) "
     "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (project) DO UPDATE SET usd = brain.usd + excluded.usd, "
@@ -52,18 +52,18 @@ _SPEND = (
 
 
 def words_of(text: str) -> str:
-    """A text as it is indexed and searched: without accents, each letter of unspaced writings alone."""
+    """Return text for indexing and search: without accents, with spaces around CJK and Thai letters."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return _text(spaced(plain))
 
 
 async def add(db: Db, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
-    """Those that are new, in a few statements however many they are."""
+    """Insert facts that are new, in a constant number of statements, and return them."""
     if not facts:
         return []
     made = set(await (await db.execute(_ADD.encode(), _columns([_parts(fact) for fact in facts]))).fetchall())
     new: list[Fact] = []
-    for fact in facts:  # the first of two with one id
+    for fact in facts:  # the first of two with the same id
         if (key := (fact.project, fact.id)) in made:
             made.discard(key)
             new.append(fact)
@@ -74,7 +74,7 @@ async def add(db: Db, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
 
 
 async def change(db: Db, updates: Sequence[FactUpdate], at: str) -> list[str]:
-    """Compare with what stands there, then set: two people who review at once do not undo each other."""
+    """Update facts that are unchanged since they were read (optimistic locking); return their ids."""
     if not updates:
         return []
     changed = await db.execute(_CHANGE.encode(), [at, *_columns([_parts(fact) for fact, _ in updates])])
@@ -95,7 +95,7 @@ async def change(db: Db, updates: Sequence[FactUpdate], at: str) -> list[str]:
 
 
 async def forget(db: Db, project: str, ids: Collection[str] | None) -> int:
-    """With everything that was kept about them; a project that is forgotten leaves nothing."""
+    """Remove facts with their history and embeddings; removing a whole project leaves nothing."""
     given = (project, None if ids is None else list(ids), None if ids is None else list(ids))
     which = "project = %s AND (%s::text[] IS NULL OR {column} = ANY(%s::text[]))"
     gone = (await db.execute(f"DELETE FROM fact WHERE {which.format(column='id')}", given)).rowcount
@@ -155,3 +155,103 @@ def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
 
 def _text(text: str) -> str:
     return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+_PROJECTS = (
+    "SELECT f.project, count(*) FILTER (WHERE status = 'accepted'), "
+    "count(*) FILTER (WHERE status = 'proposed'), count(*) FILTER (WHERE status = 'discarded'), "
+    "max(updated_at), coalesce(max(usd), 0.0), coalesce(max(input_tokens), 0), "
+    "coalesce(max(output_tokens), 0), coalesce(max(calls), 0), coalesce(max(unpriced_calls), 0) "
+    "FROM fact AS f LEFT JOIN brain USING (project) GROUP BY f.project ORDER BY f.project"
+)
+_MATCH = (
+    f"SELECT {COLUMNS} FROM fact, (SELECT to_tsquery('podium', %s) AS query) AS q "
+    "WHERE words @@ q.query AND project = %s AND (%s::text[] IS NULL OR status = ANY(%s::text[])) "
+    "ORDER BY ts_rank('{0.1, 0.2, 0.5, 1.0}', words, q.query) DESC, number LIMIT %s"
+)
+"""A match in the subject weighs more than one in the quote."""
+
+
+class FactReader:
+    """Read queries for facts."""
+
+    def __init__(self, reader: PostgresReader) -> None:
+        self._reader = reader
+
+    async def facts(
+        self, project: str, status: Collection[str], source_run: str, ids: Collection[str], limit: int
+    ) -> list[Fact]:
+        wanted, given = ["true"], list[Any]()
+        for column, value in (("project", project), ("source_run", source_run)):
+            if value:
+                wanted.append(f"{column} = %s")
+                given.append(value)
+        for column, values in (("status", status), ("id", ids)):
+            if values:
+                wanted.append(f"{column} = ANY(%s::text[])")
+                given.append(list(values))
+        sql = f"SELECT {COLUMNS} FROM fact WHERE {' AND '.join(wanted)} ORDER BY number LIMIT %s"
+        return [_fact(row) for row in await self._reader.all(sql, (*given, limit or None))]
+
+    async def match(
+        self, project: str, terms: Sequence[str], status: Collection[str], limit: int
+    ) -> list[Fact]:
+        query = query_of(terms)
+        if not query:
+            return []
+        which = list(status) or None
+        rows = await self._reader.all(_MATCH, (query, project, which, which, limit))
+        return [_fact(row) for row in rows]
+
+    async def history(self, project: str, fact_id: str) -> list[FactChange]:
+        sql = (
+            "SELECT at, by, action, before, after FROM fact_change "
+            "WHERE project = %s AND fact = %s ORDER BY number"
+        )
+        return [
+            FactChange(
+                project=project, fact=fact_id, at=at, by=by, action=action,
+                before=fact_data(fact_id, before), after=fact_data(fact_id, after),
+            )
+            for at, by, action, before, after in await self._reader.all(sql, (project, fact_id))
+        ]  # fmt: skip
+
+    async def projects(self) -> list[ProjectShare]:
+        return [
+            ProjectShare(
+                project=row[0], accepted=row[1], proposed=row[2], discarded=row[3], updated_at=row[4],
+                embedding=charge_of(*row[5:]),
+            )
+            for row in await self._reader.all(_PROJECTS)
+        ]  # fmt: skip
+
+    async def revision(self, project: str) -> int:
+        found = await self._reader.all("SELECT revision FROM brain WHERE project = %s", (project,))
+        return found[0][0] if found else 0
+
+    async def vectors(self, project: str, model: str, ids: Collection[str] | None) -> dict[str, bytes]:
+        sql = (
+            "SELECT fact, data FROM fact_vector WHERE project = %s AND model = %s "
+            "AND (%s::text[] IS NULL OR fact = ANY(%s::text[]))"
+        )
+        which = None if ids is None else list(ids)
+        return dict(await self._reader.all(sql, (project, model, which, which)))
+
+
+def query_of(terms: Sequence[str]) -> str:
+    """Return a query for any of these words or phrases, each quoted, so that user input is never an
+    operator."""
+    phrases: list[str] = []
+    for term in terms:
+        plain = "".join(c if c.isalnum() else " " for c in words_of(term)).split()
+        if plain:
+            phrases.append("(" + " <-> ".join(f"'{word}'" for word in plain) + ")")
+    return " | ".join(phrases)
+
+
+def _fact(row: Sequence[Any]) -> Fact:
+    project, fact_id, subject, predicate, value, kind, source_run, quote, status, created_at, updated_at = row
+    return Fact(
+        id=fact_id, project=project, subject=subject, predicate=predicate, value=value, kind=kind,
+        source_run=source_run, quote=quote, status=status, created_at=created_at, updated_at=updated_at,
+    )  # fmt: skip

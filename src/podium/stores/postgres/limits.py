@@ -1,4 +1,4 @@
-"""Limits that all processes keep together, in SQL. See `podium.engine.limits`."""
+"""Limits shared by all processes, in SQL. See `podium.engine.owner_budget`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from podium.engine.limits import Account, Drawn
+from podium.engine.owner_budget import Account, Drawn
 from podium.errors import FencedError
-from podium.stores.batch import HeldLease, Job
-from podium.stores.figures import nano_column, usd_column
-from podium.stores.postgres.database import Db
-from podium.stores.postgres.presence import FRESH
-from podium.stores.postgres.reading import Reader
+from podium.stores.batch import HeldLease, WriteCall
+from podium.stores.postgres.connection import Db
+from podium.stores.postgres.heartbeat import FRESH
+from podium.stores.postgres.reader import PostgresReader
+from podium.stores.rows import nano_column, usd_column
 
 NANO = 1_000_000_000
 _SMALLER = 8
-"""A run is lent at most such a part of what is free: the less there is, the smaller the parts."""
+"""A run is lent at most this fraction (1/8) of the free amount: the less is free, the smaller the parts."""
 
 _LEND = (
     "INSERT INTO pace AS p (name, taken) "
@@ -68,13 +68,13 @@ _SETTLE = (
 
 
 class PostgresLimits:
-    """Small transactions of their own: each holds one row of one owner, so none can wait for another in a
-    circle."""
+    """Shared limits. Each operation is a small transaction that locks one row of one owner, so none can
+    deadlock."""
 
-    def __init__(self, reader: Reader, do: Callable[[Job], None]) -> None:
+    def __init__(self, reader: PostgresReader, do: Callable[[WriteCall], None]) -> None:
         self._reader = reader
         self._do = do
-        """Has something done in the writer's next transaction."""
+        """Queues a call for the writer's next transaction."""
 
     async def lend_pace(self, name: str, span_s: float, burst_s: float) -> float:
         given = {"name": name, "span": float(span_s), "burst": float(burst_s)}
@@ -102,8 +102,8 @@ class PostgresLimits:
         number, epoch = held_lease.key
         given = {"run": number, "epoch": epoch, "spent": nano_column(spent)}
         future = asyncio.get_running_loop().create_future()
-        future.add_done_callback(_looked_at)  # what is not settled counts as spent
-        self._do(Job(future, lambda db: db.execute(_SETTLE, given)))
+        future.add_done_callback(_looked_at)  # an amount that is not settled counts as spent
+        self._do(WriteCall(future, lambda db: db.execute(_SETTLE, given)))
 
 
 async def _draw(db: Db, lease: HeldLease, spent: int, held: int, need: int, want: int) -> Drawn:

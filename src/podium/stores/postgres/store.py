@@ -1,4 +1,4 @@
-"""The store that the engine talks to, as `podium.engine.log.Store` describes it."""
+"""`PostgresStore`."""
 
 from __future__ import annotations
 
@@ -10,40 +10,112 @@ import psycopg
 
 from podium.engine.codec import encode
 from podium.engine.events import NOTHING, Charge
-from podium.engine.facts import Fact, FactChange, FactUpdate, ProjectShare
-from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
-from podium.engine.samples import CacheShare, Cleared, Sample
+from podium.engine.log import InboxMessage, Row, RunRow, RunTotal, RunUpdate, this_process
+from podium.engine.store_parts import CacheShare, Cleared, Fact, FactChange, FactUpdate, ProjectShare, Sample
+from podium.errors import RunLockedError
 from podium.stores.address import shown, take_lease
-from podium.stores.finding import unknown
+from podium.stores.batch import ROW_WIDTH, HeldLease, Standing, WriteCall
+from podium.stores.commit_queue import Report, heard
+from podium.stores.leases import Leases
 from podium.stores.postgres import facts as fact_sql
-from podium.stores.postgres import places, samples
-from podium.stores.postgres.database import connect_here
-from podium.stores.postgres.driving import Driving
-from podium.stores.postgres.fact_reading import FactReader
-from podium.stores.postgres.failures import check_address, explain
-from podium.stores.postgres.jobs import discard_messages, fence_run, post_message
+from podium.stores.postgres import heartbeat as places
+from podium.stores.postgres import reply_cache as samples
+from podium.stores.postgres.connection import Db, check_address, connect_here, explain
+from podium.stores.postgres.facts import FactReader
+from podium.stores.postgres.heartbeat import Presence
 from podium.stores.postgres.limits import PostgresLimits
-from podium.stores.postgres.reading import SLICE, Reader
-from podium.stores.postgres.writer import Writer
+from podium.stores.postgres.reader import SLICE, PostgresReader
+from podium.stores.postgres.statements import discard_messages, fence_run, post_message
+from podium.stores.postgres.tails import Notifier, PostgresTails
+from podium.stores.postgres.writer import PostgresWriter
+from podium.stores.rows import unknown
 
 
-class PostgresStore(Driving):
-    """A home for logs in one database, for any number of machines. One instance belongs to one event loop."""
+class DrivenRuns(Leases):
+    """Leases on PostgreSQL. A run is driven by the process whose mark it has, as long as that process sends
+    heartbeats."""
 
-    def __init__(self, url: str, address: str, lease_s: float, writer: Writer, reader: Reader) -> None:
+    def __init__(self, url: str, writer: PostgresWriter, reader: PostgresReader, lease_s: float) -> None:
+        self._durable: dict[int, int] = {}
+        """Highest durable sequence number by run number, for the runs that this process drives."""
+        self._watch = PostgresTails(url, reader, self._durable)
+        super().__init__(writer, self._watch)
+        self._writer = writer
+        self._reader = reader
+        self._herald = Notifier(reader)
+        self._presence = Presence(url, lease_s, self._look_at_leases)
+
+    def _join(self) -> str:
+        if self._presence.join():
+            entered = self._loop.create_future()
+            entered.add_done_callback(heard)  # the next heartbeat makes up for it
+            self._batch.jobs.append(WriteCall(entered, self._presence.enter))
+            self._schedule()
+        return self._presence.name
+
+    async def _look_at_leases(self, db: Db) -> None:
+        """Invalidate the leases of runs that another process has taken over, even if they have nothing to
+        write."""
+        held = list(self._leases)
+        if held:
+            sql = "SELECT number, epoch FROM run WHERE number = ANY(%s::bigint[])"
+            found = await (await db.execute(sql, ([number for number, _ in held],))).fetchall()
+            epochs: dict[int, int] = dict(found)
+            self._give_up({key: None for key in held if epochs.get(key[0]) != key[1]})
+
+    def durable(self, number: int) -> int:
+        """Return the highest sequence number known to be durable; 0 if this process does not write the
+        log."""
+        return self._durable.get(number, 0)
+
+    def _hold(self, run_id: str, standing: Standing) -> HeldLease:
+        self._durable[standing.number] = standing.last_seq
+        return super()._hold(run_id, standing)
+
+    def _drop(self, held: HeldLease) -> None:
+        super()._drop(held)
+        self._durable.pop(held.key[0], None)
+
+    async def _vacant(self, run_id: str, name: str) -> str:
+        mark, who = await self._reader.driver(run_id)
+        ours = mark == name
+        if run_id in self._claims or (ours and run_id in self._current):
+            raise RunLockedError(run_id, this_process())
+        if who and not ours:
+            raise RunLockedError(run_id, who)
+        return mark  # empty, of a dead driver, or ours and not removed yet
+
+    def _announce(self, report: Report) -> None:
+        """Pass rows to readers in this process from memory, and notify other processes."""
+        rows = report.batch.rows
+        for place, one in enumerate(rows[::ROW_WIDTH]):
+            number, epoch = one >> 32, rows[place * ROW_WIDTH + 1]
+            if number in self._durable and (number, epoch) not in report.failures:
+                self._durable[number] = one & 0xFFFFFFFF
+        if self._watch.has_tails:
+            self._watch.hand(report.batch, report.failures)
+        self._herald.tell(report.batch.numbers)
+
+
+class PostgresStore(DrivenRuns):
+    """A store in one database, for any number of machines. One instance belongs to one event loop."""
+
+    def __init__(
+        self, url: str, address: str, lease_s: float, writer: PostgresWriter, reader: PostgresReader
+    ) -> None:
         super().__init__(address, writer, reader, lease_s)
         self._url = url
         self._address = address
-        """The same as PostgreSQL knows it."""
+        """The URL without Podium's own options."""
         self._brain = FactReader(reader)
         self._limits = PostgresLimits(reader, self._queue_job)
 
     @classmethod
     async def open(cls, url: str) -> PostgresStore:
-        """Open the store at `url`; its tables are made if there are none."""
+        """Open the store at `url`; create its tables if there are none."""
         address, lease_s = take_lease(url)
         check_address(address)
-        writer, reader = Writer(address), Reader(address)
+        writer, reader = PostgresWriter(address), PostgresReader(address)
         await writer.start()
         try:
             await reader.open()
@@ -62,14 +134,14 @@ class PostgresStore(Driving):
         return self._limits
 
     async def close(self) -> None:
-        """Commit what is queued and let go of everything. Closing twice does no harm."""
+        """Commit what is queued and release all resources. Calling it twice does no harm."""
         if self._closed:
             return
         self._closed = True
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
         self._flush()
-        async with AsyncExitStack() as last:  # whatever happens on the way, nothing stays open
+        async with AsyncExitStack() as last:  # release everything, whatever fails on the way
             last.callback(self._let_go)
             last.push_async_callback(self._reader.close)
             last.push_async_callback(self._presence.leave)
@@ -108,7 +180,7 @@ class PostgresStore(Driving):
         self._watch.ring([number])
         self._herald.tell([number])
 
-    # ── for a fleet; see `podium.cluster.shared` ──
+    # ── used by a fleet; see `podium.cluster.shared` ──
 
     async def list_unattended(
         self, stop_reason: str, *, limit: int, owner: str | None = None, after: str = ""
@@ -163,7 +235,7 @@ class PostgresStore(Driving):
         driven = self._current.get(run_id)
         return driven.key[0] if driven is not None else await self._reader.number(run_id)
 
-    # ── the cache ──
+    # ── reply cache ──
 
     async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
         return await self._reader.ask(lambda db: samples.find(db, key, skip))
@@ -181,20 +253,21 @@ class PostgresStore(Driving):
         self._watch.nudge()
         return message_id
 
-    async def inbox(self, run_id: str) -> list[Message]:
+    async def inbox(self, run_id: str) -> list[InboxMessage]:
         return await self._reader.inbox(run_id, await self._number(run_id))
 
     async def discard(self, message_ids: Collection[int]) -> None:
         if message_ids:
             await self._do(discard_messages, message_ids)
 
-    def subscribe(self, run_id: str, callback: Callable[[Message], None]) -> Callable[[], None]:
+    def subscribe(self, run_id: str, callback: Callable[[InboxMessage], None]) -> Callable[[], None]:
         driven = self._current.get(run_id)
         number = driven.key[0] if driven is not None else self._number_at_once(run_id)
         return self._watch.subscribe(run_id, number, callback)
 
     def _number_at_once(self, run_id: str) -> int:
-        """Of a run that this process does not drive: rarely asked, so it may be waited for."""
+        """Return the number of a run that this process does not drive. Blocks, which is acceptable because it
+        is rare."""
         try:
             with connect_here(self._address) as db:
                 found = db.execute("SELECT number FROM run WHERE run_id = %s", (run_id,)).fetchone()
@@ -204,7 +277,7 @@ class PostgresStore(Driving):
             raise unknown(run_id)
         return found[0]
 
-    # ── what projects know ──
+    # ── project facts ──
 
     async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
         return await self._do(fact_sql.add, facts, change)

@@ -1,6 +1,5 @@
-"""The one task that writes. It takes everything that has gathered, writes it as one transaction, and tells
-the queue once. A database that goes away for a while is waited for: nothing is lost or written
-twice."""
+"""Writer task. It merges everything that is queued into one transaction and reports the outcome to the queue
+once. It waits for a database that goes away for a while: nothing is lost or written twice."""
 
 from __future__ import annotations
 
@@ -16,19 +15,25 @@ from psycopg.errors import UniqueViolation
 from podium.errors import StoreError
 from podium.stores.address import shown
 from podium.stores.batch import Batch, Key
-from podium.stores.commits import Report
-from podium.stores.postgres.database import Db, connect, open_database
-from podium.stores.postgres.failures import explain, is_lost, is_undone
-from podium.stores.postgres.patience import Patience
-from podium.stores.postgres.writing import Receipt, find_fenced, was_committed, write
+from podium.stores.commit_queue import Report
+from podium.stores.postgres.connection import (
+    Db,
+    Patience,
+    connect,
+    explain,
+    is_lost,
+    is_undone,
+    open_database,
+)
+from podium.stores.postgres.statements import Receipt, find_fenced, was_committed, write
 
 PATIENCE_S = 60.0
-"""How long a write waits for a database that cannot be reached."""
+"""Seconds that a write waits for a database that cannot be reached."""
 _LONGEST_WAIT_S = 1.0
 
 
-class Writer:
-    """Owns a connection. Batches are written in the order in which they were submitted."""
+class PostgresWriter:
+    """Writes batches over a connection of its own, in the order in which they were submitted."""
 
     def __init__(self, url: str) -> None:
         self.settle: Callable[[Report], None] = _nobody
@@ -43,15 +48,15 @@ class Writer:
         self._patience = Patience(PATIENCE_S)
         self._name = os.urandom(8).hex()
         self._receipt: Receipt | None = None
-        """Of the transaction under way, if it was begun by hand."""
+        """Receipt of the transaction under way, if it has several statements."""
 
     async def start(self) -> None:
-        """Open the database, make or migrate it."""
+        """Open the database; create or migrate it."""
         self._db = await open_database(self._url)
         self._task = asyncio.create_task(self._run(), name="podium-writer")
 
     def submit(self, batch: Batch) -> None:
-        """Have a batch written; `settle` tells what became of it."""
+        """Queue a batch; `settle` reports its outcome."""
         self._waiting.append(batch)
         self._wake.set()
 
@@ -78,10 +83,11 @@ class Writer:
         await self._drop()
 
     async def _write(self, batch: Batch) -> dict[Key, StoreError | None]:
-        """Write a batch; if that fails, each part of it alone, so that a failure stays where it belongs.
+        """Write a batch. If that fails, write each part alone, so that one failure does not affect the
+        others.
 
-        What fails is dropped, and its lease is done for: no later row of it is written, because the log
-        would have a gap. Taking the run up again is how to go on.
+        What fails is dropped, and its lease becomes invalid: no later row of it is written, because the log
+        would have a gap. The run continues when it is acquired again.
         """
         if self._fallen:
             batch.drop(self._fallen)
@@ -102,8 +108,8 @@ class Writer:
         return failures
 
     async def _patiently(self, batch: Batch) -> set[Key]:
-        """Write, and wait for a database that has gone. Whether it had done its work before it went is looked
-        up before anything is written again."""
+        """Write, and retry while the database is away. Before a retry, check whether the lost transaction was
+        committed."""
         wait, uncertain = 0.02, False
         while True:
             try:
@@ -137,7 +143,8 @@ class Writer:
         self._receipt = receipt
 
     async def _was_written(self, db: Db, batch: Batch) -> bool | None:
-        """Whether the transaction of a lost connection was committed; `None`: that is not decided yet."""
+        """Return whether the transaction of a lost connection was committed; `None` if that is not decided
+        yet."""
         if self._receipt is not None:
             return await was_committed(db, self._name, self._receipt)
         if not batch.rows:
@@ -157,4 +164,4 @@ class Writer:
 
 
 def _nobody(report: Report) -> None:
-    """Until there is a queue, nothing is submitted either."""
+    """Default for `settle`; nothing is submitted before a queue replaces it."""

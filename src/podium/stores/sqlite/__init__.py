@@ -1,18 +1,14 @@
-"""The log in one SQLite file: write-ahead log, fsync at every commit, group commit, fencing by epoch.
+"""SQLite store: the log in one file, with write-ahead log, fsync at every commit, group commit and fencing.
 
-store     what the engine talks to: the three below as one, and reading
-driving   who drives a run: acquire and release
-commits   queueing; who writes, and when
-watch     who is told when something new is there: tails and inboxes
-
-batch     what is queued, as plain data
-writer    the thread that writes batches
-bulk      one statement for many rows
-writing   a batch as a handful of statements in one transaction
-jobs      the rare writes
-samples   the cache that runs share
-reading   every query
-lock      which processes are alive
-database  opening the file, migrations
-failures  SQLite's errors in words for people
+store        the class that the engine uses; runs, leases and facts
+writer       the thread that writes batches, and inline commits
+statements   SQL for batches and rare writes
+reader       read queries for runs, events and inboxes
+facts        project facts and full-text search
+reply_cache  cached replies, shared by all runs
+tails        notification of log tails and inbox subscribers
+lock         lock files that show which processes are alive
+connection   connections, migrations, error messages, bulk statements
 """
+
+from __future__ import annotations

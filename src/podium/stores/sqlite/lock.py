@@ -1,11 +1,12 @@
-"""Who drives a run, and whether they are still there.
+"""Lock files of the processes that drive runs.
 
 A process that drives runs holds the `flock` on one file of its own, in a folder beside the database
-(`podium.db.locks/`), and a run's row names the file of its driver. The kernel lets go of the lock when the
-process dies, however it dies: no heartbeat, no time-out.
+(`podium.db.locks/`), and a run's row names the file of its driver. The kernel releases the lock when the
+process dies, however it dies: no heartbeat, no timeout.
 
-One file a process rather than one a run: making and removing a file costs some 250 µs, which was more than
-half of what 500 short runs spent in the store, and a process may not have that many files open.
+There is one file per process rather than one per run: creating and removing a file costs some 250 µs, which
+was more than half of the time that 500 short runs spent in the store, and a process may not have that many
+files open.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ _SUFFIX = ".locks"
 
 
 def folder_beside(database: Path) -> Path:
-    """Where the lock files of a database are."""
+    """Return the folder with the lock files of a database."""
     return database.with_name(f"{database.name}{_SUFFIX}")
 
 
-class Driver:
-    """This process as one that drives runs, for as long as it holds its lock file."""
+class DriverLock:
+    """This process as a driver of runs, for as long as it holds its lock file."""
 
     def __init__(self, folder: Path) -> None:
-        """Make and lock a file. What processes that died have left is cleared away on the occasion."""
+        """Create and lock a file, and remove the files of processes that died."""
         self.name = ""
-        """What runs are marked with."""
+        """The mark on the runs of this process."""
         self._fd = -1
         try:
             self._mode = _mode_beside(folder)
@@ -48,14 +49,14 @@ class Driver:
             raise _explain(folder, error) from error
 
     def leave(self) -> None:
-        """Drive nothing any more."""
+        """Remove the lock file and release the lock."""
         if self._fd >= 0:
             self._path.unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = -1
 
     def _try(self, folder: Path) -> bool:
-        """`False` if somebody who cleared away took the new file for a dead one's before it was locked."""
+        """Create and lock a file. Returns `False` if another process cleared it away before it was locked."""
         self.name = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._path = _path_of(folder, self.name)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # a child must not keep the lock
@@ -72,20 +73,20 @@ class Driver:
 
 
 def _mode_beside(folder: Path) -> int:
-    """Return the mode of lock files: that of their database, so that whoever shares it sees them."""
+    """Return the mode of lock files: that of their database, so that all users of it can read them."""
     mode = folder.with_name(folder.name.removesuffix(_SUFFIX)).stat().st_mode & 0o666
     return mode | 0o600
 
 
 def _make(folder: Path, mode: int) -> None:
-    """Create the folder; whoever may read the lock files may enter it."""
+    """Create the folder; users who may read the lock files may enter it."""
     with suppress(FileExistsError):
         folder.mkdir(0o700)
         folder.chmod(mode | (mode & 0o444) >> 2)
 
 
 def holder(folder: Path, name: str) -> str:
-    """The driver of that name in words for people; empty if it is gone. Looking disturbs nobody."""
+    """Return the display name of a driver; empty if it is gone. Does not disturb the lock."""
     if not name:
         return ""
     try:
@@ -111,7 +112,8 @@ def _clear(folder: Path) -> None:
 
 
 def _is_free(fd: int) -> bool:
-    """Nobody holds the lock. Those who look take it shared, so that they do not see one another."""
+    """Return whether the lock is free. Tests with a shared lock, so that concurrent tests do not see each
+    other."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,43 +1,158 @@
-"""The store that the engine talks to, as `podium.engine.log.Store` describes it."""
+"""`SqliteStore`."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from podium.engine.codec import encode
-from podium.engine.log import Message, Row, RunRow, RunTotal, RunUpdate
-from podium.engine.samples import CacheShare, Cleared, Sample
-from podium.stores.sqlite import database, samples
-from podium.stores.sqlite.failures import explain
-from podium.stores.sqlite.jobs import discard_messages, fence_run, post_message
-from podium.stores.sqlite.reading import SLICE, Reader
-from podium.stores.sqlite.remembering import Remembering
-from podium.stores.sqlite.writer import Writer
+from podium.engine.events import NOTHING, Charge
+from podium.engine.log import InboxMessage, Row, RunRow, RunTotal, RunUpdate, this_process
+from podium.engine.store_parts import CacheShare, Cleared, Fact, FactChange, FactUpdate, ProjectShare, Sample
+from podium.errors import RunLockedError
+from podium.stores.batch import HeldLease, Standing
+from podium.stores.leases import Leases
+from podium.stores.sqlite import connection as database
+from podium.stores.sqlite import facts as sql
+from podium.stores.sqlite import lock
+from podium.stores.sqlite import reply_cache as samples
+from podium.stores.sqlite.connection import FileIdentity, explain
+from podium.stores.sqlite.reader import SLICE, SqliteReader
+from podium.stores.sqlite.statements import discard_messages, fence_run, post_message
+from podium.stores.sqlite.tails import SqliteTails
+from podium.stores.sqlite.writer import InlineCommit, SqliteWriter
+
+_LOOK_S = 1.0
+"""Seconds between checks that the file still exists, while the store drives runs."""
 
 
-class SqliteStore(Remembering):
-    """A home for logs in one file. One instance belongs to one event loop."""
+class DrivenRuns(InlineCommit, Leases):
+    """Leases on SQLite. A run is driven by the process whose mark it has, as long as that process lives."""
 
-    def __init__(self, path: Path, writer: Writer, near: sqlite3.Connection, reader: Reader) -> None:
+    def __init__(
+        self, path: Path, writer: SqliteWriter, near: sqlite3.Connection, reader: SqliteReader
+    ) -> None:
+        self._watch = SqliteTails(reader)
+        identity = writer.identity = FileIdentity(path)
+        super().__init__(writer, near, self._watch, identity)
+        self._writer = writer
+        self._look_timer: asyncio.TimerHandle | None = None
+        self._reader = reader
+        self._locks = lock.folder_beside(path)
+        self._driver: lock.DriverLock | None = None
+
+    def _join(self) -> str:
+        if self._driver is None:
+            self._driver = lock.DriverLock(self._locks)
+        return self._driver.name
+
+    def _hold(self, run_id: str, standing: Standing) -> HeldLease:
+        if self._look_timer is None:
+            self._look_timer = self._loop.call_later(_LOOK_S, self._look)
+        return super()._hold(run_id, standing)
+
+    def _look(self) -> None:
+        """Stop the runs of this process when the file of the store is gone. A run that commits detects this
+        itself; the check is for one that waits for a long call."""
+        self._look_timer = None
+        if not self._current or self._closed:
+            return
+        self._look_timer = self._loop.call_later(_LOOK_S, self._look)
+        problem = self._identity.problem()
+        if problem is not None:
+            for lease in list(self._current.values()):
+                lease.failure = lease.failure or problem
+                if lease.on_lost is not None:
+                    lease.on_lost(problem)
+
+    def _let_go(self) -> None:
+        super()._let_go()
+        if self._look_timer is not None:
+            self._look_timer.cancel()
+        if self._driver is not None:
+            self._driver.leave()
+
+    async def _vacant(self, run_id: str, name: str) -> str:
+        mark = self._reader.driver(run_id)
+        if run_id in self._claims or (mark == name and run_id in self._current):
+            raise RunLockedError(run_id, this_process())
+        if mark != name and (who := lock.holder(self._locks, mark)):
+            raise RunLockedError(run_id, who)
+        return mark  # empty, of a dead driver, or ours and not removed yet
+
+
+class FactsMixin(DrivenRuns):
+    """Project facts, see `podium.engine.store_parts.Facts`. Each write is one transaction."""
+
+    async def add_facts(self, facts: Sequence[Fact], change: FactChange) -> list[Fact]:
+        return await self._do(sql.add_facts, facts, change)
+
+    async def change_facts(self, updates: Sequence[FactUpdate], at: str) -> list[str]:
+        return await self._do(sql.change, updates, at)
+
+    async def forget_facts(self, project: str, ids: Collection[str] | None = None) -> int:
+        return await self._do(sql.forget, project, ids)
+
+    async def list_facts(
+        self,
+        project: str = "",
+        *,
+        status: Collection[str] = (),
+        source_run: str = "",
+        ids: Collection[str] = (),
+        limit: int = 0,
+    ) -> list[Fact]:
+        return await self._reader.brain.facts(project, status, source_run, ids, limit)
+
+    async def match_facts(
+        self, project: str, terms: Sequence[str], *, status: Collection[str] = (), limit: int = 100
+    ) -> list[Fact]:
+        return self._reader.brain.match(project, terms, status, limit)
+
+    async def fact_history(self, project: str, fact_id: str) -> list[FactChange]:
+        return self._reader.brain.history(project, fact_id)
+
+    async def list_projects(self) -> list[ProjectShare]:
+        return self._reader.brain.projects()
+
+    async def project_revision(self, project: str) -> int:
+        return self._reader.brain.revision(project)
+
+    async def put_vectors(
+        self, project: str, model: str, vectors: Mapping[str, bytes], charge: Charge = NOTHING
+    ) -> None:
+        await self._do(sql.put_vectors, project, model, vectors, charge)
+
+    async def get_vectors(
+        self, project: str, model: str, *, ids: Collection[str] | None = None
+    ) -> dict[str, bytes]:
+        return self._reader.brain.vectors(project, model, ids)
+
+
+class SqliteStore(FactsMixin):
+    """A store in one file. One instance belongs to one event loop."""
+
+    def __init__(
+        self, path: Path, writer: SqliteWriter, near: sqlite3.Connection, reader: SqliteReader
+    ) -> None:
         super().__init__(path, writer, near, reader)
         self._path = path
 
     @classmethod
     async def open(cls, path: str | Path) -> SqliteStore:
-        """Open the store at `path`; make it if there is none."""
+        """Open the store at `path`; create it if there is none."""
         path = database.prepare(path)
-        writer = Writer(path)
+        writer = SqliteWriter(path)
         await writer.start()
         try:
             near, reading = database.connect_near(path)
         except sqlite3.Error as error:
             await writer.stop()
             raise explain(error, path) from error
-        return cls(path, writer, near, Reader(reading, path))
+        return cls(path, writer, near, SqliteReader(reading, path))
 
     @property
     def url(self) -> str:
@@ -45,16 +160,16 @@ class SqliteStore(Remembering):
 
     @property
     def limits(self) -> None:
-        """Processes of one machine keep each their own."""
+        """None: processes of one machine do not share limits."""
         return
 
     @property
     def path(self) -> Path:
-        """The file of the database."""
+        """Path of the database file."""
         return self._path
 
     async def close(self) -> None:
-        """Commit what is queued and let go of everything. Closing twice does no harm."""
+        """Commit what is queued and release all resources. Calling it twice does no harm."""
         if not self._closed:
             self._hang_up()
             try:
@@ -63,7 +178,7 @@ class SqliteStore(Remembering):
                 self._let_go()
 
     def close_now(self) -> None:
-        """The same without an event loop: for a store whose loop has ended."""
+        """Close without an event loop, for a store whose loop has ended."""
         if not self._closed:
             self._hang_up()
             self._writer.end()
@@ -80,8 +195,8 @@ class SqliteStore(Remembering):
         self._near.close()
 
     async def checkpoint(self) -> None:
-        """Move everything into the database file, so that a copy of this file alone is complete. Does nothing
-        while another process reads or writes."""
+        """Checkpoint everything into the database file, so that a copy of this file alone is complete. Does
+        nothing while another process reads or writes."""
         self._check_open()
         await self._writer.checkpoint()
 
@@ -139,7 +254,7 @@ class SqliteStore(Remembering):
     async def get_blob(self, digest: str) -> bytes:
         return self._reader.blob(digest)
 
-    # ── the cache ──
+    # ── reply cache ──
 
     async def find_sample(self, key: str, skip: Collection[str] = ()) -> Sample | None:
         return self._reader.sample(key, skip)
@@ -157,14 +272,14 @@ class SqliteStore(Remembering):
         self._watch.nudge()
         return message_id
 
-    async def inbox(self, run_id: str) -> list[Message]:
+    async def inbox(self, run_id: str) -> list[InboxMessage]:
         return self._reader.inbox(run_id, self._reader.number(run_id))
 
     async def discard(self, message_ids: Collection[int]) -> None:
         if message_ids:
             await self._do(discard_messages, message_ids)
 
-    def subscribe(self, run_id: str, callback: Callable[[Message], None]) -> Callable[[], None]:
+    def subscribe(self, run_id: str, callback: Callable[[InboxMessage], None]) -> Callable[[], None]:
         driven = self._current.get(run_id)
         number = driven.key[0] if driven is not None else self._reader.number(run_id)
         return self._watch.subscribe(run_id, number, callback)

@@ -1,5 +1,4 @@
-"""The one thread that writes. It takes everything that has gathered, writes it as one transaction, and
-tells the event loop once."""
+"""Writer thread and inline commits."""
 
 from __future__ import annotations
 
@@ -11,18 +10,18 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from podium.errors import StoreError, StoreGoneError
-from podium.stores.batch import Batch, Key
-from podium.stores.commits import Report
-from podium.stores.sqlite.database import empty_log, open_database
-from podium.stores.sqlite.failures import explain, is_busy
-from podium.stores.sqlite.identity import FileIdentity
-from podium.stores.sqlite.writing import write
+from podium.stores.batch import ROW_WIDTH, Batch, Key
+from podium.stores.commit_queue import BatchWriter, Bells, CommitQueue, Report
+from podium.stores.sqlite.connection import FileIdentity, empty_log, explain, is_busy, open_database
+from podium.stores.sqlite.statements import write
 
 
-class Writer:
-    """Owns the thread and its connection. Everything but `_run` and below belongs to the event loop."""
+class SqliteWriter:
+    """Owns the writer thread and its connection. Everything but `_run` and below belongs to the event
+    loop."""
 
     def __init__(self, path: Path) -> None:
         self.settle: Callable[[Report], None] = _nobody
@@ -31,14 +30,14 @@ class Writer:
         self._queue: queue.SimpleQueue[Batch | asyncio.Future[None] | None] = queue.SimpleQueue()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._closed: asyncio.Future[None] = self._loop.create_future()
-        # A daemon: a program that forgot to close its store can still end.
+        # Daemon, so that a program that does not close its store can still exit.
         self._thread = threading.Thread(target=self._run, name="podium-writer", daemon=True)
         self._fallen: set[Key] = set()
         self.identity: FileIdentity | None = None
-        """Set by whoever has opened all connections."""
+        """Set once all connections are open."""
 
     async def start(self) -> None:
-        """Open the database, make or migrate it: on the thread, because that may have to wait."""
+        """Open the database; create or migrate it. Done on the thread, because it may have to wait."""
         self._thread.start()
         try:
             await asyncio.shield(self._opened)
@@ -47,7 +46,7 @@ class Writer:
             raise
 
     def submit(self, batch: Batch) -> None:
-        """Have a batch written; `settle` tells what became of it."""
+        """Queue a batch; `settle` reports its outcome."""
         self._queue.put(batch)
 
     async def stop(self) -> None:
@@ -57,12 +56,12 @@ class Writer:
         self._thread.join()
 
     def end(self) -> None:
-        """The same without an event loop."""
+        """Stop without an event loop."""
         self._queue.put(None)
         self._thread.join()
 
     async def checkpoint(self) -> None:
-        """Move the write-ahead log into the database and empty it, unless somebody else uses it right now."""
+        """Checkpoint and truncate the write-ahead log, unless another process uses it right now."""
         done: asyncio.Future[None] = self._loop.create_future()
         self._queue.put(done)
         await asyncio.shield(done)
@@ -83,7 +82,8 @@ class Writer:
             self._tell(_succeed, self._closed)
 
     def _write_next(self, db: sqlite3.Connection) -> bool:
-        """Wait for a batch, take in what came after it, write; `False` when told to stop."""
+        """Wait for a batch, merge the batches queued after it, and write. Returns `False` when it should
+        stop."""
         batch = self._queue.get()
         merged = 1
         last: Batch | asyncio.Future[None] | None = batch
@@ -110,10 +110,11 @@ class Writer:
             self._tell(_succeed, done)
 
     def _write(self, db: sqlite3.Connection, batch: Batch) -> dict[Key, StoreError | None]:
-        """Write a batch; if that fails, each part of it alone, so that a failure stays where it belongs.
+        """Write a batch. If that fails, write each part alone, so that one failure does not affect the
+        others.
 
-        What fails is dropped, and its lease is done for: no later row of it is written, because the log
-        would have a gap. Taking the run up again is how to go on.
+        What fails is dropped, and its lease becomes invalid: no later row of it is written, because the log
+        would have a gap. The run continues when it is acquired again.
         """
         if self._fallen:
             batch.drop(self._fallen)
@@ -141,11 +142,11 @@ class Writer:
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
-            # The loop ended without closing its store: nobody is left to tell.
+            # The loop ended without closing its store: there is no receiver.
 
 
 def _nobody(report: Report) -> None:
-    """Until there is a queue, nothing is submitted either."""
+    """Default for `settle`; nothing is submitted before a queue replaces it."""
 
 
 def _succeed(future: asyncio.Future[None]) -> None:
@@ -156,3 +157,117 @@ def _succeed(future: asyncio.Future[None]) -> None:
 def _fail(future: asyncio.Future[None], error: BaseException) -> None:
     if not future.done():
         future.set_exception(error)
+
+
+_SMALL = 8 * ROW_WIDTH
+"""Maximum size of an inline commit, in row parameters."""
+
+_STRETCH = 64
+"""Maximum consecutive inline commits; then the writer does one together with a checkpoint, which takes
+milliseconds that the event loop should not spend."""
+
+_QUICK_S = 0.001
+"""Seconds for which an inline commit may block the event loop."""
+
+
+class CommitPace:
+    """Median duration of recent small commits, in seconds."""
+
+    def __init__(self) -> None:
+        self._recent = [0.0] * 9
+        self._next = 0
+        self.median = 0.0
+
+    def note(self, seconds: float) -> None:
+        self._recent[self._next] = seconds
+        self._next = (self._next + 1) % len(self._recent)
+        self.median = sorted(self._recent)[len(self._recent) // 2]
+
+
+class InlineCommit(CommitQueue):
+    """A queue that commits on the event loop's thread while commits are fast enough."""
+
+    def __init__(
+        self, writer: BatchWriter, near: sqlite3.Connection, bells: Bells, identity: FileIdentity
+    ) -> None:
+        super().__init__(writer, bells)
+        self._identity = identity
+        self._near = near
+        self._pace = CommitPace()
+        self._stretch = 0
+
+    def commit(
+        self,
+        lease: Any,
+        waiter: asyncio.Future[Any] | None = None,
+        outcome: Any = None,
+        first: Callable[[], None] | None = None,
+    ) -> asyncio.Future[Any] | None:
+        if (
+            self.live <= 1
+            and not self._in_flight
+            and not self._flushing
+            and lease.failure is None
+            and self._commit_here()
+            and lease.failure is None
+        ):
+            return None
+        return super().commit(lease, waiter, outcome, first)
+
+    def _commit_here(self) -> bool:
+        """Write everything that is queued on this thread; return `False` if the writer should do it."""
+        batch = self._batch
+        fenced = self._write_here(batch)
+        if fenced is None:
+            return False
+        if fenced:
+            self._give_up(dict.fromkeys(fenced))
+        if self._bells.has_tails:
+            self._bells.ring(batch.numbers)
+        return True
+
+    def _write_here(self, batch: Batch) -> set[Key] | None:
+        """Write the queued batch on this thread and return the keys of leases that were fenced off; `None` if
+        the writer should do it, with the batch still queued."""
+        if (
+            len(batch.rows) > _SMALL
+            or batch.blobs
+            or batch.notes
+            or self._pace.median > _QUICK_S
+            or self._stretch == _STRETCH
+            or ((batch.liberations or self._identity.is_due()) and self._identity.problem())
+        ):
+            return None
+        start = time.perf_counter()
+        try:
+            fenced = write(self._near, batch)
+        except (sqlite3.Error, TypeError, ValueError, OverflowError):
+            return None  # locked, full or wrong: the writer waits, retries and reports the error
+        self._pace.note(time.perf_counter() - start)
+        self._stretch += 1
+        self._batch = Batch()
+        self._flushed += 1
+        return fenced
+
+    def _flush(self) -> None:
+        """Start or end a single run inline too; everything else goes to the writer."""
+        batch = self._batch
+        if self.live <= 1 and not self._in_flight and not self._closed and _is_single(batch):
+            fenced = self._write_here(batch)
+            if fenced is not None:
+                self._flushing = False
+                super()._settle(Report(batch, 0, dict.fromkeys(fenced), 0.0))
+                return
+        self._stretch = 0
+        super()._flush()
+
+    def _settle(self, report: Report) -> None:
+        if report.batch.waiters and len(report.batch.rows) <= _SMALL:
+            self._pace.note(report.seconds)
+        super()._settle(report)
+
+
+def _is_single(batch: Batch) -> bool:
+    """Return whether a batch creates, acquires or releases one run and does nothing else."""
+    errands = len(batch.creations) + len(batch.liberations) + len(batch.acquisitions)
+    return errands == 1 and not batch.jobs and not any(creation.blobs for creation in batch.creations)

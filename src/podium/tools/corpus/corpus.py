@@ -1,8 +1,10 @@
-"""A folder of documents as a library: search it, read from it. All of its work is done beside the loop."""
+"""Document corpora and the location of their indexes."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 import threading
 from pathlib import Path
 from typing import TypeVar
@@ -10,24 +12,117 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from podium.settings import Settings
-from podium.settings.places import named
-from podium.settings.private import make_private_folder
-from podium.tools.aside import aside
+from podium.engine.process import offload
+from podium.settings import Settings, default_store, nearest
+from podium.settings.places import at_home, make_private_folder, named
 from podium.tools.corpus import index
-from podium.tools.corpus.indexing import Changes, Progress, update
-from podium.tools.corpus.searching import Passage, search
-from podium.tools.corpus.shelf import Shelved, index_of
+from podium.tools.corpus.search import CorpusPassage, search
+from podium.tools.corpus.update import Changes, Progress, update
 from podium.tools.documents.document import Document
 from podium.tools.tool import ToolError
+
+LONGEST_NAME = 60
+
+
+class Shelved(msgspec.Struct, frozen=True):
+    """An indexed folder."""
+
+    name: str
+    folder: Path
+    file: Path
+    """Path of the index."""
+    documents: int
+    troubles: int
+    """Number of files that could not be read."""
+    characters: int
+    indexed_at: str
+    semantic: bool = False
+    """The documents have embedding vectors."""
+
+
+def shelf_of(settings: Settings) -> Path:
+    """Return the folder of the indexes: next to a SQLite store, otherwise in the user's data folder."""
+    url = settings.store if settings.store.startswith("sqlite:///") else default_store()
+    database = Path(url.removeprefix("sqlite:///"))
+    return database.with_name(f"{database.name}.corpora")
+
+
+def index_of(folder: Path, settings: Settings) -> Path:
+    """Return the path of a folder's index, which may not exist yet. All spellings of a folder share one
+    index."""
+    key = hashlib.sha256(str(_real(folder)).encode("utf-8", "surrogateescape")).hexdigest()
+    return shelf_of(settings) / f"{key[:20]}.sqlite"
+
+
+def _real(folder: str | Path) -> Path:
+    """Resolve a path, existing or not; symlink loops raise no error."""
+    return Path(os.path.realpath(at_home(folder)))
+
+
+def list_corpora(settings: Settings) -> list[Shelved]:
+    """Return all indexed corpora, sorted by name; blocking."""
+    found = [_look(file) for file in sorted(shelf_of(settings).glob("*.sqlite"))]
+    return sorted((one for one in found if one is not None), key=lambda one: (one.name, str(one.folder)))
+
+
+def find_corpus(reference: str, settings: Settings) -> Shelved:
+    """Find a corpus by name or folder, or raise a `ToolError`; blocking."""
+    known = list_corpora(settings)
+    called = [one for one in known if one.name == reference]
+    if len(called) == 1:
+        return called[0]
+    folder = _real(reference)
+    for one in known:
+        if one.folder == folder:
+            return one
+    if called:
+        raise ToolError(f"Several corpora are called {reference!r}: name one by its folder.")
+    meant = nearest(reference, [one.name for one in known])
+    also = f" Did you mean {meant!r}?" if meant else ""
+    raise ToolError(f"There is no corpus {reference!r}.{also}")
+
+
+def check_name(name: str, folder: str, settings: Settings) -> None:
+    """Raise a `ToolError` if the name is invalid or taken by another folder. Empty stands for the folder's
+    own name. Blocking."""
+    odd = len(name) > LONGEST_NAME or not name.isprintable() or "/" in name or name != name.strip()
+    if odd or name in (".", ".."):
+        raise ToolError("A name is one short line without /, and not only dots.")
+    root = named(folder).resolve()
+    for other in list_corpora(settings):
+        if name and other.name == name and other.folder != root:
+            raise ToolError(f"{name!r} is the name of {other.folder}.")
+
+
+def remove_corpus(shelved: Shelved) -> None:
+    """Delete the index; the documents stay. Blocking."""
+    with index.locked(shelved.file):
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{shelved.file}{suffix}").unlink(missing_ok=True)
+
+
+def _look(file: Path) -> Shelved | None:
+    """Describe an index file. None: this version cannot use it, and the next `add` rebuilds it."""
+    if not index.is_usable(file):
+        return None
+    with index.connected(file) as db:
+        about = db.execute("SELECT folder, name, indexed_at, semantic FROM about").fetchone()
+        good, bad, size = db.execute(
+            "SELECT count(*) FILTER (WHERE trouble = ''), count(*) FILTER (WHERE trouble != ''), "
+            "coalesce(sum(length(text)), 0) FROM document"
+        ).fetchone()
+    if about is None:  # the first indexing has not finished
+        return None
+    return Shelved(about[1], Path(about[0]), file, good, bad, size, about[2], bool(about[3]))
+
 
 T = TypeVar("T")
 SCHEME = "corpus:"
 _PLAIN = "/-._~!,;+=@&'"
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """A document as the index keeps it."""
+class StoredDocument(msgspec.Struct, frozen=True):
+    """A document as stored in the index."""
 
     path: str
     media_type: str
@@ -35,13 +130,13 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Corpus:
-    """An index that exists. `open_corpus` makes one."""
+    """An existing index. Created by `open_corpus`."""
 
     def __init__(self, folder: Path, file: Path, changes: Changes) -> None:
         self.folder = folder
-        """Where the documents lie, absolute."""
+        """Absolute path of the documents."""
         self.changes = changes
-        """What was found when it was opened."""
+        """Result of the update when the corpus was opened."""
         self._file = file
 
     @property
@@ -50,16 +145,16 @@ class Corpus:
 
     @property
     def troubles(self) -> list[str]:
-        """Files that could not be read, and links that were not followed, one sentence each."""
+        """Files that could not be read and links that were not followed, one sentence each."""
         return self.changes.troubles
 
-    async def search(self, query: str, limit: int = 8) -> list[Passage]:
-        """Documents that say most about it, each with its most telling passage; any text is a query."""
-        return await aside(_search, self._file, query, limit, True)
+    async def search(self, query: str, limit: int = 8) -> list[CorpusPassage]:
+        """Return the most relevant documents, each with its best passage. Any text is a valid query."""
+        return await offload(_search, self._file, query, limit, True)
 
-    async def read(self, path: str) -> Kept:
-        """A document by its path below the folder, or a `ToolError`."""
-        return await aside(_read, self._file, path)
+    async def read(self, path: str) -> StoredDocument:
+        """Return a document by its path below the folder, or raise a `ToolError`."""
+        return await offload(_read, self._file, path)
 
 
 async def open_corpus(
@@ -71,44 +166,46 @@ async def open_corpus(
     progress: Progress | None = None,
     semantic: bool | None = None,
 ) -> Corpus:
-    """The corpus of a folder, its index made or brought up to date; a `ToolError` if it is no folder.
+    """Open the corpus of a folder, creating or updating its index; raise a `ToolError` if it is not a folder.
 
-    `at` is the time to note, as ISO. `semantic` says whether documents get vectors, so that they are found by
-    meaning too; None leaves that as it is. A cancel stops the indexing; what it has done so far stays.
+    `at` is the time to record, in ISO format. `semantic` says whether documents get vectors for search by
+    meaning; None keeps the current setting. Cancelling stops the indexing; the work done so far is kept.
     """
     stop, loop = threading.Event(), asyncio.get_running_loop()
 
     def tell(read: int, all_: int) -> None:
-        """Hand progress to the loop: a thread that prints while the process ends would abort it."""
+        """Pass progress to the event loop: a thread that prints while the interpreter exits would abort
+        it."""
         if progress is not None and not stop.is_set() and not loop.is_closed():
             loop.call_soon_threadsafe(progress, read, all_)
 
     try:
-        return await aside(_open, Path(folder), settings, name, at, stop, tell, semantic)
+        return await offload(_open, Path(folder), settings, name, at, stop, tell, semantic)
     except asyncio.CancelledError:
         stop.set()
         raise
 
 
-async def search_all(corpora: list[Shelved], query: str, limit: int) -> list[tuple[Shelved, Passage]]:
-    """Search several corpora, the best of all first. Meaning counts where all of them have vectors: scores
-    with and without them cannot be compared."""
+async def search_all(corpora: list[Shelved], query: str, limit: int) -> list[tuple[Shelved, CorpusPassage]]:
+    """Search several corpora, best passages first. Vectors are used only if all corpora have them: scores
+    with and without vectors are not comparable."""
     semantic = all(one.semantic for one in corpora)
-    found: list[tuple[Shelved, Passage]] = []
+    found: list[tuple[Shelved, CorpusPassage]] = []
     for one in corpora:
-        passages = await aside(_search, one.file, query, limit, semantic)
+        passages = await offload(_search, one.file, query, limit, semantic)
         found += [(one, passage) for passage in passages]
     return sorted(found, key=lambda pair: -pair[1].score)[:limit]
 
 
 def url_of(path: str) -> str:
-    """`corpus:notes/a.md`; what would break a link is escaped."""
+    """Return the URL of a document, as in `corpus:notes/a.md`; characters that would break a link are
+    escaped."""
     shown = "".join(char if char.isalnum() or char in _PLAIN else quote(char, safe="") for char in path)
     return SCHEME + shown
 
 
 def path_of(url: str) -> str:
-    """The path in such a URL."""
+    """Return the path in a corpus URL."""
     return unquote(url.removeprefix(SCHEME))
 
 
@@ -130,12 +227,12 @@ def _open(
     return Corpus(root, file, update(file, root, name, at, stop, progress, semantic=semantic))
 
 
-def _search(file: Path, query: str, limit: int, semantic: bool) -> list[Passage]:
+def _search(file: Path, query: str, limit: int, semantic: bool) -> list[CorpusPassage]:
     with index.connected(file) as db:
         return search(db, query, limit, semantic=semantic)
 
 
-def _read(file: Path, path: str) -> Kept:
+def _read(file: Path, path: str) -> StoredDocument:
     with index.connected(file) as db:
         row = db.execute(
             "SELECT path, media_type, text, title, published, authors, cut FROM document "
@@ -145,4 +242,4 @@ def _read(file: Path, path: str) -> Kept:
     if row is None:
         raise ToolError(f"The corpus has no document {path!r}.")
     authors = tuple(msgspec.json.decode(row[5], type=list[str]))
-    return Kept(row[0], row[1], Document(row[2], row[3], row[4], authors, bool(row[6])))
+    return StoredDocument(row[0], row[1], Document(row[2], row[3], row[4], authors, bool(row[6])))

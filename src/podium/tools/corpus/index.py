@@ -1,4 +1,4 @@
-"""One SQLite file with the documents of one folder and the index of their words."""
+"""SQLite index of one folder: its documents, their full-text index and their vectors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from pathlib import Path
 
 import msgspec
 
-from podium.settings.private import make_private_file
-from podium.stores.sqlite.words import spaced
+from podium.settings.places import make_private_file
+from podium.stores.sqlite.facts import spaced
 from podium.tools.documents.document import Document
-from podium.tools.documents.meaning import MODEL, Meaning
-from podium.tools.folder import Entry
+from podium.tools.documents.word_vectors import MODEL, Meaning
+from podium.tools.folder import FolderEntry
 from podium.tools.tool import ToolError
 
 FORMAT = 3
-"""Raised when the tables, or what is kept of a document, change: older indexes are made anew."""
+"""Format version of the index. Increased when the tables or the stored document data change; older indexes
+are rebuilt."""
 _PATIENCE_S = 30.0
 
 
 class Known(msgspec.Struct, frozen=True):
-    """A file as it was when it was read."""
+    """The state of a file when it was last indexed."""
 
     number: int
     size: int
@@ -34,25 +35,25 @@ class Known(msgspec.Struct, frozen=True):
     sha256: str
     trouble: str
     model: str = ""
-    """Of its vectors; empty: it has none."""
+    """Model of its vectors; empty if it has none."""
 
 
 class Read(msgspec.Struct, frozen=True):
-    """A file that was read just now."""
+    """A file read by the current update."""
 
-    entry: Entry
+    entry: FolderEntry
     sha256: str
     media_type: str
     document: Document
     trouble: str = ""
     meaning: Meaning | None = None
     unchanged: bool = False
-    """Its bytes are those that the index knows; it was not read again."""
+    """The content hash equals the indexed one; the file was not parsed again."""
 
 
 @contextmanager
 def connected(file: Path, *, create: bool = False) -> Generator[sqlite3.Connection]:
-    """A connection for one piece of work, in the thread that does it."""
+    """Open a connection for one task, in the thread that runs it."""
     address = f"{file.as_uri()}?mode={'rwc' if create else 'rw'}"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_S, isolation_level=None)) as db:
@@ -63,7 +64,8 @@ def connected(file: Path, *, create: bool = False) -> Generator[sqlite3.Connecti
 
 @contextmanager
 def locked(file: Path) -> Generator[None]:
-    """Only one process at a time brings an index up to date; the kernel frees the lock of one that died."""
+    """Hold the lock that lets one process at a time update an index. The kernel releases it if the process
+    dies."""
     try:
         handle = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -76,8 +78,8 @@ def locked(file: Path) -> Generator[None]:
 
 
 def prepare(file: Path) -> None:
-    """Make the tables where there are none, or only such as this version does not know, or damaged ones.
-    Called with the lock held."""
+    """Create the tables if they are missing, damaged or of another format version. Called with the lock
+    held."""
     if file.exists() and not is_usable(file):
         for suffix in ("", "-wal", "-shm"):
             Path(f"{file}{suffix}").unlink(missing_ok=True)
@@ -91,7 +93,7 @@ def prepare(file: Path) -> None:
 
 
 def is_usable(file: Path) -> bool:
-    """Whether it is an index of this version that SQLite can read."""
+    """Return True if the file is a readable index of this format version."""
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE_S)) as db:
             version: int = db.execute("PRAGMA user_version").fetchone()[0]
@@ -102,7 +104,7 @@ def is_usable(file: Path) -> bool:
 
 
 def known_files(db: sqlite3.Connection) -> dict[str, Known]:
-    """What is in the index, by path."""
+    """Return the indexed files by path."""
     rows = db.execute(
         "SELECT path, number, size, mtime_ns, sha256, trouble, coalesce(model, '') "
         "FROM document LEFT JOIN meaning USING (number)"
@@ -111,7 +113,7 @@ def known_files(db: sqlite3.Connection) -> dict[str, Known]:
 
 
 def write(db: sqlite3.Connection, read: Sequence[Read]) -> None:
-    """Put documents in, in place of earlier states of the same files; all or none."""
+    """Insert documents, replacing earlier versions of the same files, in one transaction."""
     with _transaction(db):
         _drop(db, [item.entry.path for item in read])
         for item in read:
@@ -119,13 +121,13 @@ def write(db: sqlite3.Connection, read: Sequence[Read]) -> None:
 
 
 def remove(db: sqlite3.Connection, paths: Sequence[str]) -> None:
-    """Take documents out; all or none."""
+    """Delete documents in one transaction."""
     with _transaction(db):
         _drop(db, paths)
 
 
-def touch(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
-    """Files whose time has changed but not their contents."""
+def touch(db: sqlite3.Connection, entries: Iterable[FolderEntry]) -> None:
+    """Update size and mtime of files whose content is unchanged."""
     with _transaction(db):
         db.executemany(
             "UPDATE document SET size = ?, mtime_ns = ? WHERE path = ?",
@@ -134,7 +136,7 @@ def touch(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
 
 
 def is_semantic(db: sqlite3.Connection) -> bool:
-    """Tell whether documents of this index get vectors."""
+    """Return True if documents of this index get vectors."""
     row = db.execute("SELECT semantic FROM about").fetchone()
     return bool(row and row[0])
 
@@ -145,7 +147,8 @@ def drop_vectors(db: sqlite3.Connection) -> None:
 
 
 def describe(db: sqlite3.Connection, folder: Path, name: str, at: str, *, semantic: bool) -> None:
-    """Without a name it keeps the one that it has; the first is that of the folder."""
+    """Record folder, name, time and `semantic`. An empty name keeps the current one; the first defaults to
+    the folder's name."""
     with _transaction(db):
         before = db.execute("SELECT name FROM about").fetchone()
         known = name or (before[0] if before else folder.name or str(folder))
@@ -165,7 +168,8 @@ def _transaction(db: sqlite3.Connection) -> Generator[None]:
 
 
 def _drop(db: sqlite3.Connection, paths: Sequence[str]) -> None:
-    """The index of words holds no text of its own: it must be told what it had been given."""
+    """Delete documents. The full-text index stores no text itself, so a deletion must pass the indexed
+    text."""
     chosen = [(path,) for path in paths]
     db.executemany(
         "INSERT INTO words (words, rowid, title, body) "

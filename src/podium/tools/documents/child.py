@@ -1,6 +1,6 @@
-"""The process that reads HTML and PDF for another one, document after document, until its input ends.
+"""Child process that reads HTML and PDF documents for its parent, one after another, until its input ends.
 
-Each document has a limit of processor time, also when nobody waits for it any more.
+Each document has a CPU time limit, even if the parent no longer waits for it.
 """
 
 from __future__ import annotations
@@ -11,30 +11,29 @@ from typing import BinaryIO
 
 import msgspec
 
-from podium.tools.documents.document import Document
-from podium.tools.documents.encoding import decoded
-from podium.tools.documents.meaning import Meaning, meaning_of
+from podium.tools.documents.document import Document, decoded
 from podium.tools.documents.plain import PLAIN, read_plain
+from podium.tools.documents.word_vectors import Meaning, meaning_of
 from podium.tools.tool import ToolError
 
 CPU_SECONDS = 20
 MAX_MEMORY = 2_000_000_000
 INSTALL = "pip install 'podium[research]'"
 LENGTH = 8
-"""Bytes before each message that tell its length."""
+"""Size of the length prefix of each message, in bytes."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ReadRequest(msgspec.Struct, frozen=True):
     """A document to read."""
 
     media_type: str
     data: bytes
     embed: bool = False
-    """Also make its vectors."""
+    """Also compute its vectors."""
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What is in it, or why it could not be read."""
+class ReadResponse(msgspec.Struct, frozen=True):
+    """The document, or the reason why it could not be read."""
 
     document: Document | None = None
     trouble: str = ""
@@ -57,26 +56,28 @@ def _bound(limit: int, soft: int) -> None:
     resource.setrlimit(limit, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
-def _next(source: BinaryIO) -> Asked | None:
+def _next(source: BinaryIO) -> ReadRequest | None:
     head = source.read(LENGTH)
     if len(head) < LENGTH:
         return None
-    return msgspec.msgpack.decode(source.read(int.from_bytes(head)), type=Asked)
+    return msgspec.msgpack.decode(source.read(int.from_bytes(head)), type=ReadRequest)
 
 
-def _answered(asked: Asked) -> Answer:
+def _answered(asked: ReadRequest) -> ReadResponse:
     try:
         document = _read(asked)
-        return Answer(document, meaning=meaning_of(document.text, document.title) if asked.embed else None)
+        return ReadResponse(
+            document, meaning=meaning_of(document.text, document.title) if asked.embed else None
+        )
     except ToolError as error:
-        return Answer(trouble=str(error))
+        return ReadResponse(trouble=str(error))
     except ModuleNotFoundError as error:
-        return Answer(trouble=f"reading it needs {error.name}: {INSTALL}")
+        return ReadResponse(trouble=f"reading it needs {error.name}: {INSTALL}")
     except Exception as error:  # noqa: BLE001 - whatever a hostile document does to a library is told, not fatal
-        return Answer(trouble=f"it cannot be read ({type(error).__name__})")
+        return ReadResponse(trouble=f"it cannot be read ({type(error).__name__})")
 
 
-def _read(asked: Asked) -> Document:
+def _read(asked: ReadRequest) -> Document:
     if asked.media_type == "application/pdf":
         from podium.tools.documents.pdf import read_pdf  # noqa: PLC0415 - an extra, slow to import
 

@@ -1,4 +1,4 @@
-"""A document as it is kept: its text, and what it says about itself."""
+"""Document structure and text decoding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 MAX_CHARACTERS = 2_000_000
-"""Of one document's text; what lies behind is not kept, and that is told."""
+"""Maximum characters of one document's text. The rest is dropped and `cut` is set."""
 MAX_AUTHORS = 50
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -17,21 +17,21 @@ _DATE = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?!\d)")
 
 
 class Document(msgspec.Struct, frozen=True):
-    """What can be read of a file or a page."""
+    """The readable content of a file or page."""
 
     text: str
     title: str = ""
     published: str = ""
-    """ISO date, as exact as it is known; empty: it does not say."""
+    """ISO date, as precise as known; empty if unknown."""
     authors: tuple[str, ...] = ()
     cut: bool = False
-    """There was more than is kept."""
+    """The text was longer and is truncated."""
 
 
 def kept(
     text: str, title: str = "", published: object = "", authors: list[str] | None = None, *, cut: bool = False
 ) -> Document:
-    """A document in the form in which every reader finds it: clean, bounded, its facts in one shape."""
+    """Build a document from raw values: clean text, bounded lengths, normalized date and authors."""
     clean = clean_text(text)
     names = [name for author in (authors or [])[:MAX_AUTHORS] if (name := line(author, 200))]
     return Document(
@@ -52,29 +52,50 @@ def clean_text(text: str) -> str:
 
 
 def line(value: object, limit: int) -> str:
-    """A value as one line of at most so many characters."""
+    """Return a value as one line of at most `limit` characters."""
     return " ".join(clean_text(str(value or "")[: limit * 4]).split())[:limit]
 
 
 def iso_date(value: object) -> str:
-    """The date in what a document says, as `2024`, `2024-05` or `2024-05-17`; empty when there is none."""
+    """Return the date in a value as `2024`, `2024-05` or `2024-05-17`; empty if there is none."""
     text = line(value, 100)
     if found := _DATE.match(text):
         return _checked(found)
     try:
         return parsedate_to_datetime(text).date().isoformat() if text else ""
-    except ValueError:  # no date of a letter either
+    except ValueError:  # not an RFC 2822 date either
         return ""
 
 
 def _checked(found: re.Match[str]) -> str:
-    """Only as much of a date as exists: 2024-13-45 tells no more than the year."""
+    """Return the valid part of a date: 2024-13-45 yields only the year."""
     year, month, day = found[1], found[2], found[3]
     for shape, parts in (("%Y-%m-%d", (year, month, day)), ("%Y-%m", (year, month)), ("%Y", (year,))):
         if None in parts:
             continue
         try:
             return datetime.strptime("-".join(parts), shape).strftime(shape)
-        except ValueError:  # try less of it
+        except ValueError:  # try a shorter form
             continue
     return ""
+
+
+def decoded(data: bytes) -> str:
+    """Decode by BOM, as UTF-8, by the charset in an HTML head, or as cp1252."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:  # another encoding; cp1252 is the last resort
+        try:
+            return data.decode(charset_inside(data) or "cp1252", "replace")
+        except (LookupError, UnicodeError):  # unknown encoding
+            return data.decode("cp1252", "replace")
+
+
+def charset_inside(body: bytes) -> str:
+    """Return the encoding that a document declares by BOM or in its HTML head; empty if none."""
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    found = re.search(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{1,40})", body[:2048], re.IGNORECASE)
+    return found[1].decode("ascii", "replace") if found else ""

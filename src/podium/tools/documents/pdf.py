@@ -1,4 +1,4 @@
-"""PDF: the text of its pages. Runs in a process of its own, for a PDF can keep a reader busy for ever."""
+"""PDF text extraction. Runs in a child process, because a malicious PDF can keep a reader busy forever."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITTEN = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
 
 
 def read_pdf(data: bytes) -> Document:
-    """The text, page after page, or a `ToolError` in one sentence."""
+    """Return the text, page by page, or raise a one-sentence `ToolError`."""
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):

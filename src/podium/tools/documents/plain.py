@@ -1,4 +1,4 @@
-"""Markdown and plain text: the text as it stands, and what its first lines say about it."""
+"""Markdown and plain text readers: the text, with metadata from its first lines."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any, cast
 
 import yaml
 
-from podium.tools.documents.document import MAX_AUTHORS, Document, kept
-from podium.tools.documents.encoding import decoded
+from podium.tools.documents.document import MAX_AUTHORS, Document, decoded, kept
 from podium.tools.tool import ToolError
 
 PLAIN = ("text/markdown", "text/plain")
-"""Kinds that need no process of their own."""
+"""Media types that are read without a child process."""
 
 MAX_FRONT_MATTER = 4_000
 MAX_BRACKETS = 100
-"""Lists and tables in front matter; thousands within each other keep a YAML reader busy for seconds."""
+"""Maximum opening brackets in front matter; thousands of nested ones keep a YAML parser busy for seconds."""
 _OPENING = re.compile(r"[\[{]")
 _FENCED = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,300}?)[ \t#]*$|^(.{1,200})\n=+[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"(title|date|published|authors?|by|source|publisher):[ \t]*(.{0,500})", re.IGNORECASE)
 _MARKUP = re.compile(r"\.\.( .*)?|:[\w-]+:.*|([=\-~*#^\"'`+])\2{2,}")
 LATEST_HEADING = 60
-"""Lines at the beginning of a text in which its heading is looked for."""
+"""Number of lines at the start of a text in which a heading is searched."""
 _ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _AND = re.compile(r"\s*;\s*|\s+and\s+|\s*&\s*")
 
 
 def read_plain(data: bytes, media_type: str) -> Document:
-    """Return a file of one of these kinds, or raise a `ToolError`."""
+    """Read a file of one of these types, or raise a `ToolError`."""
     if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ToolError("it is not text")
     return (read_markdown if media_type == "text/markdown" else read_text)(decoded(data))
 
 
 def read_markdown(source: str) -> Document:
-    """The body, with what the front matter says or else the first heading as title."""
+    """Read Markdown. The metadata comes from the front matter; without a title there, the first heading is
+    the title."""
     source = source.replace("\r\n", "\n")
     fields, body = _front_matter(source)
     heading = _HEADING.search(body[:20_000])
@@ -47,8 +47,8 @@ def read_markdown(source: str) -> Document:
 
 
 def read_text(source: str) -> Document:
-    """The whole text; lines such as `Title:` and `Date:` at its beginning, or its first line and a date near
-    it, tell what it is."""
+    """Read plain text. The metadata comes from leading lines such as `Title:` and `Date:`, or else from the
+    first line and a date near it."""
     lines = source.replace("\r\n", "\n").lstrip("\ufeff\n").splitlines()
     fields: dict[str, Any] = {}
     for one in lines[:8]:
@@ -65,18 +65,19 @@ def read_text(source: str) -> Document:
 
 
 def _is_text(line: str) -> bool:
-    """Whether a line is neither empty nor reStructuredText markup: a target, a comment, a rule, a field."""
+    """Return True if a line is neither empty nor reStructuredText markup (a target, comment, rule or
+    field)."""
     return bool(line.strip()) and not line[0].isspace() and not _MARKUP.fullmatch(line.strip())
 
 
 def _front_matter(source: str) -> tuple[dict[str, Any], str]:
-    """The fields between `---` lines, and the rest; what is no such table is text like any other."""
+    """Split the fields between `---` lines from the rest; anything that is not a YAML mapping stays text."""
     found = _FENCED.match(source[: MAX_FRONT_MATTER + 10])
     if found is None or len(_OPENING.findall(found[1])) > MAX_BRACKETS:
         return {}, source
     try:
         fields = yaml.safe_load(found[1])
-    except (yaml.YAMLError, ValueError, RecursionError):  # a rule across the page, or something hostile
+    except (yaml.YAMLError, ValueError, RecursionError):  # a horizontal rule, or hostile input
         return {}, source
     if not isinstance(fields, dict):
         return {}, source
@@ -95,10 +96,11 @@ def _names(fields: dict[str, Any]) -> list[str]:
 
 
 def _name(value: Any) -> str:
-    """`{name: …}` is how some tools write an author."""
+    """Return an author's name; some tools write `{name: …}`."""
     return _scalar(cast("dict[str, Any]", value).get("name") if isinstance(value, dict) else value)
 
 
 def _scalar(value: Any) -> str:
-    """A single value as text. Lists are none: written out, lists of the same lists fill all memory."""
+    """Return a single value as text, or "". Lists are refused: a YAML bomb would fill the memory when written
+    out."""
     return str(value) if isinstance(value, (str, int, float, date)) else ""

@@ -1,10 +1,11 @@
-"""Reads documents of all kinds: text at once, HTML and PDF in a process that can be ended."""
+"""Document reader processes and their pool."""
 
 from __future__ import annotations
 
 import selectors
 import subprocess
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import Self
@@ -12,10 +13,10 @@ from typing import Self
 import msgspec
 
 from podium.settings import variable
-from podium.tools.documents.child import LENGTH, Answer, Asked
+from podium.tools.documents.child import LENGTH, ReadRequest, ReadResponse
 from podium.tools.documents.document import Document
-from podium.tools.documents.meaning import Meaning
 from podium.tools.documents.plain import PLAIN, read_plain
+from podium.tools.documents.word_vectors import Meaning
 from podium.tools.tool import ToolError
 
 SECONDS = 20.0
@@ -24,17 +25,17 @@ MEDIA_TYPES = {
     "text": "text/plain", "html": "text/html", "htm": "text/html", "xhtml": "text/html",
     "pdf": "application/pdf",
 }  # fmt: skip
-"""What a file is, by the ending of its name; others are no documents."""
+"""Media types by file extension; files with other extensions are not documents."""
 
 
 def media_type_of(name: str) -> str:
-    """Of a file, by its name; empty when it is no document."""
+    """Return the media type for a file name; empty if it is not a document."""
     return MEDIA_TYPES.get(name.rpartition(".")[2].lower(), "") if "." in name else ""
 
 
-class Reader:
-    """For one thread. The process is started with the first document that needs it, and again after one that
-    it did not survive."""
+class DocumentReader:
+    """A reader for use by one thread. It starts its process with the first document that needs one, and
+    restarts it after a crash or timeout."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -49,36 +50,36 @@ class Reader:
         self.close()
 
     def read(self, data: bytes, media_type: str) -> Document:
-        """A document, or a `ToolError` that says in half a sentence what is wrong with it."""
+        """Read a document, or raise a `ToolError` whose message is a clause such as "it is empty"."""
         if media_type in PLAIN:
             return read_plain(data, media_type)
-        return self._answered(Asked(media_type, data))[0]
+        return self._answered(ReadRequest(media_type, data))[0]
 
     def read_and_embed(self, data: bytes, media_type: str) -> tuple[Document, Meaning | None]:
-        """As `read`, with the vectors of its passages; all kinds are read in the process."""
-        return self._answered(Asked(media_type, data, embed=True))
+        """Like `read`, and return the vectors of its passages. All types are read in the process."""
+        return self._answered(ReadRequest(media_type, data, embed=True))
 
-    def _answered(self, asked: Asked) -> tuple[Document, Meaning | None]:
+    def _answered(self, asked: ReadRequest) -> tuple[Document, Meaning | None]:
         answer = self._ask(asked)
         if answer.document is None:
             raise ToolError(answer.trouble)
         return answer.document, answer.meaning
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         child, self._child = self._child, None
         if child is not None:
             child.kill()
             child.communicate()
 
-    def _ask(self, asked: Asked) -> Answer:
+    def _ask(self, asked: ReadRequest) -> ReadResponse:
         child = self._child = self._child or _start()
         message = msgspec.msgpack.encode(asked)
         try:
             _send(child, len(message).to_bytes(LENGTH) + message)
             until = time.monotonic() + self._seconds
             size = int.from_bytes(_exactly(child, LENGTH, until))
-            return msgspec.msgpack.decode(_exactly(child, size, until), type=Answer)
+            return msgspec.msgpack.decode(_exactly(child, size, until), type=ReadResponse)
         except TimeoutError as error:
             self.close()
             raise ToolError(f"reading it took longer than {self._seconds:g} s") from error
@@ -88,8 +89,8 @@ class Reader:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Without the user's keys, and without the folder it happens to stand in on its path. In a process group
-    of its own: Ctrl-C on a terminal must not look like a document that its reader did not survive."""
+    """Start the child process. It gets no API keys, and its working directory is not on `sys.path`. It has
+    its own process group, so that Ctrl-C in the terminal does not look like a reader that crashed."""
     kept = {name: value for name in ("PATH", "PYTHONPATH", "LANG") if (value := variable(name))}
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "podium.tools.documents.child"],
@@ -119,3 +120,38 @@ def _exactly(child: subprocess.Popen[bytes], size: int, until: float) -> bytes:
             pieces.append(piece)
             left -= len(piece)
     return b"".join(pieces)
+
+
+class Readers:
+    """A pool of reader processes that run while there is work and end when it is done."""
+
+    def __init__(self, most: int = 2) -> None:
+        self._slots, self._lock = threading.Semaphore(most), threading.Lock()
+        self._idle: list[DocumentReader] = []
+        self._users = 0
+
+    def read(self, data: bytes, media_type: str) -> Document:
+        """Like `DocumentReader.read`, from any thread; waits for a free reader."""
+        with self._lock:
+            self._users += 1
+        try:
+            with self._slots:
+                return self._read(data, media_type)
+        finally:
+            self._leave()
+
+    def _read(self, data: bytes, media_type: str) -> Document:
+        with self._lock:
+            reader = self._idle.pop() if self._idle else DocumentReader()
+        try:
+            return reader.read(data, media_type)
+        finally:
+            with self._lock:
+                self._idle.append(reader)
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            ended, self._idle = ([], self._idle) if self._users else (self._idle, [])
+        for reader in ended:
+            reader.close()

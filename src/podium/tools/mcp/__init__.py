@@ -1,1 +1,3 @@
-"""Tools of MCP servers: programs that are started here, and servers that run elsewhere."""
+"""MCP server tools: local servers over stdio and remote servers over HTTP."""
+
+from __future__ import annotations

@@ -1,27 +1,59 @@
-"""One MCP server of the settings: connected on first use, and connected anew when it has died."""
+"""MCP server connection."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any, cast
 
+import msgspec
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Tool
+from mcp_types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    AudioContent,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    Tool,
+)
 
 from podium.settings import McpServer, nearest
-from podium.tools.mcp.content import text_of
-from podium.tools.mcp.naming import Named, name_tools
-from podium.tools.mcp.session import Session
-from podium.tools.mcp.variables import conceal
-from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, ToolSpec, failed, succeeded
-from podium.tools.untrusted import untrusted
+from podium.tools.mcp.session import Named, Session, conceal, name_tools
+from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, ToolSpec, failed, succeeded, untrusted
+
+
+def text_of(result: CallToolResult) -> str:
+    """Join all content blocks into one text; non-text blocks are replaced by a description."""
+    text = "\n".join(_told(block) for block in result.content).strip()
+    if not text and result.structured_content is not None:
+        return msgspec.json.encode(result.structured_content).decode()
+    return text or "[nothing]"
+
+
+def _told(block: ContentBlock) -> str:
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent() | AudioContent():
+            return f"[{block.mime_type}, {len(block.data) * 3 // 4:,} bytes]"
+        case ResourceLink():
+            return f"[{block.name}: {block.uri}]"
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return resource.text
+        case EmbeddedResource(resource=resource):
+            return f"[{resource.mime_type or 'data'}: {resource.uri}]"
+
 
 MAX_PAGES = 50
 
 
 class Connection:
-    """A server of the settings, for as long as its toolbox is open."""
+    """A connection to a configured server, for as long as its toolbox is open."""
 
     def __init__(self, name: str, server: McpServer) -> None:
         self.name, self._server = name, server
@@ -29,12 +61,12 @@ class Connection:
         self._connecting = asyncio.Lock()
 
     async def specs(self) -> list[ToolSpec]:
-        """Its tools, or a `ToolError` that says why it cannot be used."""
+        """Return the server's tools, or raise a `ToolError` that says why it cannot be used."""
         session = await self._connected()
         return [named.spec for named in session.tools.values()]
 
     async def call(self, name: str, args: dict[str, Any]) -> ToolResult:
-        """Use a tool by its full name. A call that fails is not repeated: it may have had its effect."""
+        """Call a tool by its full name. A failed call is not retried: it may have had side effects."""
         session = await self._connected()
         if (named := session.tools.get(name)) is None:
             meant = nearest(name, list(session.tools))
@@ -57,13 +89,13 @@ class Connection:
         )
 
     async def close(self) -> None:
-        """Disconnect; the server's program ends."""
+        """Disconnect and end the server's process."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     async def _connected(self) -> Session:
-        """The session, made anew once if there is none or the last one died."""
+        """Return the session; connect if there is none or the last one died."""
         async with self._connecting:
             if self._session is not None and self._session.is_dead:
                 await self.close()
@@ -102,7 +134,7 @@ async def _list(name: str, server: McpServer, client: Client) -> dict[str, Named
 
 
 async def _why(error: Exception, server: McpServer, session: Session) -> str:
-    """Why a server cannot be used, without any of its values."""
+    """Return why a server cannot be used, with its secret values concealed."""
     if isinstance(error, TimeoutError):
         reason = f"did not answer within {server.timeout:g} s"
     elif isinstance(error, ToolError):
@@ -115,7 +147,7 @@ async def _why(error: Exception, server: McpServer, session: Session) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """What really happened; task groups wrap it."""
+    """Return the message of the root cause inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,25 +1,84 @@
-"""The first tier: bubblewrap, with namespaces of its own for users, processes, network and the rest."""
+"""Bubblewrap tier and its watchdog."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from podium.errors import UsageError
-from podium.tools.descent import printable
-from podium.tools.sandbox.bare import bare_python
-from podium.tools.sandbox.mounts import Mount, host_sockets, places_of, system_mounts
-from podium.tools.sandbox.rlimits import counts_per_namespace, kernel_limits, limits_of_whole_user
-from podium.tools.sandbox.scratch import MASK
-from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, write_filter
-from podium.tools.sandbox.syscalls import machine
-from podium.tools.sandbox.tier import Job, Launch
-from podium.tools.sandbox.warding import warded_mark
+from podium.tools.openat_walk import printable
+from podium.tools.sandbox.sandbox import MASK
+from podium.tools.sandbox.seccomp import AF_INET, AF_UNIX, machine, write_filter
+from podium.tools.sandbox.tier import (
+    Launch,
+    Mount,
+    SandboxJob,
+    bare_python,
+    counts_per_namespace,
+    host_sockets,
+    kernel_limits,
+    limits_of_whole_user,
+    places_of,
+    system_mounts,
+)
+
+
+class _Warden(msgspec.Struct, frozen=True):
+    """A started watchdog process."""
+
+    host: int
+    """Pid of the process whose death it waits for. A process forked from that one has no watchdog yet."""
+    pid: int
+    mark: str
+
+
+_warden: _Warden | None = None
+
+
+def warded_mark() -> str:
+    """Return the marker that a sandbox must carry in its arguments to be killed when this process dies, at
+    any time. It is not a secret: a process that copies it only gets itself killed."""
+    global _warden
+    if _warden is None or not _is_alive(_warden):
+        _warden = _started()
+    return _warden.mark
+
+
+def _is_alive(warden: _Warden) -> bool:
+    if warden.host != os.getpid():
+        return False
+    try:
+        return os.waitpid(warden.pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:  # it was reaped elsewhere
+        return False
+
+
+def _started() -> _Warden:
+    """Start the watchdog in its own session, so that it is not killed with the host's process group. The
+    write end of its stdin is never closed explicitly: the kernel closes it when the host dies."""
+    mark = f"podium-warded-{uuid.uuid4().hex}"
+    reading, writing = os.pipe()
+    os.write(writing, mark.encode())
+    argv = bare_python("parent_watchdog")
+    nowhere = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+    actions = [(os.POSIX_SPAWN_DUP2, reading, 0), nowhere, (os.POSIX_SPAWN_DUP2, 1, 2)]
+    try:
+        pid = os.posix_spawn(argv[0], argv, {}, file_actions=actions, setsid=True)
+    except BaseException:
+        os.close(writing)
+        raise
+    finally:
+        os.close(reading)
+    return _Warden(os.getpid(), pid, mark)
+
 
 _USER = "1000"
-"""Who a program believes to be, whoever runs it."""
+"""Uid and gid that a program sees inside, whichever user runs it."""
 
 _STAGE = "/tmp"
 
@@ -27,7 +86,7 @@ _MAX_MASKS = 100
 
 
 class Bubblewrap:
-    """`bwrap` from the user's PATH, or from a place that the settings name."""
+    """The tier that uses `bwrap`, from the user's PATH or from the configured path."""
 
     name = "bubblewrap"
 
@@ -35,7 +94,8 @@ class Bubblewrap:
         self.program = program or shutil.which("bwrap") or ""
 
     def check(self) -> str:
-        """Both programs are still there, and a filter can be written for this machine."""
+        """Return why it is unusable: `bwrap` or `prlimit` is missing, or there is no seccomp filter for this
+        machine."""
         if not self.program:
             return "bubblewrap is not installed"
         if not os.access(self.program, os.X_OK):
@@ -44,8 +104,8 @@ class Bubblewrap:
             return "prlimit (of util-linux) is not installed"
         return "" if machine() is not None else "no filter of system calls is known for this processor"
 
-    def launch(self, job: Job) -> Launch:
-        """The command line of bwrap; for root, behind the program that drops to a spare user."""
+    def launch(self, job: SandboxJob) -> Launch:
+        """Return the bwrap command line; for root, wrapped in the program that drops to a spare user."""
         status, told = os.pipe()
         rules = _filter()
         staged = list(_staged(job.mounts)) if job.spare is not None else list(job.mounts)
@@ -70,23 +130,23 @@ _NAMESPACES = (
 
 
 def _marked() -> Sequence[str]:
-    """The warden's mark, where it does nothing: no program has a variable of that name."""
+    """Return the watchdog's marker as a no-op argument: no program has a variable of that name."""
     return ("--unsetenv", warded_mark())
 
 
 def dropped(plan: dict[str, object]) -> list[str]:
-    """The command line that drops root and becomes the plan's program."""
+    """Return the command line that drops root and runs the plan's program."""
     return [*bare_python("drop"), json.dumps(plan)]
 
 
 def _staged(mounts: Iterable[Mount]) -> Iterable[Mount]:
-    """The same mounts from where root's program hangs them up."""
+    """Return the same mounts with the sources where `inside/drop.py` mounts them."""
     for number, mount in enumerate(mounts):
         yield Mount(f"{_STAGE}/{number}", mount.target, mount.writable)
 
 
 def _private(scratch: str) -> Sequence[str]:
-    """What every execution has for itself: processes, devices, temporary files, a user's name."""
+    """Return the private mounts of each execution: /proc, /dev, temporary files and user database."""
     return (
         "--proc", "/proc", "--dev", "/dev", "--bind", f"{scratch}/shm", "/dev/shm", "--remount-ro", "/dev",
         "--bind", f"{scratch}/tmp", "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp",
@@ -102,8 +162,8 @@ def _binds(mounts: Iterable[Mount]) -> list[str]:
     return words
 
 
-def _masks(job: Job, mask: str) -> list[str]:
-    """Cover pipes, sockets and device files of the host. Only those can be covered that are there already."""
+def _masks(job: SandboxJob, mask: str) -> list[str]:
+    """Cover pipes, sockets and device files of the host. Only those that already exist can be covered."""
     mounts = [*system_mounts(), *job.mounts]
     hidden = dict.fromkeys((*(special.path for special in job.special), *host_sockets(mounts)))
     places = dict.fromkeys(place for path in hidden for place in places_of(path, mounts))
@@ -116,15 +176,16 @@ def _masks(job: Job, mask: str) -> list[str]:
     return [word for place in places for word in ("--ro-bind", mask, place)]
 
 
-def _limited(job: Job) -> list[str]:
-    """The limits are set inside: outside, they would be shared by everything that the user runs."""
+def _limited(job: SandboxJob) -> list[str]:
+    """Return the `prlimit` prefix. The limits are set inside: outside, all processes of the user would share
+    them."""
     alone = job.spare is not None or counts_per_namespace()
     limits = kernel_limits(job.limits) if alone else limits_of_whole_user(job.limits)
     return ["prlimit", *(f"--{name}={soft}:{hard}" for name, (soft, hard) in limits.items()), "--"]
 
 
 def _filter() -> int:
-    """The filter in a file of its own in memory."""
+    """Write the seccomp filter to an in-memory file and return its descriptor."""
     known = machine()
     assert known is not None, "`check` was not asked"
     rules = os.memfd_create("podium-seccomp")

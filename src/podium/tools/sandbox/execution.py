@@ -1,4 +1,4 @@
-"""One execution from its start to the end of everything that it started."""
+"""One sandboxed execution and its resource watch."""
 
 from __future__ import annotations
 
@@ -8,26 +8,102 @@ import json
 import os
 import signal
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast, get_args
+
+import msgspec
 
 from podium.engine.process import feed
 from podium.errors import SandboxUnavailableError
-from podium.tools.sandbox.inside.family import kill_family
-from podium.tools.sandbox.limits import Executed, StoppedBy
-from podium.tools.sandbox.tier import Job, Launch
-from podium.tools.sandbox.watching import Watch, Watched
+from podium.tools.sandbox.inside.processes import free_inodes, free_space, kill_family, shared_memory
+from podium.tools.sandbox.tier import Executed, Launch, SandboxJob, SandboxLimits, StoppedBy, bare_python
+
+_PATIENCE = 0.2
+"""Seconds before the watch starts. Most programs have ended by then, and kernel limits apply meanwhile."""
+
+
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """The writable folders of a program, and their contents before it starts."""
+
+    folders: Sequence[str]
+    """Folders whose whole size counts."""
+    grown: Sequence[str]
+    """Folders of which only the growth counts."""
+    grown_before: int
+    """Bytes on disk in the `grown` folders."""
+    files_before: int
+    """Number of files and folders in all of them."""
+
+
+class Watch:
+    """The watch process of one execution. It ends with the host, because its stdin closes."""
+
+    def __init__(self, limits: SandboxLimits, watched: Watched) -> None:
+        self._plan = {
+            **msgspec.to_builtins(limits),
+            **msgspec.to_builtins(watched),
+            "shared_before": shared_memory(),
+            "free_before": free_space(watched.folders[0]),
+            "inodes_before": free_inodes(watched.folders[0]),
+        }
+        self._starting: asyncio.Future[asyncio.subprocess.Process] | None = None
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def look(self, root: int, tell: Callable[[StoppedBy], None]) -> None:
+        """Wait until a limit is exceeded, and report which one."""
+        await asyncio.sleep(_PATIENCE)
+        plan = json.dumps({**self._plan, "root": root})
+        start = asyncio.create_subprocess_exec(
+            *bare_python("watch"),
+            plan,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={},
+            cwd="/",
+        )
+        self._starting = asyncio.ensure_future(start)
+        self._process = await asyncio.shield(self._starting)
+        if reason := await self._said():
+            tell(reason)
+
+    async def last_look(self) -> StoppedBy:
+        """Return the limit that the program exceeded before it ended by itself; empty if none."""
+        if self._process is None or self._process.stdin is None:
+            return ""
+        self._process.stdin.close()
+        return await self._said()
+
+    async def end(self) -> None:
+        """Stop the watch process."""
+        if self._starting is not None:
+            process = await self._starting
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.communicate()
+
+    async def _said(self) -> StoppedBy:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line = await self._process.stdout.readline()
+        if not line:  # it crashed: without a watch the program must not go on
+            _, told = await self._process.communicate()
+            reason = (told.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
+            raise SandboxUnavailableError(f"The watch over a program ended: {reason[:200]}.")
+        word = line.decode().strip()
+        return cast("StoppedBy", word) if word in get_args(StoppedBy) else ""
+
 
 _CHUNK = 65_536
 _LAST_WORDS = 5.0
-"""Seconds for the pipes and the last processes to close after a kill, which the kernel does at once."""
+"""Seconds for the pipes and the last processes to close after a kill, which is usually immediate."""
 
 
 class Execution:
-    """A job that runs. It must be started on the loop's own thread: a sandbox dies with the thread that
-    started it, and threads of a pool end when they like."""
+    """A running job. It must be started on the event loop's thread: a sandbox dies with the thread that
+    started it, and pool threads may end at any time."""
 
-    def __init__(self, job: Job, launch: Launch, tier: str) -> None:
+    def __init__(self, job: SandboxJob, launch: Launch, tier: str) -> None:
         self._job = job
         self._launch = launch
         self._tier = tier
@@ -38,10 +114,11 @@ class Execution:
         self._inner = -1
 
     async def finish(self, stdin: bytes, watched: Watched) -> Executed:
-        """Run it. Whatever happens, nothing of it runs afterwards; a cancel ends it at once."""
+        """Run the job. Afterwards none of its processes is left, whatever happens; cancellation ends it at
+        once."""
         began = time.monotonic()
         starting = asyncio.ensure_future(self._start())
-        # Not even its start is interrupted: killed half-way, it could leave a child that nobody knows of.
+        # The start is not interrupted: a kill in the middle could leave an untracked child process.
         cancelled = await settled(starting)
         process = starting.result()
         watch = Watch(self._job.limits, watched)
@@ -85,7 +162,7 @@ class Execution:
                 os.close(descriptor)
 
     async def _wait(self, process: asyncio.subprocess.Process, watch: Watch) -> bool:
-        """Whether it ended by itself; otherwise `_stopped` says what ended it."""
+        """Return True if the program ended by itself; otherwise `_stopped` holds the reason."""
         ended = asyncio.ensure_future(process.wait())
         looking = asyncio.ensure_future(watch.look(process.pid, self._stop))
         try:
@@ -109,20 +186,20 @@ class Execution:
             self._stopped.set_result(reason)
 
     async def _read(self, pipe: asyncio.StreamReader | None) -> bytes:
-        """What comes, up to the cap that both streams share; beyond it the program is ended."""
+        """Read the output up to the limit that both streams share; beyond it, stop the program."""
         assert pipe is not None
         kept: list[bytes] = []
         while chunk := await pipe.read(_CHUNK):
             room = self._job.limits.output_bytes - self._size
             self._size += len(chunk)
             kept.append(chunk[: max(room, 0)])
-            if len(chunk) > room:  # read on to the end, which a pipe needs to be closed
+            if len(chunk) > room:  # keep draining, so that the pipe can close
                 self._truncated = True
                 self._stop("output")
         return b"".join(kept)
 
     async def _listen(self) -> None:
-        """Hear from the sandbox which process holds all others, and how the program ended."""
+        """Read from the status pipe which process is the root of the sandbox, and how the program ended."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         status, heard = self._launch.status, bytearray()
 
@@ -142,7 +219,7 @@ class Execution:
             os.close(status)
 
     def _understand(self, heard: bytearray) -> None:
-        """Take whole lines out of what was heard."""
+        """Parse complete lines and remove them from the buffer."""
         while (end := heard.find(b"\n")) >= 0:
             told: dict[str, Any] = json.loads(heard[:end])
             del heard[: end + 1]
@@ -154,7 +231,7 @@ class Execution:
     async def _end(
         self, process: asyncio.subprocess.Process, pipes: Sequence[asyncio.Future[Any]], watch: Watch
     ) -> None:
-        """End all of it and wait until it is gone."""
+        """End all processes and wait until they are gone."""
         if self._launch.keeps and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
@@ -202,7 +279,8 @@ def _result(pipe: asyncio.Future[Any]) -> bytes:
 
 
 async def _gone(descriptor: int) -> None:
-    """Kill a process and wait until it has ended; a namespace's first one ends after all others."""
+    """Kill a process and wait until it has ended. The init process of a PID namespace ends after all
+    others."""
     loop = asyncio.get_running_loop()
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
@@ -216,7 +294,7 @@ async def _gone(descriptor: int) -> None:
 
 
 async def settled(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
-    """Wait for a task to its end, also when we are cancelled meanwhile; gives the cancel for later."""
+    """Wait until a task is done, even if cancelled meanwhile; return the cancellation to raise later."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:

@@ -1,8 +1,8 @@
-"""Inspection of the folders that a program may write: before it starts, and after it has ended.
+"""Inspection of the folders that a program may write, before it starts and after it has ended.
 
-What a program leaves behind is read, copied, deleted and handed over later, perhaps by root. So set-id bits,
-capabilities, device files, pipes, sockets and hard links to files outside do not stay, and each such finding
-is reported.
+Files that a program leaves behind are later read, copied, deleted and handed over, possibly by root. So
+set-id bits, capabilities, device files, pipes, sockets and hard links to files outside are removed, and each
+finding is reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from podium.errors import SandboxUnavailableError, UsageError
-from podium.tools.descent import (
+from podium.tools.openat_walk import (
     MAX_DEPTH,
     NO_LINKS,
     Visit,
@@ -31,17 +31,17 @@ from podium.tools.descent import (
     set_mode,
     visit_folders,
 )
-from podium.tools.sandbox.inside.holding import disk_bytes
+from podium.tools.sandbox.inside.processes import disk_bytes
 
 Identity = tuple[int, int]
-"""Device and number of an inode."""
+"""Device and inode number."""
 
 NAMED = 3
-"""Paths that a warning names."""
+"""Number of paths that a warning names."""
 
 _SET_ID, _OTHERS_WRITE, _OWNER = 0o6000, 0o002, 0o700
 _CLOCK_SLACK = 2_000_000_000
-"""Nanoseconds by which the time of a change may lie before the time that a clock told."""
+"""Nanoseconds by which a ctime may lie before the clock's time."""
 
 _SENTENCES = {
     "set-id": "The setuid or setgid bit was removed from {}.",
@@ -65,34 +65,36 @@ class Special(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct):
-    """What an inspection found in the writable folders."""
+    """The result of inspecting the writable folders."""
 
     began: int = 0
-    """When it began, in nanoseconds since 1970."""
+    """Start of the inspection, in nanoseconds since the epoch."""
     files: int = 0
-    """Files, folders and everything else that has a name."""
+    """Number of directory entries of any kind."""
     whole_bytes: int = 0
     """Bytes on disk in the workspace."""
     grown_bytes: int = 0
     """Bytes on disk in the other writable folders."""
     special: list[Special] = []
     known: set[Identity] = set()
-    """Inodes that stay as they are: special files, folders that are closed, what every user may write."""
+    """Inodes that are left as they are: special files, folders closed to their owner, world-writable
+    entries."""
     setgid_roots: set[Identity] = set()
-    """Writable folders that hand their group on to what is made in them; folders below may do so too."""
+    """Writable folders with the setgid bit, whose group is inherited; folders below may have the bit too."""
     warnings: list[str] = []
 
 
 def inspect_before(whole: Sequence[Path], grown: Sequence[Path], max_copied: int) -> Contents:
     """Inspect the folders before a program starts. Special files are listed, not removed: they are not the
-    program's. Files with another name outside are replaced by copies, so that programs change only those."""
+    program's. Files with a hard link outside are replaced by copies, so that programs change only the
+    copies."""
     return _inspected(_Inspection(max_copied, None), whole, grown)
 
 
 def inspect_after(
     whole: Sequence[Path], grown: Sequence[Path], max_copied: int, before: Contents
 ) -> Contents:
-    """Inspect the folders after a program has ended, and make safe what it left."""
+    """Inspect the folders after a program has ended, and neutralize what it left."""
     return _inspected(_Inspection(max_copied, before), whole, grown)
 
 
@@ -130,7 +132,7 @@ class _Inspection:
         return self._contents
 
     def _inspect(self, folder: Path) -> int:
-        """Inspect one folder; returns its bytes on disk."""
+        """Inspect one folder; return its bytes on disk."""
         try:
             root = open_root(folder)
         except FileNotFoundError:  # removed by the program
@@ -151,7 +153,8 @@ class _Inspection:
         return bool(found.st_mode & stat.S_ISGID)
 
     def _enter(self, name: str, handle: int) -> int | None:
-        """Open a folder, unless another writable folder has led to it already or it was closed before."""
+        """Open a folder; return None if it was already visited through another writable folder, or was
+        inaccessible before."""
         identity = _identity(os.stat(name, dir_fd=handle, follow_symlinks=False))
         if identity in self._visited:
             return None
@@ -159,23 +162,23 @@ class _Inspection:
             return enter_folder(name, handle)
         try:
             return os.open(name, NO_LINKS, dir_fd=handle)
-        except PermissionError:  # closed before the program started, which could not enter it either
+        except PermissionError:  # inaccessible before the program started, so for the program too
             return None
 
     def _visit(self, folder: Path, visit: Visit) -> int:
-        """Inspect what lies in a folder, without the folders below; returns its bytes on disk."""
+        """Inspect the entries of a folder, without subfolders; return their bytes on disk."""
         self._visited.add(_identity(os.fstat(visit.handle)))
         total, odd = 0, _SET_ID | _OTHERS_WRITE
         for entry in visit.entries:
             try:
                 found = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:  # removed by a program of the user
+            except FileNotFoundError:  # removed by another program of the user
                 continue
             total += disk_bytes(found)
             self._contents.files += 1
             is_file = stat.S_ISREG(found.st_mode)
             if is_file and found.st_nlink == 1 and not found.st_mode & odd and not self._is_new(found):
-                continue  # nothing else is looked at in most files
+                continue  # most files need no further check
             if is_file and found.st_nlink > 1:
                 names = self._linked.setdefault(_identity(found), (found, []))[1]
                 names.append((folder, visit.path + entry.name))
@@ -204,7 +207,7 @@ class _Inspection:
             self._found("special", visit.path + name)
 
     def _check_mode(self, name: str, handle: int, found: os.stat_result, path: str) -> None:
-        """Correct the mode of a file or folder; an empty name means the folder of the handle."""
+        """Correct the mode of a file or folder; an empty name means the folder of the handle itself."""
         is_folder, mode = stat.S_ISDIR(found.st_mode), stat.S_IMODE(found.st_mode)
         kept = stat.S_ISGID if is_folder and self._hands_on_group else 0
         wanted, kinds = mode & ~(_SET_ID & ~kept), list[str]()
@@ -216,7 +219,7 @@ class _Inspection:
         elif self._before is not None and _identity(found) not in self._before.known:
             kinds += [*(["everybody"] if for_all else []), *(["closed"] if closed else [])]
             wanted = (wanted & ~_OTHERS_WRITE) | (_OWNER if is_folder else 0)
-        if wanted == mode or os.geteuid() not in (0, found.st_uid):  # of another user: not from our program
+        if wanted == mode or os.geteuid() not in (0, found.st_uid):  # another user's: not from our program
             return
         if name:
             set_mode(name, wanted, handle)
@@ -226,11 +229,11 @@ class _Inspection:
             self._found(kind, path)
 
     def _is_new(self, found: os.stat_result) -> bool:
-        """Whether it may have changed since the program was started."""
+        """Return True if it may have changed since the program was started."""
         return self._before is not None and found.st_ctime_ns >= self._before.began - _CLOCK_SLACK
 
     def _check_attributes(self, name: str, handle: int, found: os.stat_result, path: str) -> None:
-        """Remove capabilities and access lists from what has changed since the program was started."""
+        """Remove capabilities and ACLs from what has changed since the program was started."""
         if not self._is_new(found) or sys.platform != "linux":
             return
         place = f"/proc/self/fd/{handle}/{name}"
@@ -244,7 +247,7 @@ class _Inspection:
             self._found("attributes", path)
 
     def _separate(self) -> None:
-        """Replace files that have another name outside by copies; check other files with several names."""
+        """Replace files that have a hard link outside by copies; check the other files with several links."""
         outside = [group for group in self._linked.values() if group[0].st_nlink > len(group[1])]
         size = sum(found.st_size * len(names) for found, names in outside)
         if size > self._max_copied and self._before is None:
@@ -281,7 +284,7 @@ def _identity(found: os.stat_result) -> Identity:
 
 
 def _replace_by_copy(name: str, handle: int) -> None:
-    """Put a copy with the same owner, times and mode in place of a file."""
+    """Replace a file by a copy with the same owner, times and mode, but without set-id bits."""
     beside = f".podium-{secrets.token_hex(8)}"
     reading = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(name, reading, dir_fd=handle), "rb") as old:
@@ -302,6 +305,6 @@ def _replace_by_copy(name: str, handle: int) -> None:
 
 
 def _named(paths: Sequence[str]) -> str:
-    """The first of some paths, and how many more there are."""
+    """Return the first few paths and the number of the others."""
     more = f" and {len(paths) - NAMED:,} more" if len(paths) > NAMED else ""
     return ", ".join(printable(path)[:200] for path in paths[:NAMED]) + more

@@ -1,7 +1,7 @@
-"""The second tier, where namespaces cannot be had: Landlock, the filter, limits, and a keeper that ends all.
+"""Landlock tier and unsandboxed tier.
 
-Weaker than the first: a program has no network and no sockets at all, but it sees that other files are there
-(not what is in them), and cannot change the modes of files.
+Landlock is weaker than bubblewrap: a program has no network and no sockets at all, but it can see that other
+files exist (not their contents), and cannot change file modes.
 """
 
 from __future__ import annotations
@@ -12,50 +12,55 @@ import os
 import sys
 from collections.abc import Mapping
 
+import msgspec
+
 from podium.errors import UsageError
-from podium.tools.descent import printable
-from podium.tools.sandbox.bare import bare_python
-from podium.tools.sandbox.inside import landlock
-from podium.tools.sandbox.mounts import system_mounts
-from podium.tools.sandbox.rlimits import kernel_limits, limits_of_whole_user
-from podium.tools.sandbox.seccomp import MODES, OWNERS, SIGNALLING, write_filter
-from podium.tools.sandbox.syscalls import Machine, machine
-from podium.tools.sandbox.tier import Job, Launch
+from podium.tools.openat_walk import printable
+from podium.tools.sandbox.inside import kernel as landlock
+from podium.tools.sandbox.seccomp import MODES, OWNERS, SIGNALLING, Machine, machine, write_filter
+from podium.tools.sandbox.tier import (
+    Launch,
+    SandboxJob,
+    bare_python,
+    kernel_limits,
+    limits_of_whole_user,
+    system_mounts,
+)
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _FACTS = tuple(
     f"/proc/{name}"
     for name in ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version", "sys/kernel")
 )
-"""What /proc tells of the machine; of other processes a program learns nothing."""
+"""Entries of /proc about the machine; those of other processes are not readable."""
 
 _TRUNCATE_SINCE, _SIGNALS_SINCE = 3, 6
 
 
 class Landlock:
-    """For kernels from 5.13 on; from 6.12 on it also keeps signals in."""
+    """The tier for kernels from 5.13 on; from 6.12 on it also confines signals."""
 
     name = "landlock"
 
     def check(self) -> str:
-        """The kernel has it, and a filter can be written for this machine."""
+        """Return why it is unusable: not Linux, no Landlock, or no seccomp filter for this machine."""
         if sys.platform != "linux":
             return "this is not Linux"
         if machine() is None:
             return "no filter of system calls is known for this processor"
         return "" if landlock.version() else "this kernel has no Landlock, or it is switched off"
 
-    def launch(self, job: Job) -> Launch:
-        """The keeper's command line."""
+    def launch(self, job: SandboxJob) -> Launch:
+        """Return the command line of `inside/confine.py`."""
         known = machine()
         assert known is not None, "`check` was not asked"
         _refuse_special(job)
         return keeper(job, base64.b64encode(_rules(known, job.spare)).decode())
 
 
-def _refuse_special(job: Job) -> None:
-    """Raise if the workspace holds a pipe or a device, which Landlock cannot close. In this tier programs
-    have no sockets."""
+def _refuse_special(job: SandboxJob) -> None:
+    """Raise if the workspace holds a pipe or a device, which Landlock cannot block. Sockets are unavailable
+    in this tier anyway."""
     path = next((special.path for special in job.special if not special.is_socket), "")
     if path:
         raise UsageError(
@@ -64,8 +69,8 @@ def _refuse_special(job: Job) -> None:
         )
 
 
-def keeper(job: Job, rules: str) -> Launch:
-    """Start a job behind the keeper; without rules it is not shut in."""
+def keeper(job: SandboxJob, rules: str) -> Launch:
+    """Launch a job under `inside/confine.py`; with empty rules it is not confined."""
     status, told = os.pipe()
     places = [mount for mount in job.mounts if mount.source == mount.target]
     scratch = [f"{job.scratch}/tmp", f"{job.scratch}/shm"]
@@ -74,7 +79,7 @@ def keeper(job: Job, rules: str) -> Launch:
         "told": told,
         "spare": job.spare,
         "argv": list(job.argv),
-        "start": os.path.realpath(job.start),  # a link to it may lie in a folder that is covered
+        "start": os.path.realpath(job.start),  # a symlink to it may lie below a covered folder
         "limits": limits_of_whole_user(job.limits) if job.spare is None else kernel_limits(job.limits),
         "filter": rules,
         "readable": [
@@ -89,17 +94,32 @@ def keeper(job: Job, rules: str) -> Launch:
     return Launch(argv=argv, passed=(told,), status=status, env=_environment(job), keeps=True)
 
 
-def _environment(job: Job) -> Mapping[str, str]:
-    """There is no /tmp of one's own without namespaces, so the variables have to say where it is."""
+def _environment(job: SandboxJob) -> Mapping[str, str]:
+    """Return the variables that point to the private /tmp: without namespaces there is no private mount."""
     return {"HOME": f"{job.scratch}/tmp/home", "TMPDIR": f"{job.scratch}/tmp"}
 
 
 def _rules(known: Machine, spare: int | None) -> bytes:
-    """Sockets are forbidden altogether: Landlock closes neither UDP nor sockets that have a path. Nor does it
-    keep a program from the modes and owners of the user's own files; a spare user has none."""
+    """Build the seccomp filter. All sockets are denied: Landlock restricts neither UDP nor path-based Unix
+    sockets. It does not restrict mode and owner changes of the user's own files either; a spare user has
+    none."""
     version = landlock.version()
-    denied = ["shmget", *(["truncate"] if version < _TRUNCATE_SINCE else [])]  # it would outlive the program
+    denied = ["shmget", *(["truncate"] if version < _TRUNCATE_SINCE else [])]  # shmget: outlives the program
     if spare is not None:
         return write_filter(known, families=(), also_denied=denied)
     denied += [*OWNERS, *(SIGNALLING if version < _SIGNALS_SINCE else ())]
     return write_filter(known, families=(), also_denied=denied, ignored=MODES)
+
+
+class Unsandboxed:
+    """No sandbox: programs run as the user, with all of the user's file access."""
+
+    name = "none"
+
+    def check(self) -> str:
+        """Return an empty reason: this tier always works."""
+        return ""
+
+    def launch(self, job: SandboxJob) -> Launch:
+        """Return the command line of `inside/confine.py`, without any restriction."""
+        return keeper(msgspec.structs.replace(job, spare=None), "")

@@ -1,61 +1,175 @@
-"""The sandbox: one method that runs a program and gives what it said, whatever the program tries."""
+"""Sandbox, scratch folder, spare uid and result files.
+
+Process limits do not apply to root, and root may access all files. So when Podium runs as root, each
+execution runs under a different spare uid. `inside/drop.py` keeps the workspace writable for that uid.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
+import itertools
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import stat
+import tempfile
+import time
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from podium.errors import SandboxUnavailableError
-from podium.tools.aside import aside
-from podium.tools.sandbox.execution import Execution, settled
+from podium.engine.process import offload
+from podium.errors import ResultRefusedError, SandboxUnavailableError
+from podium.tools.openat_walk import NO_LINKS, descended, open_root, remove_entry
+from podium.tools.sandbox.execution import Execution, Watched, settled
 from podium.tools.sandbox.inspection import Contents, inspect_after, inspect_before
-from podium.tools.sandbox.limits import Executed, Limits
-from podium.tools.sandbox.mounts import (
+from podium.tools.sandbox.tier import (
+    Executed,
     Mount,
+    SandboxJob,
+    SandboxLimits,
+    Tier,
     anchored,
     folder_mounts,
     interpreter_folders,
     place_inside,
     search_path,
 )
-from podium.tools.sandbox.scratch import ENTRIES, HOME, clear, scratch_folder
-from podium.tools.sandbox.spare import spare_id
-from podium.tools.sandbox.tier import Job, Tier
-from podium.tools.sandbox.watching import Watched
+
+HOME = "/tmp/home"
+"""The home folder inside the sandbox; empty at each start."""
+
+PREFIX = "podium-sandbox-"
+_LOCK = "lock"
+_YOUNG_S = 60.0
+"""Minimum age in seconds before cleanup; a younger folder may not have its lock yet."""
+
+_FILES = {
+    "passwd": f"root:x:0:0:root:/:/bin/false\npodium:x:1000:1000:podium:{HOME}:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/:/bin/false\n",
+    "group": "root:x:0:\npodium:x:1000:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost sandbox\n",
+}
+_FOLDERS = ("tmp", "tmp/home", "shm")
+MASK = "mask"
+"""An empty file that is mounted over what a program must not reach."""
+
+ENTRIES = len(_FILES) + len(_FOLDERS) + len((_LOCK, MASK))
+"""Number of files and folders in a fresh scratch folder."""
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Generator[Path]:
+    """Create a scratch folder, and remove it at the end with everything in it."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock = _locked(folder)
+    try:
+        folder.chmod(0o711)  # a spare uid must be able to traverse it; its contents are closed to others
+        for name in _FOLDERS:
+            (folder / name).mkdir(mode=0o700)
+        (folder / MASK).touch(mode=0)
+        for name, text in _FILES.items():
+            (folder / name).write_text(text, encoding="ascii")
+        yield folder
+    finally:
+        with contextlib.suppress(OSError):  # still in use by an ending process: `sweep_up` removes it later
+            _remove(folder)
+        os.close(lock)
+
+
+def clear(scratch: Path) -> None:
+    """Remove the temporary files of a program that has ended."""
+    for name in ("tmp", "shm"):
+        with contextlib.suppress(OSError):  # as in `scratch_folder`
+            _remove(scratch / name)
+
+
+def sweep_up(young: float = _YOUNG_S) -> None:
+    """Remove scratch folders of killed processes; the kernel has released their locks."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # another user's, in use, or removed meanwhile
+            found = folder.lstat()
+            if found.st_uid == os.geteuid() and time.time() - found.st_ctime > young:
+                lock = _locked(folder)
+                _remove(folder)
+                os.close(lock)
+
+
+def _locked(folder: Path) -> int:
+    """Lock the folder and return the descriptor; raise `BlockingIOError` if another process holds the
+    lock."""
+    lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder with everything in it."""
+    holder = open_root(folder.parent)
+    try:
+        remove_entry(folder.name, holder)
+    finally:
+        os.close(holder)
+
+
+_HIGH, _LOW = (1_800_000_000, 50_000), (58_000, 1_000)
+"""First spare id and number of ids; the low range is for containers that have only 65,536 ids."""
+
+_counter = itertools.count()
+
+
+def spare_id() -> int | None:
+    """Return an id for the next execution; None if this process is not root and keeps its uid."""
+    if os.geteuid() != 0:
+        return None
+    first, count = _HIGH if _mapped(_HIGH[0] + _HIGH[1]) else _LOW
+    return first + (os.getpid() * 64 + next(_counter)) % count
+
+
+def _mapped(identity: int) -> bool:
+    """Return True if the id is mapped in this container's user namespace."""
+    try:
+        lines = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
+    except OSError:  # no user namespaces in this kernel: all ids exist
+        return True
+    extents = [tuple(map(int, line.split())) for line in lines]
+    return any(inside <= identity < inside + count for inside, _, count in extents)
+
 
 INSTALL = "Install bubblewrap (`apt-get install bubblewrap`), or see `podium doctor`."
 
 
 class Sandbox:
-    """Made by `open_sandbox`, which has tried it out."""
+    """A tested sandbox; created by `open_sandbox`."""
 
     def __init__(
-        self, tier: Tier, reason: str, *, limits: Limits | None = None, readable: Sequence[Path] = ()
+        self, tier: Tier, reason: str, *, limits: SandboxLimits | None = None, readable: Sequence[Path] = ()
     ) -> None:
         self._tier = tier
-        self._limits = limits or Limits()
+        self._limits = limits or SandboxLimits()
         self._readable = [*interpreter_folders(), *readable]
         self.reason = reason
-        """Why it is this tier, in one sentence for a person."""
+        """Why this tier was chosen, in one sentence for the user."""
 
     @property
     def tier(self) -> str:
-        """`bubblewrap`, `landlock`, or `none` if somebody allowed that."""
+        """`bubblewrap`, `landlock`, or `none` if the user allowed that."""
         return self._tier.name
 
     @property
-    def limits(self) -> Limits:
-        """What holds where a call does not say otherwise, from the settings."""
+    def limits(self) -> SandboxLimits:
+        """Default limits from the settings, for calls that pass none."""
         return self._limits
 
     @property
     def warning(self) -> str:
-        """What the caller has to log and show; empty when programs are really shut in."""
+        """Text that the caller must log and show; empty if programs are really confined."""
         return self.reason if self.tier == "none" else ""
 
     async def run(
@@ -69,12 +183,13 @@ class Sandbox:
         also_writable: Sequence[Path] = (),
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
-        limits: Limits | None = None,
+        limits: SandboxLimits | None = None,
     ) -> Executed:
-        """Run a program to its end, or to the first limit that it passes.
+        """Run a program to its end, or until it exceeds a limit.
 
-        It sees the system, the Python that runs Podium, `folder` at its own place, and what else is named;
-        of the environment only `env`. Cancelling the task that awaits this ends everything at once.
+        It sees the system, the Python that runs Podium, `folder` at its own path, and the other given
+        folders; its environment gets only `env` beyond a few defaults. Cancelling the awaiting task ends
+        everything at once.
         """
         if not argv:
             raise ValueError("there is nothing to run")
@@ -85,8 +200,8 @@ class Sandbox:
         mounts = folder_mounts(folder, writable=writable, readable=seen, also_writable=also_writable)
         whole = [folder] if writable else []
         with scratch_folder() as scratch:
-            before = await aside(inspect_before, whole, also_writable, most.workspace_bytes)
-            job = Job(
+            before = await offload(inspect_before, whole, also_writable, most.workspace_bytes)
+            job = SandboxJob(
                 argv=tuple(map(str, argv)),
                 start=place_inside(folder, cwd),
                 mounts=mounts,
@@ -111,8 +226,8 @@ class Sandbox:
 
 
 def _own_entries(mounts: Sequence[Mount]) -> int:
-    """Entries that the sandbox itself may make: folders on the way to what is mounted below /tmp, and the
-    file in memory that holds the filter of system calls."""
+    """Return the number of entries that the sandbox itself may create: parent folders of mounts below /tmp,
+    and the in-memory file of the seccomp filter."""
     temporary = Path("/tmp")
     targets = [Path(mount.target) for mount in mounts if Path(mount.target).is_relative_to(temporary)]
     ways = {way for target in targets for way in (target, *target.parents) if way.is_relative_to(temporary)}
@@ -120,22 +235,23 @@ def _own_entries(mounts: Sequence[Mount]) -> int:
 
 
 async def _secured(
-    scratch: Path, whole: Sequence[Path], grown: Sequence[Path], limits: Limits, before: Contents
+    scratch: Path, whole: Sequence[Path], grown: Sequence[Path], limits: SandboxLimits, before: Contents
 ) -> Contents:
-    """Clear and inspect what a program could write; a cancel waits until that is done."""
+    """Clear the scratch folder and inspect the writable folders; cancellation waits until that is done."""
 
     def secure() -> Contents:
         clear(scratch)  # first: hard links into it would look like links to files outside
         return inspect_after(whole, grown, limits.workspace_bytes, before)
 
-    task = asyncio.ensure_future(aside(secure))
+    task = asyncio.ensure_future(offload(secure))
     if cancelled := await settled(task):
         raise cancelled
     return task.result()
 
 
-def _judged(done: Executed, limits: Limits, before: Contents, after: Contents) -> Executed:
-    """Add to the result what the inspections found; a short program may have passed a limit unwatched."""
+def _judged(done: Executed, limits: SandboxLimits, before: Contents, after: Contents) -> Executed:
+    """Merge the findings of the inspections into the result; a short program may have exceeded a limit before
+    the watch started."""
     stopped = done.stopped_by
     grown = after.grown_bytes - before.grown_bytes
     written = after.whole_bytes - before.whole_bytes + grown
@@ -149,7 +265,8 @@ def _judged(done: Executed, limits: Limits, before: Contents, after: Contents) -
 
 
 def _environment(readable: Sequence[Path]) -> dict[str, str]:
-    """The whole environment inside: nothing of the user's but the language and where programs are found."""
+    """Return the base environment inside. Of the user's own it holds only the language and the search
+    path."""
     return {
         "PATH": search_path(readable),
         "HOME": HOME,
@@ -163,3 +280,43 @@ def _environment(readable: Sequence[Path]) -> dict[str, str]:
         "NO_COLOR": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
     }
+
+
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def read_result(folder: Path, path: str, *, max_bytes: int = 10_000_000) -> bytes:
+    """Read a regular file below `folder`.
+
+    Each path component is opened relative to the previous one without following links, so nothing can be
+    swapped in between. Only regular files are read, and a pipe never blocks. Raises `ResultRefusedError` with
+    the reason, or `FileNotFoundError` if the file does not exist.
+    """
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise ResultRefusedError(path, "it is not a path below the workspace")
+    with descended(open_root(folder), parts[:-1], lambda part, at: _open(part, NO_LINKS, at, path)) as holder:
+        file = _open(parts[-1], _FILE, holder, path)
+    return _read(file, path, max_bytes)
+
+
+def _open(part: str, flags: int, holder: int, path: str) -> int:
+    try:
+        return os.open(part, flags, dir_fd=holder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:  # a symlink gives ELOOP or ENOTDIR, a socket ENXIO
+        raise ResultRefusedError(path, f"{part} is a link or no plain file ({error.strerror})") from error
+
+
+def _read(file: int, path: str, max_bytes: int) -> bytes:
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise ResultRefusedError(path, "it is not a plain file")
+        if found.st_size > max_bytes:
+            raise ResultRefusedError(path, f"it is larger than {max_bytes:,} bytes")
+        with os.fdopen(file, "rb", closefd=False) as stream:
+            return stream.read(max_bytes)
+    finally:
+        os.close(file)

@@ -1,15 +1,16 @@
-"""Sources for research: who can be asked, and reading what they found.
+"""Research sources: search providers and retrieval.
 
-    from podium.tools.sources.choosing import WORKERS, providers_for
-    from podium.tools.sources.found import Found, Kind, Provider, Retrieved
-    from podium.tools.sources.retrieving import retrieve
+    from podium.tools.sources.providers import WORKERS, Found, Kind, Provider, Retrieved
+    from podium.tools.sources.providers import providers_for, retrieve
 
     providers_for(worker, settings, corpus=None, *, online=None) -> list[Provider]
         worker: web_search, academic_search, news_search or social_media. With a corpus, only the corpus is
-        asked, unless `online` is true; without one, the providers on the web. Opening connects nothing.
+        searched, unless `online` is true; without one, the online providers. Opening connects nothing.
     await provider.search(query, limit) -> list[Found]
     await retrieve(found, at=ISO_TIME, corpus=None, fetcher=None) -> Retrieved
 
-Every failure is a `ToolError` (`podium.tools.tool`) of one sentence that may be shown to a person. What comes
-back is untrusted text: fence it (`podium.tools.untrusted`) before a model sees it.
+Every failure is a one-sentence `ToolError` (`podium.tools.tool`) that may be shown to a user. Results are
+untrusted text: fence them (`podium.tools.tool.untrusted`) before a model sees them.
 """
+
+from __future__ import annotations

@@ -1,4 +1,4 @@
-"""RSS and Atom, as they come from strangers: no entities, no references, no surprises."""
+"""RSS and Atom parser for untrusted feeds: entities and external references are refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.parsers import expat
 import msgspec
 
 from podium.tools.documents.document import iso_date, line
-from podium.tools.page import visible_text
+from podium.tools.documents.html import visible_text
 from podium.tools.tool import ToolError
 
 MAX_ENTRIES = 500
@@ -19,8 +19,8 @@ _TEXTS = ("description", "summary", "content", "encoded")
 _DATES = ("published", "pubDate", "date", "issued", "updated")
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """One piece of news, or one paper."""
+class FeedEntry(msgspec.Struct, frozen=True):
+    """One news item or paper."""
 
     title: str
     url: str
@@ -29,11 +29,11 @@ class Entry(msgspec.Struct, frozen=True):
     authors: tuple[str, ...] = ()
     id: str = ""
     links: dict[str, str] = {}
-    """Further addresses, by their titles."""
+    """Further URLs, by title."""
 
 
-def read_feed(body: bytes, name: str) -> list[Entry]:
-    """The entries of a feed of any kind, or a `ToolError` that names whose it was."""
+def read_feed(body: bytes, name: str) -> list[FeedEntry]:
+    """Return the entries of an RSS, Atom or RDF feed, or raise a `ToolError` with the provider's name."""
     try:
         root = _parsed(body)
     except _RefusedError as error:
@@ -48,11 +48,11 @@ def read_feed(body: bytes, name: str) -> list[Entry]:
 
 
 class _RefusedError(Exception):
-    """XML that a feed has no use for."""
+    """XML features that a feed does not need."""
 
 
 def _parsed(body: bytes) -> Element:
-    """A tree without entities of its own: they unfold into gigabytes, or into files of this machine."""
+    """Parse XML; refuse entity declarations, which can expand to gigabytes or include local files."""
     parser, builder, depth = expat.ParserCreate(namespace_separator="}"), TreeBuilder(), 0
 
     def refuse(*declared: object) -> int:
@@ -79,16 +79,16 @@ def _parsed(body: bytes) -> Element:
 
 
 def plain(markup: str) -> str:
-    """The words of a piece of HTML, as it stands in summaries."""
+    """Return the text of an HTML fragment, as found in summaries."""
     if "<" not in markup and "&" not in markup:
         return " ".join(markup.split())
     return " ".join(visible_text(markup).split())
 
 
-def _entry(node: Element) -> Entry:
+def _entry(node: Element) -> FeedEntry:
     texts = [_inside(child) for name in _TEXTS for child in _children(node, name)]
     dates = (iso_date(_inside(child)) for name in _DATES for child in _children(node, name))
-    return Entry(
+    return FeedEntry(
         title=line(plain(_first(node, "title")), 300),
         url=_link(node),
         text=line(plain(next((text for text in texts if text), "")[:50_000]), 4_000),
@@ -104,7 +104,7 @@ def _entry(node: Element) -> Entry:
 
 
 def _link(node: Element) -> str:
-    """The address that a person would open."""
+    """Return the URL of the entry's page."""
     links = _children(node, "link")
     ordered = sorted(links, key=lambda child: child.get("rel", "alternate") != "alternate")
     for child in ordered:

@@ -1,1 +1,3 @@
-"""Running a project's tests and reading what they say; looking at what a change does to them."""
+"""Test detection, test runs and their results, and checks of what a change does to tests."""
+
+from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Suspicion of answers that were written for the tests: a test's expected value in a special case of its own.
+"""Detection of hard-coded answers: a test's expected value returned for a special case.
 
-A suspicion, not a proof: base cases of real functions look the same. Values such as 0, 1, "" and None are
-common in honest code and do not count.
+A finding is a suspicion, not a proof: base cases of real functions look the same. Values such as 0, 1, "" and
+None are common in legitimate code and do not count.
 """
 
 from __future__ import annotations
@@ -10,11 +10,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from podium.tools.testing.case import evidence
-from podium.tools.testing.cases_python import parse_python
-from podium.tools.testing.changed import ChangedFile
-from podium.tools.testing.finding import Finding
-from podium.tools.testing.languages import is_source, language_of
+from podium.tools.testing.cases import evidence, is_source, language_of, parse_python
+from podium.tools.testing.changes import ChangedFile, Finding
 
 _PLAIN = {"0", "1", "-1", "2", "True", "False", "None", "''", '""', "[]", "{}", "()", "0.0", "1.0", "set()"}
 _LITERAL = r"(-?\d[\d_.]*|\"[^\"\n]{2,}\"|'[^'\n]{2,}'|\[[^\]\n]+\])"
@@ -25,7 +22,8 @@ _TEXT_EXPECTED = re.compile(
 
 
 def hard_coded(files: Sequence[ChangedFile], tests: Sequence[tuple[str, str]]) -> list[Finding]:
-    """New special cases in code whose input and answer both stand in tests; `tests` are paths and texts."""
+    """Return new special cases in code whose input and answer both occur in tests; `tests` are paths and
+    texts."""
     expected, inputs = set[str](), set[str]()
     for path, text in tests:
         some, given = _values(path, text)
@@ -47,19 +45,19 @@ def hard_coded(files: Sequence[ChangedFile], tests: Sequence[tuple[str, str]]) -
 def _values(path: str, text: str) -> tuple[set[str], set[str]]:
     try:
         return _python_values(text) if language_of(path) == "python" else _text_values(_short_lines(text))
-    except RecursionError:  # nested deeper than anybody writes by hand
+    except RecursionError:  # nested too deeply
         return set(), set()
 
 
 def _special_cases(path: str, text: str) -> list[tuple[int, set[str] | None, str]]:
     try:
         return list(_python_cases(text) if language_of(path) == "python" else _text_cases(_short_lines(text)))
-    except RecursionError:  # nested deeper than anybody writes by hand
+    except RecursionError:  # nested too deeply
         return []
 
 
 def _short_lines(text: str) -> str:
-    """Without lines that a program wrote; expressions over such a line would take for ever."""
+    """Blank out long, generated lines: the regular expressions would take too long on them."""
     return "\n".join(line if len(line) <= 400 else "" for line in text.split("\n"))
 
 
@@ -69,7 +67,7 @@ def _told(file: ChangedFile, line: int, answer: str) -> Finding:
 
 
 def _python_values(text: str) -> tuple[set[str], set[str]]:
-    """Literals that tests expect, and those that they give."""
+    """Return the literals that tests expect, and those that they pass as input."""
     expected, inputs = set[str](), set[str]()
     tree = parse_python(text)
     for node in ast.walk(tree) if tree else ():
@@ -89,7 +87,8 @@ def _python_values(text: str) -> tuple[set[str], set[str]]:
 
 
 def _python_cases(text: str) -> Iterator[tuple[int, set[str] | None, str]]:
-    """Special cases of a program: the line, the literals it compares with (`None`: any input), the answer."""
+    """Yield the special cases of a program: the line, the literals it compares with (None: any input), and
+    the answer."""
     tree = parse_python(text)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.If):
@@ -107,7 +106,7 @@ def _python_cases(text: str) -> Iterator[tuple[int, set[str] | None, str]]:
                     yield value.lineno, set(_literal(key, plain=True)) if key else set(), answer
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.args:
             body = [part for part in node.body if not isinstance(part, ast.Expr)]
-            if len(body) == 1:  # whatever is asked, the same answer
+            if len(body) == 1:  # the same answer for every input
                 for answer, line in _returned(body):
                     yield line, None, answer
 
@@ -133,7 +132,7 @@ def _arguments(node: ast.expr) -> Iterator[str]:
 
 
 def _literal(node: ast.expr, *, plain: bool = False) -> Iterator[str]:
-    """The literal that a node is, as text; common ones only where they are inputs."""
+    """Yield the literal value of a node as text; common values only if `plain`, that is for inputs."""
     try:
         value = repr(ast.literal_eval(node))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

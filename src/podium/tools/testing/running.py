@@ -1,4 +1,4 @@
-"""Running the tests of a workspace in the sandbox. Their real exit code decides, and their own results."""
+"""Test detection and runs."""
 
 from __future__ import annotations
 
@@ -9,32 +9,89 @@ from pathlib import Path
 import msgspec
 
 from podium.errors import ResultRefusedError
-from podium.tools.sandbox.limits import Executed
-from podium.tools.sandbox.results import read_result
-from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.testing.command import Project, TestCommand
-from podium.tools.testing.detecting import find_command
-from podium.tools.testing.golang import read_go
-from podium.tools.testing.junit import ResultsError, read_junit
-from podium.tools.testing.node import RESULTS as NODE_RESULTS
-from podium.tools.testing.node import read_node, read_node_test
-from podium.tools.testing.python import COVERAGE
-from podium.tools.testing.python import RESULTS as PYTEST_RESULTS
-from podium.tools.testing.report import Counts, TestReport
-from podium.tools.testing.rust import read_cargo
-from podium.tools.testing.trimming import MAX_FAILURES, MAX_NAMES, MAX_OUTPUT, ends_of, plain
-from podium.tools.workspace.restoring import remove_folder
+from podium.tools.sandbox.sandbox import Sandbox, read_result
+from podium.tools.sandbox.tier import Executed
+from podium.tools.testing.pytest_runner import COVERAGE, environment, find_interpreter, find_pytest, options
+from podium.tools.testing.pytest_runner import RESULTS as PYTEST_RESULTS
+from podium.tools.testing.report import (
+    MAX_FAILURES,
+    MAX_NAMES,
+    MAX_OUTPUT,
+    Counts,
+    Project,
+    TestCommand,
+    TestReport,
+    ends_of,
+    plain,
+)
+from podium.tools.testing.runners import ENVIRONMENT as NODE_ENVIRONMENT
+from podium.tools.testing.runners import RESULTS as NODE_RESULTS
+from podium.tools.testing.runners import (
+    ResultsError,
+    find_cargo,
+    find_go,
+    find_npm,
+    read_cargo,
+    read_go,
+    read_junit,
+    read_node,
+    read_node_test,
+)
 from podium.tools.workspace.tree import WorkTree
-from podium.tools.workspace.workspace import Workspace
+from podium.tools.workspace.workspace import Workspace, remove_folder
+
+_TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
+
+
+async def find_command(project: Project, sandbox: Sandbox, given: str = "") -> TestCommand | None:
+    """Return the command for this project's tests; None if there are none."""
+    if given.strip():
+        return given_command(project, given.strip())
+    found = await find_pytest(project, sandbox)
+    return found or find_npm(project) or find_go(project) or find_cargo(project) or find_make(project)
+
+
+def find_make(project: Project) -> TestCommand | None:
+    """Return `make test`. Only its exit code is known, unless it runs a framework with readable results."""
+    for name in ("GNUmakefile", "makefile", "Makefile"):
+        if _TARGET.search(project.text(name)):
+            return _anything(project, ["make", "test"], "make", "make test", f"{name} has a target `test`")
+    return None
+
+
+def given_command(project: Project, given: str) -> TestCommand:
+    """Return the command that the user gave, run by a shell."""
+    return _anything(project, ["sh", "-c", given], "command", given, "the user said so")
+
+
+def _anything(project: Project, argv: list[str], framework: str, told_as: str, why: str) -> TestCommand:
+    """Build a command that may run any framework: it gets the environment of all of them, and pytest writes
+    results."""
+    parts = [find_npm(project), find_go(project), find_cargo(project)]
+    others = [part for part in parts if part is not None]
+    interpreter = find_interpreter(project)
+    env = {**NODE_ENVIRONMENT, **{name: value for part in others for name, value in part.env.items()}}
+    env |= {**environment(project), "PYTEST_ADDOPTS": " ".join(options(project.results))}
+    readable = [*interpreter.readable, *(folder for part in others for folder in part.readable)]
+    return TestCommand(
+        argv=argv,
+        framework=framework,
+        told_as=told_as,
+        why=why,
+        env=env,
+        readable=list(dict.fromkeys(readable)),
+        links={name: target for part in others for name, target in part.links.items()},
+    )
+
 
 MAX_RESULTS = 50_000_000
 NO_TESTS = "There are no tests: nothing that pytest, npm, go, cargo or make would run was found."
 COUNTING = ("pytest", "jest", "vitest", "go", "cargo")
-"""Frameworks whose results say how many tests ran; without them a run proves nothing."""
+"""Frameworks whose results must report counts; without them a run proves nothing."""
 
 
 _PASSED = re.compile(r"\b\d+ (?:passed|skipped|xfailed|xpassed|deselected)\b|no tests ran")
-"""What pytest prints at its end, however quiet a project wants it."""
+"""Pytest's closing summary, printed even with quiet settings."""
 
 
 class _Totals(msgspec.Struct):
@@ -52,7 +109,7 @@ class _Line(msgspec.Struct, rename="pascal"):
 async def run_tests(
     workspace: Workspace, sandbox: Sandbox, *, command: str = "", seconds: float | None = None
 ) -> TestReport:
-    """Run the user's command, or what is found. Afterwards the workspace is as it was before."""
+    """Run the given or detected command. Afterwards the workspace is reset to its state before the run."""
     remove_folder(workspace.home / "results")
     await workspace.reset()
     project = project_of(workspace)
@@ -72,7 +129,7 @@ async def run_tests(
 
 
 def project_of(workspace: Workspace, results: Path | None = None) -> Project:
-    """The part of the workspace that the user named, and a folder for results beside it."""
+    """Return the project part of the workspace that the user named, with a results folder beside it."""
     origin, results = workspace.made.origin, results or workspace.home / "results"
     results.mkdir(mode=0o700, exist_ok=True)
     return Project(workspace.folder, frozenset(workspace.files), workspace.origin, results, origin.below)
@@ -88,7 +145,7 @@ async def _run(command: TestCommand, project: Project, sandbox: Sandbox, seconds
     if seconds is not None:
         limits = msgspec.structs.replace(limits, seconds=min(seconds, limits.seconds))
     argv = list(command.argv)
-    if command.framework == "pytest":  # where a test hangs is told before all is stopped
+    if command.framework == "pytest":  # dumps the stack of a hanging test before the time limit
         argv += ["-o", f"faulthandler_timeout={limits.seconds / 2:.1f}"]
     return await sandbox.run(
         argv,
@@ -102,7 +159,7 @@ async def _run(command: TestCommand, project: Project, sandbox: Sandbox, seconds
 
 
 def report_of(command: TestCommand, done: Executed, project: Project) -> TestReport:
-    """What the run came to."""
+    """Build the report of a run."""
     trouble = ""
     try:
         counts = _read(command, done, project)
@@ -134,7 +191,7 @@ def report_of(command: TestCommand, done: Executed, project: Project) -> TestRep
 
 
 def _read(command: TestCommand, done: Executed, project: Project) -> Counts | None:
-    """The framework's own results; `None` if it left none."""
+    """Return the framework's own results; None if it left none."""
     tree, results = project.tree, project.results
     if (data := _result(results, PYTEST_RESULTS)) is not None:
         return read_junit(data, tree)
@@ -148,7 +205,7 @@ def _read(command: TestCommand, done: Executed, project: Project) -> Counts | No
 
 
 def _reason(command: TestCommand, done: Executed, counts: Counts | None, trouble: str) -> str:
-    """Why the run is not a success; empty if it is one."""
+    """Return why the run is not a success; empty if it is one."""
     if done.stopped_by == "time":
         return f"The tests were stopped after {done.seconds:.0f} s: one of them hangs, or they take too long."
     if done.stopped_by:
@@ -191,7 +248,7 @@ def _result(results: Path, name: str) -> bytes | None:
 
 
 def _output(command: TestCommand, done: Executed, tree: Path) -> str:
-    """What was printed; of Go's events, the text in them."""
+    """Return the printed output; for Go, the text of its events."""
     out = plain(done.stdout, tree)
     if command.framework == "go":
         out = _go_text(out)
@@ -205,6 +262,6 @@ def _go_text(output: str) -> str:
     for line in output.splitlines():
         try:
             parts.append(msgspec.json.decode(line, type=_Line).output)
-        except msgspec.MsgspecError:  # not an event: printed as it is
+        except msgspec.MsgspecError:  # not an event: keep the line
             parts.append(line + "\n")
     return "".join(parts)

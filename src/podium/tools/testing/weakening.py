@@ -1,15 +1,13 @@
-"""What a change does to tests: taken away, left out, made to check less or nothing."""
+"""Detection of deleted, skipped and weakened tests, and of code without tests."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from podium.tools.repository.symbols import symbols_of
-from podium.tools.testing.case import Case, evidence
-from podium.tools.testing.changed import ChangedFile
-from podium.tools.testing.finding import Finding
-from podium.tools.testing.languages import is_source, is_test_file, language_of
+from podium.tools.repository import symbols_of
+from podium.tools.testing.cases import Case, evidence, is_source, is_test_file, language_of
+from podium.tools.testing.changes import ChangedFile, Finding
 
 _STRICT = re.compile(
     r"==|toBe\(|toEqual|toStrictEqual|assertEqual|assert_eq|deepEqual|strictEqual|\bis (?!not)"
@@ -18,12 +16,12 @@ _WORD = re.compile(r"\w+")
 _NAME = re.compile(
     r"(?:\b(?:def|class|function\*?|fn|func|const|let|struct|enum|trait|interface|type)\s+)(?:\([^)]*\)\s*)?(\w+)"
 )
-"""What a declaration declares."""
+"""Captures the declared name."""
 _ONLY = re.compile(r"(?<![\w.$])(?:(?:it|test|describe|suite)\.only|f(?:it|describe))\s*\(")
 
 
 def missing_tests(files: Sequence[ChangedFile]) -> list[Finding]:
-    """Code that comes without a test; words, data and settings need none."""
+    """Report code changes without a new or changed test; text, data and settings need none."""
     sources = [file for file in files if is_source(file.path) and file.after is not None and _adds_code(file)]
     if not sources or any(_brings_tests(file) for file in files):
         return []
@@ -37,7 +35,7 @@ def _adds_code(file: ChangedFile) -> bool:
 
 
 def _brings_tests(file: ChangedFile) -> bool:
-    """A test of this file is new, or checks something that it did not check before."""
+    """Return True if a test of this file is new, or has changed checks."""
     if file.after is None:
         return False
     if not language_of(file.path):
@@ -47,7 +45,7 @@ def _brings_tests(file: ChangedFile) -> bool:
 
 
 def damaged_tests(files: Sequence[ChangedFile]) -> list[Finding]:
-    """Every test of before that is gone, left out or weaker, and new ones that check nothing."""
+    """Report every test that was deleted, skipped or weakened, and new ones that check nothing."""
     gone = [case for file in files for case in _only_in(file.cases_before(), file.cases_after())]
     arrived = [case for file in files for case in _only_in(file.cases_after(), file.cases_before())]
     moved = {_last(case): case for case in gone}
@@ -69,17 +67,18 @@ def _only_in(some: Sequence[Case], others: Sequence[Case]) -> list[Case]:
 
 
 def _last(case: Case) -> str:
-    """Its name without its class."""
+    """Return the test's name without its class."""
     return case.name.rpartition(".")[2]
 
 
 def _is_elsewhere(case: Case, arrived: Sequence[Case]) -> bool:
-    """Whether a test moved, or got another name and still checks the same."""
+    """Return True if a test was moved, or renamed with the same checks."""
     return any(_last(other) == _last(case) or (case.asserts == other.asserts != []) for other in arrived)
 
 
 def removed_names(files: Sequence[ChangedFile]) -> set[str]:
-    """What a change takes out of the program: declared before, and nowhere in the changed files after."""
+    """Return the names that a change removes from the program: declared before, and in no changed file
+    after."""
     sources = [file for file in files if is_source(file.path)]
     before = {name for file in sources for name in _declared(file.old_path or file.path, file.before)}
     return before - {name for file in files for name in _declared(file.path, file.after)}
@@ -91,8 +90,8 @@ def _declared(path: str, text: str | None) -> set[str]:
 
 
 def _deleted(file: ChangedFile, lost: list[Case], taken: set[str]) -> list[Finding]:
-    """Tests that are nowhere any more. Those of what the change itself takes away may well go with it, which
-    somebody else has to judge."""
+    """Report tests that no longer exist. Tests of code that the change itself removes may be deleted with it;
+    those are a major finding for the supervisor to judge, others a critical one."""
     found = list[Finding]()
     missed = [case for case in lost if not _speaks_of(case, taken)]
     if missed:
@@ -110,7 +109,7 @@ def _deleted(file: ChangedFile, lost: list[Case], taken: set[str]) -> list[Findi
 
 
 def _speaks_of(case: Case, names: set[str]) -> set[str]:
-    """Which of these the checks of a test are about."""
+    """Return those of the names that a test's checks mention."""
     return names & set(_WORD.findall(" ".join(case.asserts)))
 
 
@@ -119,7 +118,7 @@ def _names(cases: Sequence[Case]) -> str:
 
 
 def _compared(file: ChangedFile, old: Case | None, new: Case) -> list[Finding]:
-    """One test, before and after."""
+    """Compare one test before and after."""
     if new.skipped and (old is None or not old.skipped):
         severity = "major" if old is None else "critical"
         told = (
@@ -157,7 +156,7 @@ def _strict(checks: Sequence[str]) -> int:
 
 
 def _left_out_by_only(file: ChangedFile) -> list[Finding]:
-    """`it.only` leaves every other test of the file out."""
+    """Report `it.only` and the like, which skip every other test of the file."""
     if language_of(file.path) != "javascript" or not is_test_file(file.path):
         return []
     for number, line in file.added():

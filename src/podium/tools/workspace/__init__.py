@@ -1,1 +1,3 @@
-"""Where a run changes files: a repository and a work tree of its own, far from the user's checkout."""
+"""Workspace of a run: a private repository and work tree, separate from the user's checkout."""
+
+from __future__ import annotations

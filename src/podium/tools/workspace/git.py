@@ -1,18 +1,23 @@
-"""Git, run in the sandbox on a repository that only Podium writes.
+"""Sandboxed git, commits and snapshots.
 
-No settings of the user, of the machine or of the user's repository are read: no hooks, filters, external
-diffs, helpers, includes or remotes exist here. The work tree is written and read by `WorkTree`, not by git:
-nothing in it (attributes, a planted `.git`, a pipe) is ever looked at by git either.
+No settings of the user, the machine or the user's repository are read: there are no hooks, filters, external
+diffs, helpers, includes or remotes. `WorkTree` reads and writes the work tree, not git: git never looks at
+anything in it (attributes, a planted `.git`, a pipe).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from podium.errors import WorkspaceError
-from podium.tools.sandbox.limits import Executed, Limits
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.tier import Executed, SandboxLimits
+from podium.tools.workspace.change import FileStat, Status
+from podium.tools.workspace.origin import Origin, read_ref
+from podium.tools.workspace.tree import WorkTree
 
 SECONDS = 300.0
 
@@ -32,23 +37,23 @@ _ENVIRONMENT = {
 }  # fmt: skip
 
 ATTRIBUTES = "* -text !eol -filter -ident -working-tree-encoding !diff !merge -export-ignore -export-subst\n"
-"""Stronger than any `.gitattributes`: a file's bytes are those of its blob, and its changes are shown."""
+"""Overrides any `.gitattributes`: a file's bytes are those of its blob, and its changes are shown."""
 
 
 class Git:
-    """The private repository, and git over it."""
+    """The private repository, and git commands on it."""
 
     def __init__(self, sandbox: Sandbox, folder: Path) -> None:
         self.folder = folder
-        """Holds the repository and nothing else; all that git can write."""
+        """Holds only the repository; git can write nowhere else."""
         self.dir = folder / "repo.git"
         self.warnings: list[str] = []
-        """What the sandbox told about dangerous files in the repository."""
+        """Warnings of the sandbox about dangerous files in the repository."""
         self._sandbox = sandbox
 
     @staticmethod
     def place(home: Path) -> Path:
-        """Where a workspace in `home` keeps its repository."""
+        """Return the repository path of a workspace in `home`."""
         return home / "git" / "repo.git"
 
     async def run(
@@ -60,7 +65,7 @@ class Git:
         output_bytes: int = 20_000_000,
         codes: Sequence[int] = (0,),
     ) -> bytes:
-        """What git prints, or a `WorkspaceError` with its first line of complaint."""
+        """Return git's output, or raise a `WorkspaceError` with the first line of its stderr."""
         done = await self.execute(*args, stdin=stdin, readable=readable, env=env, output_bytes=output_bytes)
         if done.stopped_by or done.exit_code not in codes:
             raise WorkspaceError(f"`git {args[0]}` failed in the workspace: {_complaint(done)}.")
@@ -74,7 +79,7 @@ class Git:
         env: Mapping[str, str] | None = None,
         output_bytes: int = 20_000_000,
     ) -> Executed:
-        """Run git to its end, however it ends."""
+        """Run git and return the result, whatever its exit code."""
         options = [part for option in _OPTIONS for part in ("-c", option)]
         done = await self._sandbox.run(
             ["git", *options, *args],
@@ -82,13 +87,13 @@ class Git:
             readable=readable,
             env={**_ENVIRONMENT, "GIT_DIR": str(self.dir), **(env or {})},
             stdin=stdin,
-            limits=Limits(seconds=SECONDS, output_bytes=output_bytes),
+            limits=SandboxLimits(seconds=SECONDS, output_bytes=output_bytes),
         )
         self.warnings += [warning for warning in done.warnings if warning not in self.warnings]
         return done
 
     async def make(self, object_format: str = "sha1") -> None:
-        """An empty repository, with nothing from any template."""
+        """Create an empty repository, without a template."""
         await self.run(
             "init", "-q", "--bare", "--template=", f"--object-format={object_format}", str(self.dir)
         )
@@ -96,7 +101,8 @@ class Git:
         (self.dir / "info" / "attributes").write_text(ATTRIBUTES, encoding="ascii")
 
     def unlock(self) -> None:
-        """Take away what a killed git left behind; only one process has this run, and no git is running."""
+        """Remove lock and temporary files of a killed git. One process owns this run, and no git is
+        running."""
         for pattern in ("**/*.lock", "objects/**/tmp_*", "fast_import_crash_*"):
             for left in self.dir.glob(pattern):
                 left.unlink(missing_ok=True)
@@ -107,3 +113,224 @@ def _complaint(done: Executed) -> str:
         return f"stopped by its limit of {done.stopped_by}"
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     return (lines[0] if lines else f"exit code {done.exit_code}").rstrip(".")[:300]
+
+
+FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
+STATUSES: dict[str, Status] = {"A": "added", "D": "deleted", "R": "renamed"}
+MAX_BATCH = 50_000_000
+"""Maximum bytes of blobs requested from git at once."""
+
+
+class Blob(msgspec.Struct, frozen=True):
+    """A file in a commit."""
+
+    mode: str
+    sha: str
+    size: int
+
+
+class Write(msgspec.Struct, frozen=True):
+    """The wanted state of a file; None as data deletes it."""
+
+    path: str
+    data: bytes | None
+    mode: str = FILE
+
+
+class History:
+    """Queries and additions to the private repository, most of them one git command each."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._refs = WorkTree(git.dir)
+
+    async def adopt(self, origin: Origin) -> None:
+        """Copy the checked-out commit, without its history.
+
+        Git sees only the object folders: no setting of the user's repository is read. That repository is not
+        needed again afterwards.
+        """
+        folders = origin.object_folders()
+        borrowed = ":".join(_listed(folder) for folder in folders)
+        pack = self._git.dir / "objects" / "pack" / "pack"
+        done = await self._git.execute(
+            "pack-objects", "-q", "--revs", "--no-reuse-delta", "--window=0", str(pack),
+            stdin=f"--shallow {origin.head}\n{origin.head}\n".encode(),
+            readable=folders,
+            env={"GIT_ALTERNATE_OBJECT_DIRECTORIES": borrowed},
+        )  # fmt: skip
+        if not done.ok:
+            raise WorkspaceError(
+                f"The files of commit {origin.head[:12]} could not be read from {origin.folder}.",
+                hint="Its repository may be a partial clone or damaged: `git fsck` tells.",
+            )
+        (self._git.dir / "shallow").write_text(f"{origin.head}\n", encoding="ascii")
+
+    async def files(self, commit: str) -> dict[str, Blob] | None:
+        """Return every file of a commit by path; None if there is no such commit."""
+        done = await self._git.execute(
+            "ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}", output_bytes=100_000_000
+        )
+        if not done.ok:
+            return None
+        found = dict[str, Blob]()
+        for record in done.raw.split(b"\0"):
+            if record:
+                about, _, name = record.partition(b"\t")
+                mode, _, sha, size = about.decode("ascii").split()
+                path = name.decode("utf-8", "surrogateescape")
+                found[path] = Blob(mode, sha, 0 if size == "-" else int(size))
+        return found
+
+    async def blobs(self, wanted: Mapping[str, int]) -> dict[str, bytes]:
+        """Return the contents of blobs, given their sizes."""
+        found = dict[str, bytes]()
+        for batch in _batches(wanted):
+            output = sum(wanted[sha] for sha in batch) + 200 * len(batch)
+            asked = "".join(f"{sha}\n" for sha in batch).encode()
+            data = await self._git.run("cat-file", "--batch", stdin=asked, output_bytes=output)
+            at = 0
+            for sha in batch:
+                end = data.index(b"\n", at)
+                size = int(data[at:end].split()[2])
+                found[sha] = data[end + 1 : end + 1 + size]
+                at = end + 2 + size
+        return found
+
+    async def record(self, onto: str, head: str, writes: Sequence[Write]) -> str:
+        """Record a snapshot: the files of `onto` after `writes`, taken while the branch was at `head`.
+
+        It has no timestamp, so the same files on the same state get the same hash.
+        """
+        told = await self._git.run(
+            "fast-import", "--quiet", "--date-format=raw", "--force", stdin=_stream(onto, writes)
+        )
+        sha = told.decode("ascii").strip()
+        self.point({f"refs/podium/heads/{sha}": head or sha, f"refs/podium/kept/{sha}": sha})
+        return sha
+
+    async def commit(self, snapshot: str, parent: str, message: str, when: int) -> str:
+        """Commit the files of a snapshot with a message; return the hash."""
+        dates = {"GIT_AUTHOR_DATE": f"@{when} +0000", "GIT_COMMITTER_DATE": f"@{when} +0000"}
+        parents = ["-p", parent] if parent else []
+        told = await self._git.run(
+            "commit-tree", f"{snapshot}^{{tree}}", *parents, "-F", "-", stdin=message.encode(), env=dates
+        )
+        return told.decode("ascii").strip()
+
+    def point(self, names: Mapping[str, str]) -> None:
+        """Set refs to commits, whatever they pointed at before.
+
+        Written as files, in the given order: no other process writes here, and a git command takes far
+        longer.
+        """
+        for name, sha in names.items():
+            self._refs.write(name, f"{sha}\n".encode(), sync=True)
+
+    def pointed(self, name: str) -> str:
+        """Return the hash that a ref points at; empty if the ref does not exist."""
+        return read_ref(self._git.dir, name)
+
+    def names(self, prefix: str) -> list[str]:
+        """Return the last path component of all refs below a prefix."""
+        folder = self._git.dir / prefix
+        return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+
+    async def commits(self, base: str, head: str) -> list[str]:
+        """Return the commits after `base`, oldest first."""
+        since = [f"^{base}"] if base else []
+        told = await self._git.run("rev-list", "--reverse", head, *since)
+        return told.decode("ascii").split()
+
+    async def diff(self, old: str, new: str, *, whole: bool, output_bytes: int = 50_000_000) -> bytes:
+        """Return the differences as a patch; with `whole` it includes binary files, so that it can be
+        applied."""
+        form = ["--binary", "--full-index"] if whole else []
+        return await self._git.run(
+            "diff-tree", "-p", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv", *form, old, new,
+            output_bytes=output_bytes,
+        )  # fmt: skip
+
+    async def stat(self, old: str, new: str) -> list[FileStat]:
+        """Return the diff statistics."""
+        told = await self._git.run("diff-tree", "-r", "-M", "-z", "--raw", "--numstat", old, new)
+        return _stats(told)
+
+    async def pack(self, base: str, head: str, folder: Path) -> str:
+        """Pack everything that `head` has and `base` has not into `folder`; return the pack's name."""
+        since = f"^{base}\n" if base else ""
+        told = await self._git.run(
+            "pack-objects", "-q", "--revs", str(folder / "pack"), stdin=f"{head}\n{since}".encode()
+        )
+        return told.decode("ascii").strip()
+
+    async def ignored(self, paths: Sequence[str], tree: Path) -> set[str]:
+        """Return those of these untracked paths that the `.gitignore` files of the tree exclude."""
+        asked = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
+        told = await self._git.run(
+            "-c", "core.bare=false", "check-ignore", "--no-index", "-z", "--stdin",
+            stdin=asked, readable=[tree], env={"GIT_WORK_TREE": str(tree)}, codes=(0, 1),
+        )  # fmt: skip
+        return {path.decode("utf-8", "surrogateescape") for path in told.split(b"\0") if path}
+
+
+def _stream(onto: str, writes: Sequence[Write]) -> bytes:
+    """Return the input of `git fast-import`: one commit, and a request for its hash."""
+    lines = [b"commit refs/podium/state", b"mark :1", b"committer Podium <podium@localhost> 0 +0000"]
+    lines += [b"data 8", b"snapshot"]
+    if onto:
+        lines.append(f"from {onto}".encode())
+    for write in sorted(writes, key=lambda write: write.data is not None):  # deletions first, to make room
+        name = _quoted(write.path)
+        if write.data is None:
+            lines.append(b"D " + name)
+        else:
+            lines += [f"M {write.mode} inline ".encode() + name, f"data {len(write.data)}".encode()]
+            lines.append(write.data)
+    return b"\n".join([*lines, b"get-mark :1", b"done", b""])
+
+
+def _quoted(path: str) -> bytes:
+    escaped = path.encode("utf-8", "surrogateescape").replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    return b'"' + escaped.replace(b"\n", b"\\n") + b'"'
+
+
+def _listed(folder: Path) -> str:
+    """Return a folder for git's colon-separated list, quoted where necessary."""
+    text = str(folder)
+    if ":" not in text and not text.startswith('"'):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _batches(wanted: Mapping[str, int]) -> Iterable[list[str]]:
+    batch, size = list[str](), 0
+    for sha, length in wanted.items():
+        if batch and (size + length > MAX_BATCH or len(batch) >= 5_000):
+            yield batch
+            batch, size = [], 0
+        batch.append(sha)
+        size += length
+    if batch:
+        yield batch
+
+
+def _stats(told: bytes) -> list[FileStat]:
+    """Parse the output of `--raw --numstat -z` and join both parts by path."""
+    fields = told.decode("utf-8", "surrogateescape").split("\0")
+    letters, found, at = dict[str, str](), list[FileStat](), 0
+    while at < len(fields) and fields[at].startswith(":"):
+        letter = fields[at].split()[4][0]
+        steps = 2 if letter in "RC" else 1
+        letters[fields[at + steps]] = letter
+        at += steps + 1
+    while at < len(fields) and fields[at]:
+        added, removed, path = fields[at].split("\t", 2)
+        old = ""
+        if not path:
+            old, path, at = fields[at + 1], fields[at + 2], at + 2
+        status = STATUSES.get(letters.get(path, "M"), "modified")
+        counts = (0, 0) if added == "-" else (int(added), int(removed))
+        found.append(FileStat(path, *counts, binary=added == "-", old_path=old, status=status))
+        at += 1
+    return found

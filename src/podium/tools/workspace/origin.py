@@ -1,10 +1,11 @@
-"""What a workspace is made from: the user's folder, and the repository that it may be part of.
+"""Source folder and stored workspace data.
 
-Read by us, file by file, not by git: the settings of a repository can name programs that git would run.
+The repository is read directly, file by file, not by git: its settings can name programs that git would run.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -22,24 +23,25 @@ class Origin(msgspec.Struct, frozen=True):
     """A folder that a user named."""
 
     folder: str
-    """The root of its repository; the folder itself where it is in none."""
+    """Root of its repository; the folder itself if it is in none."""
     below: str = ""
-    """Where the named folder lies in the repository."""
+    """Path of the named folder inside the repository; empty for its root."""
     git_dir: str = ""
-    """Empty: it is in no repository, or in one without a commit."""
+    """Empty if it is in no repository, or in one without a commit."""
     common_dir: str = ""
-    """Where objects and branches are; other than `git_dir` in a linked work tree."""
+    """Folder of objects and branches; differs from `git_dir` in a linked work tree."""
     head: str = ""
     """The commit that is checked out."""
     owned: bool = False
-    """Whether the repository says that this folder is its own, so that a branch may be left there."""
+    """True if the repository confirms that this folder is its work tree, so that a branch may be written
+    there."""
 
     @property
     def object_format(self) -> str:
         return "sha256" if len(self.head) == 64 else "sha1"
 
     def object_folders(self) -> list[Path]:
-        """Every folder that holds objects of the repository, also those it borrows from."""
+        """Return every object folder of the repository, including its alternates."""
         found, todo = list[Path](), [Path(self.common_dir) / "objects"]
         while todo and len(found) < MAX_ALTERNATES:
             folder = todo.pop(0)
@@ -52,7 +54,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def find_origin(folder: Path) -> Origin:
-    """The folder and its repository, or a `UsageError` when it cannot be worked on."""
+    """Find the folder's repository, or raise a `UsageError` if it cannot be worked on."""
     start = named(folder).resolve()
     if not start.is_dir():
         raise UsageError(f"There is no folder {folder} to work on.", hint="Give --workspace a folder.")
@@ -83,9 +85,9 @@ def _in_repository(root: Path, start: Path) -> Origin:
 
 
 def _linked(mark: Path) -> tuple[Path, bool]:
-    """The repository that a `.git` file names, and whether that one knows of it.
+    """Return the repository that a `.git` file names, and whether that repository links back to it.
 
-    Anybody can write such a file; only a repository that points back is one to leave a branch in.
+    Such a file can name any repository; a branch is written only to one that points back.
     """
     text = _text(mark)
     if not text.startswith("gitdir:"):
@@ -99,7 +101,8 @@ def _linked(mark: Path) -> tuple[Path, bool]:
 
 
 def _holds_objects(folder: Path) -> bool:
-    """A list of folders can name any; one that holds no objects need not be shown to git."""
+    """Return True if the folder holds git objects. An alternates file can name any folder; others are not
+    shown to git."""
     return (folder / "pack").is_dir() or (folder / "info").is_dir()
 
 
@@ -109,7 +112,7 @@ def _is_git_dir(folder: Path) -> bool:
 
 
 def _resolve(git_dir: Path, common: Path) -> str:
-    """The commit of HEAD; empty before the first one."""
+    """Return the commit of HEAD; empty before the first commit."""
     value = _text(git_dir / "HEAD").strip()
     for _ in range(5):
         if _HASH.fullmatch(value):
@@ -124,7 +127,7 @@ def _resolve(git_dir: Path, common: Path) -> str:
 
 
 def read_ref(common: Path, name: str) -> str:
-    """What a branch points at; empty if there is none of that name."""
+    """Return the hash that a branch points at; empty if it does not exist."""
     loose = _text(common / name).strip()
     if loose:
         return loose
@@ -136,7 +139,7 @@ def read_ref(common: Path, name: str) -> str:
 
 
 def _text(file: Path) -> str:
-    """A small file's text; empty if it is not there or no regular file."""
+    """Return a small file's text; empty if it does not exist, is not a regular file or is too large."""
     try:
         if not file.is_file() or file.stat().st_size > MAX_REF_FILE:
             return ""
@@ -144,4 +147,42 @@ def _text(file: Path) -> str:
     except OSError as error:
         raise WorkspaceError(
             f"{str(file)[:300]} cannot be read: {error.strerror}.", hint="Repair it, or name another folder."
+        ) from error
+
+
+NAME = "workspace.json"
+
+
+class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Stored data about how a workspace was made."""
+
+    run_id: str
+    origin: Origin
+    branch: str
+    base: str
+    """The commit it started from."""
+    warnings: list[str] = []
+
+
+def has_facts(home: Path) -> bool:
+    """Return True if the workspace is complete; without this file it is made again."""
+    return (home / NAME).is_file()
+
+
+def write_facts(home: Path, made: WorkspaceRecord) -> None:
+    """Write atomically; the last step of making a workspace."""
+    beside = home / f"{NAME}.new"
+    with beside.open("wb") as file:
+        file.write(msgspec.json.encode(made))
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(home / NAME)
+
+
+def read_facts(home: Path) -> WorkspaceRecord:
+    try:
+        return msgspec.json.decode((home / NAME).read_bytes(), type=WorkspaceRecord)
+    except (msgspec.MsgspecError, OSError) as error:
+        raise WorkspaceError(
+            f"The workspace in {home} cannot be read: {error}.", hint="Start the run anew."
         ) from error

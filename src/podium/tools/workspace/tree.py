@@ -1,7 +1,8 @@
-"""The files of a work tree, reached name by name.
+"""Work tree file access, one path component at a time.
 
-Test code has written here and may have planted anything: links that lead out, pipes that block, folders
-without rights. Every path is walked with `openat` and `O_NOFOLLOW`: nothing here reads or writes outside.
+Test code has written here and may have planted anything: symlinks that lead out, pipes that block, folders
+without permissions. Every path is walked with `openat` and `O_NOFOLLOW`: nothing here reads or writes
+outside.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from podium.errors import WorkspaceError
-from podium.tools.descent import (
+from podium.tools.openat_walk import (
     MAX_DEPTH,
     NO_LINKS,
     descended,
@@ -34,42 +35,43 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 Kind = Literal["file", "link", "folder", "special", "missing"]
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """One thing in the tree."""
+class TreeEntry(msgspec.Struct, frozen=True):
+    """One entry of the tree."""
 
     path: str
     kind: Kind
     size: int
     executable: bool
     mark: tuple[int, ...]
-    """Changes with every write to the file, so that an unchanged one need not be read again."""
+    """Changes with every write to the file, so that an unchanged file is not read again."""
     is_unsafe: bool = False
-    """It is a file with a set-id bit, or a file or folder that every user may write."""
+    """True for a file with a set-id bit, and for a world-writable file or folder."""
 
 
 class WorkTree:
-    """The folder; the path to it is ours, what lies in it is not trusted."""
+    """A work tree. The path to it is trusted, its contents are not."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def look(self, path: str) -> Entry:
-        """What lies at this path; a link on the way to it is told as a link."""
+    def look(self, path: str) -> TreeEntry:
+        """Return the entry at a path; a symlink along the path is reported as a link."""
         *folders, name = path.split("/")
         try:
             with self._inside(folders) as handle:
                 return _entry(path, os.stat(name, dir_fd=handle, follow_symlinks=False))
         except FileNotFoundError:
-            return Entry(path, "missing", 0, executable=False, mark=())
-        except OSError as error:  # ELOOP or ENOTDIR: a link or a file stands where a folder should be
+            return TreeEntry(path, "missing", 0, executable=False, mark=())
+        except OSError as error:  # ELOOP or ENOTDIR: a link or file in place of a folder
             if self._has_link(folders):
-                return Entry(path, "link", 0, executable=False, mark=())
+                return TreeEntry(path, "link", 0, executable=False, mark=())
             if isinstance(error, NotADirectoryError):
-                return Entry(path, "missing", 0, executable=False, mark=())
+                return TreeEntry(path, "missing", 0, executable=False, mark=())
             raise
 
     def read(self, path: str, limit: int) -> bytes:
-        """A regular file, whole; more than `limit` bytes, or anything else than a file, is refused."""
+        """Read a whole regular file; raise a `WorkspaceError` if it is larger than `limit` bytes or not a
+        regular file."""
         *folders, name = path.split("/")
         with self._inside(folders) as handle:
             file = os.open(name, _READ, dir_fd=handle)
@@ -85,7 +87,7 @@ class WorkTree:
         return data
 
     def write(self, path: str, data: bytes, *, executable: bool = False, sync: bool = False) -> None:
-        """The whole file, in place of the file or link that is there; a link is replaced, not followed."""
+        """Write a whole file atomically, replacing a file or link; a link is not followed."""
         *folders, name = path.split("/")
         beside = f".podium-{secrets.token_hex(8)}"
         with self._inside(folders, make=True) as handle:
@@ -106,7 +108,7 @@ class WorkTree:
                 raise
 
     def link(self, path: str, target: str) -> None:
-        """A symbolic link, as the repository has it; nothing here ever follows it."""
+        """Create a symlink, as recorded in the repository; nothing here ever follows it."""
         *folders, name = path.split("/")
         with self._inside(folders, make=True) as handle:
             os.symlink(target, name, dir_fd=handle)
@@ -115,13 +117,13 @@ class WorkTree:
                 os.chown(name, owner.st_uid, owner.st_gid, dir_fd=handle, follow_symlinks=False)
 
     def target(self, path: str) -> str:
-        """Where a link points."""
+        """Return the target of a link."""
         *folders, name = path.split("/")
         with self._inside(folders) as handle:
             return os.readlink(name, dir_fd=handle)
 
     def remove(self, path: str) -> None:
-        """A file, a link, or a folder with everything in it; and folders above that are empty then."""
+        """Remove a file, a link, or a folder with its contents, and then parent folders that became empty."""
         *folders, name = path.split("/")
         with self._inside(folders) as handle:
             remove_entry(name, handle)
@@ -130,29 +132,29 @@ class WorkTree:
             with self._inside(above) as handle:
                 try:
                     os.rmdir(last, dir_fd=handle)
-                except OSError:  # something else lies in it: it stays
+                except OSError:  # not empty: it stays
                     return
             folders = above
 
     def make_folder(self, path: str) -> None:
-        """An empty folder, where the repository has a submodule."""
+        """Create an empty folder, for a submodule of the repository."""
         with self._inside(path.split("/"), make=True):
             pass
 
     def close_to_others(self, path: str) -> None:
-        """Let only the owner write a folder."""
+        """Restrict write access to a folder to its owner."""
         *folders, name = path.split("/")
         with self._inside(folders) as handle:
             set_mode(name, 0o755, handle)
 
-    def walk(self) -> Iterator[Entry]:
-        """Everything below the root, folders before what lies in them. What lies deeper than `MAX_DEPTH`
-        folders is left out; only programs nest folders like that."""
+    def walk(self) -> Iterator[TreeEntry]:
+        """Yield everything below the root, folders before their contents. Entries nested deeper than
+        `MAX_DEPTH` folders are left out; only programs nest folders like that."""
         with self._inside([]) as handle:
             yield from _below(handle, "", MAX_DEPTH)
 
     def bytes_used(self) -> int:
-        """What all files take, for the cap of the workspace."""
+        """Return the size of all files, for the limit of the workspace."""
         return sum(entry.size for entry in self.walk() if entry.kind == "file")
 
     def _has_link(self, folders: list[str]) -> bool:
@@ -173,13 +175,13 @@ class WorkTree:
 
 
 def shown(path: str) -> str:
-    """A path as one line of text for a message."""
+    """Return a path as one line of text for a message."""
     return printable(path)
 
 
 def _enter(name: str, handle: int, *, make: bool) -> int:
     try:
-        return enter_folder(name, handle)  # test code may have taken our rights to it away
+        return enter_folder(name, handle)  # test code may have removed our permissions
     except FileNotFoundError:
         if not make:
             raise
@@ -190,13 +192,13 @@ def _enter(name: str, handle: int, *, make: bool) -> int:
 
 
 def _give(file: int, folder: int) -> None:
-    """As root, what is made belongs to whom the folder belongs to: the sandbox runs as somebody else."""
+    """As root, give a new file to the owner of its folder: the sandbox runs as another user."""
     if os.geteuid() == 0:
         owner = os.fstat(folder)
         os.fchown(file, owner.st_uid, owner.st_gid)
 
 
-def _entry(path: str, found: os.stat_result) -> Entry:
+def _entry(path: str, found: os.stat_result) -> TreeEntry:
     mode = found.st_mode
     kind: Kind = "special"
     if stat.S_ISREG(mode):
@@ -207,10 +209,12 @@ def _entry(path: str, found: os.stat_result) -> Entry:
         kind = "folder"
     mark = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, mode)
     unsafe = mode & (0o6002 if kind == "file" else 0o002 if kind == "folder" else 0)
-    return Entry(path, kind, found.st_size, executable=bool(mode & 0o100), mark=mark, is_unsafe=bool(unsafe))
+    return TreeEntry(
+        path, kind, found.st_size, executable=bool(mode & 0o100), mark=mark, is_unsafe=bool(unsafe)
+    )
 
 
-def _below(handle: int, prefix: str, levels: int) -> Iterator[Entry]:
+def _below(handle: int, prefix: str, levels: int) -> Iterator[TreeEntry]:
     with os.scandir(handle) as scan:
         names = sorted(entry.name for entry in scan)
     for name in names:

@@ -1,4 +1,4 @@
-"""What a build tells while it works. Its state is a fold over these, see `folding`."""
+"""Event types of `build`. The state in `fold` is derived from them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Phase(BuildEvent, frozen=True, kw_only=True):
     status: Status
     iteration: int
     driven_s: float
-    """Driven time up to now; what lies between two of these is the time of the earlier phase."""
+    """Driven time in seconds. The difference to the next event is the time of this phase."""
     at_ms: float
     time_limit: float
     reason: str = ""
@@ -40,13 +40,13 @@ class Opened(BuildEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "build.opened"
     branch: str
     base: str
-    """The commit that it starts from."""
+    """The commit that the branch starts from."""
     origin: str
-    """Whose workspace it is: `repository`, `copy` of a folder without git, or `fresh`."""
+    """Origin of the workspace: `repository`, `copy` of a folder without git, or `fresh`."""
     tests: str
-    """How tests are run: a command, or what was detected so far."""
+    """Test command, or what was detected so far."""
     sandbox: str
-    """The tier that code runs in, or `none`."""
+    """Sandbox tier that code runs in, or `none`."""
     sandbox_reason: str = ""
 
 
@@ -72,7 +72,7 @@ class PlanCreated(BuildEvent, frozen=True, kw_only=True):
     iteration: int
     revision: int
     step_id: str = ""
-    """The step that a sub-plan is for."""
+    """The step that a sub-plan is for. Empty for a main plan."""
     approved: bool = False
     fallback: bool = False
 
@@ -108,7 +108,7 @@ class LookedUp(BuildEvent, frozen=True, kw_only=True):
     target: str
     ok: bool
     number: int
-    """Which of those that a step may ask."""
+    """Number of the look-up within its step."""
     summary: str = ""
 
 
@@ -130,15 +130,15 @@ class Verified(BuildEvent, frozen=True, kw_only=True):
     gate: str
     step_id: str
     by: str
-    """`supervisor`, `rule`, or `nobody` when the supervisor could not be asked."""
+    """`supervisor`, `rule`, or `nobody` if the supervisor could not be asked."""
     passed: bool
     threshold: float
     result: VerificationResult
     problems: list[str]
-    """What the rules say against it."""
+    """Rule violations."""
     level: str
     issues: int
-    """Issues in a row, over the whole run."""
+    """Consecutive issues over the whole run."""
 
 
 class Escalated(BuildEvent, frozen=True, kw_only=True):
@@ -160,7 +160,7 @@ class Committed(BuildEvent, frozen=True, kw_only=True):
     message: str
     files: list[str]
     complete: bool = True
-    """False: work in progress, kept because time was up."""
+    """False for unfinished work that was committed because time was up."""
 
 
 class Finished(BuildEvent, frozen=True, kw_only=True):
@@ -171,10 +171,10 @@ class Finished(BuildEvent, frozen=True, kw_only=True):
     head: str
     diff_stat: dict[str, Any]
     patch: str
-    """Ids of artifacts, as the next two."""
+    """Artifact id, like the next two fields."""
     report: str = ""
     tests: str = ""
     diff: str = ""
-    """The beginning of the patch, for reports that are made of the log alone."""
+    """The start of the patch, for reports that are made from the log alone."""
     where: str = ""
-    """How a person gets at the branch: in which repository it is, or that there is only the patch."""
+    """Location of the branch: its repository, or a note that there is only the patch."""

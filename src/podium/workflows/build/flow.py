@@ -1,4 +1,4 @@
-"""The loop: plan, have the plan reviewed, carry it out, verify the goal; again, until it is met."""
+"""Orchestration of `build`: plan, review, execute, verify the goal; repeat until it is met."""
 
 from __future__ import annotations
 
@@ -17,39 +17,40 @@ from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError, WorkspaceError
 from podium.models.rehearsal import Rehearsal
 from podium.settings.places import named
-from podium.tools.sandbox.mounts import refuse_what_is_too_wide
+from podium.tools.sandbox.tier import refuse_what_is_too_wide
 from podium.tools.workspace.origin import find_origin
 from podium.workflows.build import events, rehearsal
-from podium.workflows.build.clock import Clock
-from podium.workflows.build.committing import commit_unfinished
-from podium.workflows.build.executing import execute
-from podium.workflows.build.goal import verify_goal
-from podium.workflows.build.ground import Ground, Started
-from podium.workflows.build.messages import PLANNER
-from podium.workflows.build.planning import PlanNotApprovedError, Purpose, approved_plan
-from podium.workflows.build.policy.planning import MAX_ITERATIONS, MAX_REVISIONS, may_iterate
-from podium.workflows.build.policy.recovery import FIRST_WAIT_S
-from podium.workflows.build.policy.time import DEFAULT_LIMIT_S, FINISHING_S, SHUTDOWN_SHARE
+from podium.workflows.build.agents import AGENTS
+from podium.workflows.build.context import AbortedError, Build, BuildClock, Choices
+from podium.workflows.build.execution import commit_unfinished, execute, verify_goal
+from podium.workflows.build.handover import hand_over, output_of
+from podium.workflows.build.planner import PlanNotApprovedError, Purpose, approved_plan
+from podium.workflows.build.policy import (
+    DEFAULT_LIMIT_S,
+    FINISHING_S,
+    FIRST_WAIT_S,
+    MAX_ITERATIONS,
+    MAX_REVISIONS,
+    SHUTDOWN_SHARE,
+    may_iterate,
+)
 from podium.workflows.build.report import files_changed
-from podium.workflows.build.result import hand_over, output_of
-from podium.workflows.build.roles import AGENTS
-from podium.workflows.build.site import open_site
-from podium.workflows.build.state import ExecutionPlan
-from podium.workflows.build.working import AbortedError, Build, Choices
+from podium.workflows.build.state import PLANNER, ExecutionPlan
+from podium.workflows.build.workspace import Started, WorkspacePort, open_site
 
 __all__ = ["WORKFLOW", "build_with", "rehearsal"]
 
-OpenGround = Callable[[Run, str, str, bool], AbstractAsyncContextManager[Ground]]
-"""Opens what a run works on: the run, the workspace's folder, the test command, whether it may do without a
-sandbox."""
+OpenGround = Callable[[Run, str, str, bool], AbstractAsyncContextManager[WorkspacePort]]
+"""Opens a run's workspace. Arguments: the run, the workspace folder, the test command, and whether code may
+run without a sandbox."""
 
 
 class RejectedError(Exception):
-    """A person did not want the plan."""
+    """Raised when the plan is not approved by the user."""
 
 
 def build_with(open_ground: OpenGround, first_wait_s: float = FIRST_WAIT_S) -> Workflow:
-    """The workflow, on whatever ground it is to work."""
+    """Return the workflow for this kind of workspace."""
 
     async def build(
         run: Run,
@@ -75,7 +76,7 @@ def build_with(open_ground: OpenGround, first_wait_s: float = FIRST_WAIT_S) -> W
         completed step is a commit.
         """
         async with open_ground(run, workspace, test_command, allow_unsandboxed) as ground:
-            work = Build(run, request, ground, Choices(max_iterations, first_wait_s), Clock(run))
+            work = Build(run, request, ground, Choices(max_iterations, first_wait_s), BuildClock(run))
             work.state.state.id, work.state.state.primary_goal = run.id, request
             return await _ended(work)
 
@@ -86,7 +87,7 @@ def build_with(open_ground: OpenGround, first_wait_s: float = FIRST_WAIT_S) -> W
 
 
 async def _ended(build: Build) -> Outcome | Partial:
-    """However it ends, what there is is handed over."""
+    """Run the orchestration and hand over the results, however it ends."""
     try:
         return await _orchestrate(build)
     except BudgetExhaustedError as error:
@@ -99,7 +100,7 @@ async def _ended(build: Build) -> Outcome | Partial:
     except AbortedError as error:
         why = f"The supervisor ended the run: {error}"
         raise GaveUpError(why, output=await hand_over(build, "aborted", why)) from error
-    except StepFailedError as error:  # the workspace or the sandbox cannot be used, or not any more
+    except StepFailedError as error:  # the workspace or the sandbox is unusable
         async with build.run.branch("failed"):
             await build.phase("failed", error.reason)
         hint = str(getattr(error.__cause__, "hint", ""))
@@ -132,14 +133,15 @@ def _is_rehearsed(build: Build) -> bool:
 
 
 async def _refuse_to_rehearse(build: Build) -> NoReturn:
-    """Say once what a rehearsal can do, before anything is touched. With another model the run can go on."""
+    """Fail a rehearsal that has no script for this request, before anything is changed. With another model
+    the run can continue."""
     async with build.run.branch("failed", key=Rehearsal.name):
         await build.phase("failed", "a rehearsal does not know how")
     raise GaveUpError(rehearsal.CANNOT, hint=rehearsal.INSTEAD, output=output_of(build, None))
 
 
 async def _start(build: Build) -> str:
-    """The workspace, on a branch of its own. Returns the state that the run begins with."""
+    """Open the workspace on its own branch. Return its initial snapshot."""
     await build.phase("initializing", "start")
     started = await build.run.step("workspace", build.ground.start, returns=Started)
     build.snapshot = build.latest = started.snapshot
@@ -156,7 +158,7 @@ async def _start(build: Build) -> str:
 
 
 async def _plan(build: Build, iteration: int, missing: list[str]) -> ExecutionPlan:
-    """A plan that the supervisor, and with `--approve plan` a person, has approved."""
+    """Return a plan that the supervisor has approved and, with `--approve plan`, the user."""
     await build.phase("planning", f"iteration {iteration}")
     done = [
         f"{step.label}: {step.description}" for step in build.state.all_steps() if step.status == "completed"
@@ -179,7 +181,7 @@ async def _succeed(build: Build) -> Outcome | Partial:
 
 
 async def _fall_short(build: Build, missing: list[str]) -> Partial:
-    """The goal is not met, and no further plan may be made."""
+    """Return a partial result: the goal is not met and no further plan is allowed."""
     output = await hand_over(build, "failed", "goal not met")
     return Partial(output=output, reason="goal not met", missing=missing, quality=_goal_score(build))
 
@@ -190,9 +192,10 @@ def _goal_score(build: Build) -> float | None:
 
 
 async def _stopped(build: Build, error: BudgetExhaustedError) -> Partial:
-    """Time, or another budget, is used up: keep what is there, say so, and let the run be taken up again.
+    """Keep the work, report, and let the run be resumed later when time or another budget is used up.
 
-    In a branch of its own, named after the limit, so that a resume with a larger one tells its own end."""
+    This happens in a branch named after the limit, so that a resume with a larger limit reports its own end.
+    """
     expired = error.kind == "seconds"
     limit = build.clock.limit if expired else error.limit
     steps = build.state.all_steps()
@@ -203,13 +206,13 @@ async def _stopped(build: Build, error: BudgetExhaustedError) -> Partial:
                 await build.phase("time_expired", f"{limit:g} seconds are used up")
         try:
             output = await _wind_up(build, expired) if build.snapshot else output_of(build, None)
-        except BudgetExhaustedError:  # not even time for that: the log still knows everything
+        except BudgetExhaustedError:  # no time even for that: the log still has everything
             output = output_of(build, None)
     return Partial(output=output, reason="time" if expired else "budget", missing=undone)
 
 
 async def _wind_up(build: Build, expired: bool) -> dict[str, Any]:
-    """Commit what is being tried, so that the branch holds it, and report."""
+    """Commit unfinished work, so that the branch contains it, and report."""
     status = "time_expired" if expired else build.state.state.status
     if not build.latest or build.latest == build.snapshot:
         return await hand_over(build, status, "out of time" if expired else "out of budget")
@@ -221,11 +224,12 @@ async def _wind_up(build: Build, expired: bool) -> dict[str, Any]:
     return await hand_over(build, status, "out of time" if expired else "out of budget", at=sha)
 
 
-# ── before anything starts ───────────────────────────────────────────────────────────────────────
+# ── option checks ────────────────────────────────────────────────────────────────────────────────
 
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what cannot be worked on; the workspace by its full path, for a later process."""
+    """Reject invalid goals, test commands and folders. Make the workspace path absolute for a later
+    process."""
     if not isinstance(request, str):
         raise UsageError("The goal must be text.", hint="Say what should be built or changed.")
     command = options.get("test_command", "")
@@ -244,8 +248,8 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _workable(folder: Path) -> Path:
-    """The folder by its full path. One of the system's, or one that holds the user's whole home, is no
-    project, unless it is a repository."""
+    """Return the absolute path of the folder. Reject system folders and the user's home, unless they are a
+    repository."""
     if not folder.is_dir():
         told = f"{folder} is not a folder." if folder.exists() else f"There is no folder {folder}."
         raise UsageError(told, hint="Name the project's folder with --workspace.")

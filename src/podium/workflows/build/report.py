@@ -1,30 +1,84 @@
-"""What a person sees of a build: its lines, the plan as a checklist, the changes, and what was caught."""
+"""Report of a build: presentation, sections and the parsed patch."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from podium.engine.events import ArtifactCreated, Event
 from podium.engine.state import RunState
-from podium.report.lines import Line
 from podium.report.markdown import cell
-from podium.report.presentation import Presentation, Section
-from podium.report.words import count, duration, one_line
-from podium.workflows.build.diffing import parsed
-from podium.workflows.build.drawing import draw
-from podium.workflows.build.folding import BuildState, as_data
-from podium.workflows.build.tellers import GATES, STEPS, is_noise, line_of, stat_words
+from podium.report.presentation import Line, Presentation, Section
+from podium.report.words import count, duration, one_line, safe
+from podium.workflows.build.fold import BuildState, as_data
+from podium.workflows.build.view import GATES, STEPS, draw, is_noise, line_of, stat_words
+
+MOST_LINES = 4000
+"""Maximum lines of all files together, so that the page stays usable. The patch itself is an artifact."""
+MOST_IN_FILE = 1500
+LONGEST_LINE = 400
+
+_FILE = re.compile(r"^diff --git (?:\"?a/)(.*?)\"? \"?b/(.*?)\"?$")
+KINDS = {"+": "add", "-": "del", " ": "same", "@": "hunk", "\\": "note"}
+
+
+def parsed(patch: str) -> list[dict[str, Any]]:
+    """Parse a patch to `[{path, old_path, status, added, removed, lines: [[kind, text]], left_out}]`."""
+    files: list[dict[str, Any]] = []
+    shown, in_hunk = 0, False
+    for line in patch.splitlines():
+        found = _FILE.match(line)
+        if found:
+            files.append(_file(found[2], found[1]))
+            in_hunk = False
+        elif not files:
+            continue
+        elif not in_hunk and not line.startswith("@@"):
+            _note(files[-1], line)
+        else:
+            in_hunk = True
+            shown += _add(files[-1], line, shown)
+    return files
+
+
+def _file(path: str, old: str) -> dict[str, Any]:
+    return {
+        "path": safe(path), "old_path": "" if old == path else safe(old), "status": "modified", "added": 0,
+        "removed": 0, "lines": [], "left_out": 0,
+    }  # fmt: skip
+
+
+def _note(file: dict[str, Any], line: str) -> None:
+    for start, status in (("new file", "added"), ("deleted file", "deleted"), ("rename from", "renamed")):
+        if line.startswith(start):
+            file["status"] = status
+    if line.startswith(("Binary files", "GIT binary patch")):
+        file["lines"].append(["note", "binary file"])
+
+
+def _add(file: dict[str, Any], line: str, shown: int) -> int:
+    """Count a line of a hunk, and add it while there is room. Return the number of lines added: 0 or 1."""
+    kind = KINDS.get(line[:1], "same")
+    file["added"] += kind == "add"
+    file["removed"] += kind == "del"
+    if shown >= MOST_LINES or len(file["lines"]) >= MOST_IN_FILE:
+        file["left_out"] += 1
+        return 0
+    text = safe(line if kind == "hunk" else line[1:])
+    file["lines"].append([kind, text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"])
+    return 1
+
 
 PACKAGE = "podium.workflows.build"
 LEADING = ("report.html", "changes.patch", "test-report.md")
 MOST_FILES = 12
-"""Files that the first screen lists; the section on changes has all."""
+"""Maximum files on the first screen. The section on changes lists all."""
 SIGNS = {status: sign for status, (sign, _) in STEPS.items()}
 
 
 class BuildPresentation(Presentation):
-    """Shows one build."""
+    """Presentation of a build run."""
 
     def __init__(self) -> None:
         self.build = BuildState()
@@ -38,7 +92,7 @@ class BuildPresentation(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return line_of(event, self.build)
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         return is_noise(event)
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
@@ -58,7 +112,7 @@ class BuildPresentation(Presentation):
 
 
 def summary_of(build: BuildState) -> str:
-    """`2 of 2 steps · 3 fix cycles · 9 of 10 gates passed · 1 caught`."""
+    """Return `2 of 2 steps · 3 fix cycles · 9 of 10 gates passed · 1 caught by program`."""
     metrics = build.state.metrics
     if not metrics.total_steps:
         return ""
@@ -72,7 +126,7 @@ def summary_of(build: BuildState) -> str:
 
 
 def deliverable_of(data: dict[str, Any]) -> str:
-    """What was built and how to get it, as Markdown: the answer on the first screen."""
+    """Return the result and how to get it as Markdown, for the first screen."""
     state, suite = data["state"], data["suite"] or data["tests"]
     words = {
         "completed": "The goal is met.", "time_expired": "Time was up before the goal was met.",
@@ -114,7 +168,7 @@ def _files(stat: dict[str, Any]) -> Iterator[str]:
 
 
 def files_changed(stat: dict[str, Any], quote: str = "") -> Iterator[str]:
-    """`calc.py +7 −0 added`, for the first of them."""
+    """Return `calc.py +7 −0 added` for each of the first files."""
     files: list[dict[str, Any]] = stat.get("files", [])
     for file in files[:MOST_FILES]:
         path = one_line(file["path"], 120).replace("`", "'")
@@ -137,7 +191,7 @@ def _how_to_get_it(data: dict[str, Any]) -> Iterator[str]:
 
 
 def sections_of(build: BuildState, patch: str = "") -> list[Section]:
-    """The parts of a report; the diff as far as the log, or the whole patch, holds it."""
+    """Return the report's sections. The diff comes from the patch or, without one, from the log."""
     data = as_data(build)
     diff = parsed(patch or data["diff"])
     parts = [

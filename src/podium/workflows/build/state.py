@@ -1,12 +1,12 @@
-"""The state of an orchestration and the shapes in it, with the field names that they have in JSON.
+"""Orchestration state of `build` with its JSON names, and the message table.
 
-Light on purpose: reports and the live view read these from the log without loading any model's contracts.
-What is ours rather than agreed keeps its snake_case.
+Without pydantic, so that reports and the live view can read the log without loading agent contracts. Fields
+of our own, outside the agreed contract, keep snake_case.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -26,7 +26,7 @@ def json_name(field: str) -> str:
     return field if field in OURS else head + "".join(part.title() for part in tail)
 
 
-class Shape(msgspec.Struct, rename=json_name):
+class CamelStruct(msgspec.Struct, rename=json_name):
     """Python names here, the agreed names in JSON."""
 
     def shown(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Finding(msgspec.Struct):
     suggestion: str = ""
 
 
-class TestResult(Shape):
+class TestResult(CamelStruct):
     """What came of the tests, and of the tester's look at the code."""
 
     __test__ = False
@@ -72,9 +72,9 @@ class TestResult(Shape):
     timed_out: bool = False
     coverage: float | None = None
     note: str = ""
-    """What a reader has to know, such as that no tests were found."""
+    """A note for the reader, such as that no tests were found."""
     summary: str = ""
-    """The tester's own words; empty for the bare result."""
+    """The tester's summary. Empty if the result was not reviewed."""
     findings: list[Finding] = []
     edge_cases: list[str] = []
 
@@ -83,7 +83,7 @@ class TestResult(Shape):
         return [one.description for one in self.findings if one.severity == "critical"]
 
     def counted(self) -> str:
-        """`4 passed, 1 failed`."""
+        """Return `4 passed, 1 failed`."""
         if self.note and not self.total:
             return self.note
         told = {"passed": self.passed, "failed": self.failed, "errors": self.errors, "skipped": self.skipped}
@@ -92,25 +92,25 @@ class TestResult(Shape):
         return ", ".join(parts + late) or ("passed" if self.ok else f"exit code {self.exit_code}")
 
 
-class CodeOutput(Shape):
+class CodeOutput(CamelStruct):
     """What the coder changed for a step."""
 
     status: str
     summary: str = ""
     files: list[str] = []
     tests: list[str] = []
-    """Those of the files that are tests."""
+    """The subset of `files` that are tests."""
     evidence: str = ""
     caught: list[str] = []
-    """What a program holds against it, so that it was refused."""
+    """Findings of the inspection that caused a refusal."""
     suspected: list[str] = []
-    """What a program found suspicious; the supervisor was told."""
+    """Suspicious findings of the inspection, shown to the supervisor."""
     attempt: int = 1
     cycle: int = 0
-    """0: the first version; then one for each fix."""
+    """0 for the first version, then 1 for the first fix, and so on."""
 
 
-class VerificationResult(Shape):
+class VerificationResult(CamelStruct):
     """A word of the supervisor."""
 
     verified: bool
@@ -120,7 +120,7 @@ class VerificationResult(Shape):
     reason: str = ""
 
 
-class PlanStep(Shape):
+class PlanStep(CamelStruct):
     id: str
     number: int
     description: str
@@ -136,21 +136,21 @@ class PlanStep(Shape):
     verification_result: VerificationResult | None = None
     fail_reason: str | None = None
     depends_on: list[str] = []
-    """Ids of the steps that have to be done before."""
+    """Ids of the steps that must be done before."""
     files: list[str] = []
-    """What it may touch; empty: whatever it needs."""
+    """Files that it may change. Empty means no restriction."""
     evidence: str = ""
-    """How one will see that it is done."""
+    """Evidence that will show that the step is done."""
     verified: bool = True
-    """False: it was completed on passing tests alone, because the supervisor could not be asked."""
+    """False if it was completed on passing tests alone, because the supervisor could not be asked."""
 
     @property
     def label(self) -> str:
-        """`2`, and `2.1` for the first step of its sub-plan."""
+        """`2`, or `2.1` for the first step of its sub-plan."""
         return self.id.rpartition("step-")[2]
 
 
-class ExecutionPlan(Shape):
+class ExecutionPlan(CamelStruct):
     id: str
     goal: str
     analysis: str
@@ -161,13 +161,13 @@ class ExecutionPlan(Shape):
     current_step_index: int = 0
 
 
-class AgentState(Shape):
+class AgentState(CamelStruct):
     status: str = "idle"
     last_output: str = ""
     metrics: dict[str, int] = {}
 
 
-class Metrics(Shape):
+class Metrics(CamelStruct):
     total_steps: int = 0
     completed_steps: int = 0
     failed_steps: int = 0
@@ -180,17 +180,17 @@ class Metrics(Shape):
 ROLES = ("planner", "coder", "tester", "supervisor")
 
 
-class OrchestrationState(Shape):
+class OrchestrationState(CamelStruct):
     id: str = ""
     primary_goal: str = ""
     status: Status = "initializing"
     current_plan: ExecutionPlan | None = None
     plan_stack: list[ExecutionPlan] = []
-    """Sub-plans under way, the outermost first."""
+    """Active sub-plans, the outermost first."""
     current_agent: str | None = None
     iteration: int = 0
     start_time: float | None = None
-    """Milliseconds, as both times here."""
+    """Milliseconds, like `end_time`."""
     end_time: float | None = None
     time_limit: float = 0.0
     """Seconds of driven time."""
@@ -199,4 +199,41 @@ class OrchestrationState(Shape):
     )
     metrics: Metrics = msgspec.field(default_factory=Metrics)
     event_log: list[dict[str, Any]] = []
-    """The messages in short; the run's own log holds everything."""
+    """The messages in short form. The run's own log has everything."""
+
+
+ORCHESTRATOR, PLANNER, CODER, TESTER, SUPERVISOR, ALL = (
+    "orchestrator", "planner", "coder", "tester", "supervisor", "all",
+)  # fmt: skip
+
+ROUTES: Final[dict[str, tuple[str, str]]] = {
+    "PLAN_REQUEST": (ORCHESTRATOR, PLANNER),
+    "PLAN_RESPONSE": (PLANNER, ORCHESTRATOR),
+    "REPLAN_REQUEST": (ORCHESTRATOR, PLANNER),
+    "SUBPLAN_RESPONSE": (PLANNER, ORCHESTRATOR),
+    "CODE_REQUEST": (ORCHESTRATOR, CODER),
+    "CODE_RESPONSE": (CODER, ORCHESTRATOR),
+    "CODE_FIX_REQUEST": (ORCHESTRATOR, CODER),
+    "TEST_REQUEST": (ORCHESTRATOR, TESTER),
+    "TEST_RESPONSE": (TESTER, ORCHESTRATOR),
+    "FIX_PLAN": (TESTER, ORCHESTRATOR),
+    "VERIFY_REQUEST": (ORCHESTRATOR, SUPERVISOR),
+    "VERIFY_RESPONSE": (SUPERVISOR, ORCHESTRATOR),
+    "CORRECTION": (SUPERVISOR, ORCHESTRATOR),
+    "ESCALATION": (SUPERVISOR, ORCHESTRATOR),
+    "STEP_COMPLETE": (SUPERVISOR, ORCHESTRATOR),
+    "STEP_BLOCKED": (CODER, ORCHESTRATOR),
+    "GOAL_COMPLETE": (SUPERVISOR, ORCHESTRATOR),
+    "ABORT": (SUPERVISOR, ALL),
+}
+"""Sender and receiver of each message type. A correction goes to the role whose work it is about."""
+
+ANSWERS: Final[dict[str, str]] = {
+    "PLAN_REQUEST": "PLAN_RESPONSE",
+    "REPLAN_REQUEST": "SUBPLAN_RESPONSE",
+    "CODE_REQUEST": "CODE_RESPONSE",
+    "CODE_FIX_REQUEST": "CODE_RESPONSE",
+    "TEST_REQUEST": "TEST_RESPONSE",
+    "VERIFY_REQUEST": "VERIFY_RESPONSE",
+}
+"""Answer type of each request type. A fix is answered like the original code."""

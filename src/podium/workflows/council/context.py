@@ -1,68 +1,161 @@
-"""The discussion as every speaker reads it; condensed where it would not fit into the model's window.
+"""Prompt context of `council`.
 
-The parts stand in the order in which they change: who takes part, the request, what was said round by round,
-the ideas in their current versions, the open points. Each idea and each point stands there once: a
-contribution that brought them only names their ids.
+The parts are ordered by how often they change: members, request, contributions by round, current ideas, open
+points. Each idea and each point appears once; the contribution that introduced it only names its id.
 
-Condensing is done by program, from the oldest round on: of a contribution the sentences that matter most are
-kept (decisions, figures, ids, questions, first sentences), in their order, and the place says that it was
-condensed. The log holds the whole of it. Ideas are never left out.
+Contributions are condensed by program, the oldest round first. The most important sentences are kept in order
+(decisions, figures, ids, questions, first sentences), and a mark says that the text was condensed. The log
+holds the full text. Ideas are never left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import msgspec
 
 from podium.report.words import count
-from podium.workflows.council.condensing import condense, cut_bytes, cut_text, sentence
 from podium.workflows.council.discussion import Discussion, Idea, Spoken
 from podium.workflows.council.points import Point, points_of
 from podium.workflows.council.policy import score_text
 
+_BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*#>|]|\d+[.)])\s)")
+_SENTENCE = re.compile(r".+?(?:[.!?…。！？]+[\"”»)]*(?=\s|$)|$)", re.DOTALL)
+_MARKER = re.compile(r"^\s*(?:[-*>]|\d+[.)])\s+")
+_ID = re.compile(r"\b[IRQ]\d+\b")
+_DECISION = re.compile(
+    r"\b(?:decid|decision|agree|must|reject|drop|keep|kept|choose|chose|instead|priorit|focus|"
+    r"give up|given up|revis|settle|condition|deadline|budget|cost|"
+    r"entscheid|entschied|beschl|verwerf|streich|statt|muss|behalten|kosten|frist|"
+    r"décid|rejet|gard|doit|coût|abandon|decid|rechaz|debe|coste)",
+    re.IGNORECASE,
+)
+_LONGEST_UNIT = 600
+"""Maximum characters of a sentence; longer ones are cut."""
+
+
+class _Unit(msgspec.Struct, frozen=True):
+    """A heading or a sentence, with its block number and its value."""
+
+    text: str
+    block: int
+    value: int
+
+
+def condense(text: str, most: int) -> str:
+    """Return the most important headings and sentences in at most `most` characters. If none fits, return the
+    start of the text."""
+    if len(text) <= most:
+        return text
+    units = _units(text)
+    chosen: set[int] = set()
+    used = 0
+    for nth in sorted(range(len(units)), key=lambda nth: (-units[nth].value, nth)):
+        length = len(units[nth].text) + 1
+        if used + length <= most:
+            chosen.add(nth)
+            used += length
+    if not chosen:
+        return cut_text(text, most)
+    lines: dict[int, list[str]] = {}
+    for nth in sorted(chosen):
+        lines.setdefault(units[nth].block, []).append(units[nth].text)
+    return "\n".join(" ".join(sentences) for sentences in lines.values())
+
+
+@lru_cache(maxsize=256)
+def _units(text: str) -> tuple[_Unit, ...]:
+    """Return the headings and sentences of a text, without duplicates."""
+    units: list[_Unit] = []
+    seen: set[str] = set()
+    for block, part in enumerate(part.strip() for part in _BREAK.split(text)):
+        if not part:
+            continue
+        flat = part if part.startswith("#") else " ".join(part.split())
+        sentences = [flat] if flat.startswith("#") else [one.strip() for one in _SENTENCE.findall(flat)]
+        for nth, sentence in enumerate(one for one in sentences if one):
+            if sentence not in seen:
+                seen.add(sentence)
+                units.append(
+                    _Unit(cut_text(sentence, _LONGEST_UNIT), block, _value(sentence, first=nth == 0))
+                )
+    return tuple(units)
+
+
+def _value(sentence: str, *, first: bool) -> int:
+    """Rate a sentence: decisions and figures count most, then ids, questions and first sentences, then
+    emphasis."""
+    bare = _ID.sub("", _MARKER.sub("", sentence))
+    return (
+        3 * bool(_DECISION.search(bare))
+        + 3 * bool(re.search(r"\d", bare))
+        + 2 * bool(_ID.search(sentence))
+        + 2 * sentence.endswith(("?", "？"))
+        + 2 * first
+        + (sentence.startswith("#") or "**" in sentence)
+    )
+
+
+def cut_bytes(text: str, room: int) -> str:
+    """Cut a text to at most `room` bytes of UTF-8 and mark the cut."""
+    data = text.encode("utf-8", "replace")
+    return text if len(data) <= room else data[: max(room - 8, 0)].decode("utf-8", "ignore") + " […]"
+
+
+def cut_text(text: str, most: int) -> str:
+    """Cut a text to at most `most` characters."""
+    return text if len(text) <= most else text[: max(most - 1, 0)].rstrip() + "…"
+
+
+def sentence(text: str) -> str:
+    """End a text with a full stop, unless it already ends like a sentence."""
+    text = text.rstrip()
+    return text if not text or text.endswith((".", "!", "?", "…", "。", "！", "？")) else f"{text}."
+
+
 BYTES_PER_TOKEN = 3
-"""Careful: English has about four, other scripts about three."""
+"""Conservative estimate: English has about four bytes per token, other scripts about three."""
 DEFAULT_WINDOW = 128_000
 SMALLEST_WINDOW = 8_000
 USED = 0.8
-"""Share of the window that a prompt may take; what is left is for the reply and for wrong estimates."""
+"""Share of the context window that a prompt may use. The rest is for the reply and for wrong estimates."""
 REPAIR_BYTES = 9_000
-"""Room for an answer that is sent back."""
+"""Bytes reserved for an invalid answer that is sent back for repair."""
 LEAST_ROOM = 2_000
 KEPT = (2_000, 240)
-"""Characters that are kept at least of a contribution: first of all rounds, then, if needed, fewer."""
+"""Minimum characters kept of a condensed contribution. The second value applies only if the first is not
+enough."""
 IDEAS_SHARE, POINTS_SHARE, TOPIC_SHARE = 0.5, 0.2, 0.25
-"""Parts of the room that ideas, open points and the topic may take."""
+"""Shares of the room for ideas, open points and the topic."""
 LONGEST_POINT = 160
 
 _TAGS = re.compile(r"<(/?)(council|request|discussion|ideas|points)\b", re.IGNORECASE)
 
 
 class Context(msgspec.Struct, frozen=True):
-    """The text, and which messages are condensed in it."""
+    """The discussion as prompt text, and the ids of the messages that are condensed in it."""
 
     text: str
     condensed: tuple[str, ...] = ()
 
 
 def most_output(own: int, window: int) -> int:
-    """The longest reply of an agent: its own, but never more than a quarter of the window."""
+    """Return the maximum reply tokens of an agent: its own limit, but at most a quarter of the window."""
     return min(own, window // 4)
 
 
 def room_for(window: int, max_tokens: int, around: int) -> int:
-    """Bytes that a discussion may have: 80 % of the window, or what the reply leaves, less what stands
-    `around` it: the system prompt, the schema and the words of the task."""
+    """Return the bytes available for the discussion: 80 % of the window, or less if the reply needs more,
+    minus the repair reserve and the bytes `around` it (system prompt, schema, task text)."""
     tokens = min(int(window * USED), window - max_tokens)
     return max(LEAST_ROOM, tokens * BYTES_PER_TOKEN - around - REPAIR_BYTES)
 
 
 def build_context(held: Discussion, room: int, about: str = "") -> Context:
-    """The whole discussion if it fits into `room` bytes, else a condensed one that does. `about` says who
-    takes part and how the council works; it comes first."""
+    """Return the whole discussion if it fits into `room` bytes, otherwise a condensed one. `about` describes
+    the members and the rules; it comes first."""
     points = points_of(held.spoken)
     parts = _Parts(about, held.topic, _ideas(held.ideas), _points(points), held)
     whole = {one.message.id: entry(one) for one in held.spoken}
@@ -80,7 +173,7 @@ def build_context(held: Discussion, room: int, about: str = "") -> Context:
 
 
 class _Parts(msgspec.Struct, frozen=True):
-    """What stands around the contributions."""
+    """The parts of the prompt other than the contributions."""
 
     about: str
     topic: str
@@ -89,7 +182,7 @@ class _Parts(msgspec.Struct, frozen=True):
     held: Discussion
 
     def around(self, entries: Mapping[str, str], note: str = "") -> str:
-        """The whole text with these contributions, each under the mark of its round."""
+        """Return the whole text with these contributions, grouped under round headings."""
         lines, last = [note] if note else list[str](), -1
         for one in self.held.spoken:
             if one.message.id not in entries:
@@ -113,7 +206,7 @@ class _Parts(msgspec.Struct, frozen=True):
 
 
 def _condensed(held: Discussion, parts: _Parts, whole: dict[str, str], room: int) -> Context:
-    """Shorten contributions, the oldest round first, just as far as it is needed."""
+    """Shorten contributions, the oldest round first, only as far as necessary."""
     entries = dict(whole)
     for least in KEPT:
         for number in sorted({one.round for one in held.spoken}):
@@ -134,12 +227,12 @@ def _shortened(spoken: Sequence[Spoken], most: int) -> dict[str, str]:
 
 
 def _fits(parts: _Parts, entries: Mapping[str, str], spoken: Sequence[Spoken], room: int, most: int) -> bool:
-    """Whether all fits when these contributions have at most so many characters."""
+    """True if the text fits when these contributions have at most `most` characters."""
     return _size(parts.around({**entries, **_shortened(spoken, most)})) <= room
 
 
 def _without_oldest(held: Discussion, parts: _Parts, entries: dict[str, str], room: int) -> str:
-    """Even a few lines of each are too much: the oldest are only counted."""
+    """Drop the oldest contributions, and only count them, when even the shortest versions do not fit."""
     names = list(entries)
     for gone in range(1, len(names) + 1):
         kept = {name: entries[name] for name in names[gone:]}
@@ -150,7 +243,7 @@ def _without_oldest(held: Discussion, parts: _Parts, entries: dict[str, str], ro
 
 
 def stage(held: Discussion, number: int) -> str:
-    """What a round is called: the kickoff, a round, or what comes after the last one."""
+    """Return the title of a round: the kickoff, a numbered round, or the validation after the last one."""
     if number == 0:
         return "Kickoff"
     return f"Round {number} of {held.rounds}" if number <= held.rounds else "Validation and selection"
@@ -160,7 +253,7 @@ def stage(held: Discussion, number: int) -> str:
 
 
 def entry(one: Spoken, most: int = 0) -> str:
-    """A contribution as others read it: the speaker's own words, and the ids of what it brought."""
+    """Render a contribution: the speaker's own words, and the ids of the ideas and points that it added."""
     said, details = one.message, one.details
     own = said.content if details.own < 0 else said.content[: details.own]
     names = _names(one)
@@ -171,7 +264,7 @@ def entry(one: Spoken, most: int = 0) -> str:
 
 
 def _names(one: Spoken) -> str:
-    """What a contribution brought and the lists below hold."""
+    """List the ids of the ideas and points that a contribution added, revised or settled."""
     details = one.details
     if details.own < 0:
         return ""
@@ -227,7 +320,7 @@ def _point(point: Point, most: int) -> str:
 
 
 def _fitted(listed: Callable[[int], str], room: int) -> str:
-    """A list whose texts are as long as the room allows."""
+    """Render a list with item texts as long as the room allows."""
     if _size(text := listed(0)) <= room:
         return text
     best = _largest(lambda most: _size(listed(most)) <= room, 1, 100_000)
@@ -235,7 +328,7 @@ def _fitted(listed: Callable[[int], str], room: int) -> str:
 
 
 def _largest(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest number up to `high` that fits; `low` is taken to fit."""
+    """Binary search for the largest number up to `high` that fits. `low` is assumed to fit."""
     while high - low > max(8, low // 50):
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -243,7 +336,7 @@ def _largest(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _inert(text: str) -> str:
-    """A text that cannot close or open one of the parts."""
+    """Escape the tags that separate the parts, so that a text cannot open or close one."""
     return _TAGS.sub(r"‹\1\2", text)
 
 

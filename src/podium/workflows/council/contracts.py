@@ -23,13 +23,13 @@ _SEVERITIES = {"low": "low", "minor": "low", "high": "high", "critical": "high",
 _IDEA = ("idea", "idea_id", "ideaId", "id", "title")
 
 
-class Shape(BaseModel):
+class StrictModel(BaseModel):
     """Answers are read once and never changed."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
 
-class Worded(Shape):
+class Worded(StrictModel):
     """An answer that is a text first of all."""
 
     text: str = Field(description="Your contribution as the team reads it, in Markdown.")
@@ -46,7 +46,7 @@ class Worded(Shape):
 # ── ideation ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class Draft(Shape):
+class Draft(StrictModel):
     """One idea."""
 
     title: str = Field(min_length=1, description="A few words that tell it from every other idea.")
@@ -65,7 +65,7 @@ class Draft(Shape):
         return {**draft, "refines": cast("Any", refines if isinstance(refines, list) else [str(refines)])}
 
 
-class RevisionNote(Shape):
+class RevisionNote(StrictModel):
     """A new version of an idea that is already there."""
 
     idea: str = Field(min_length=1, description="The id of the idea that changes.")
@@ -84,7 +84,7 @@ class RevisionNote(Shape):
         return {**note, **{name: _one_text(note.get(name)) for name in ("title", "given_up", "why")}}
 
 
-class Ideas(Shape):
+class Ideas(StrictModel):
     """What ideation brings."""
 
     ideas: list[Draft]
@@ -117,7 +117,7 @@ class Rebuttal(Worded):
 # ── research ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class SettledNote(Shape):
+class SettledNote(StrictModel):
     """An open point that is no longer open."""
 
     point: str = Field(min_length=1, description="The id of the open point, such as R2 or Q1.")
@@ -131,13 +131,13 @@ class SettledNote(Shape):
         return _renamed(value, "point", ("point", "id", "risk", "question"))
 
 
-class EvidenceCard(Shape):
+class EvidenceCard(StrictModel):
     claim: str = Name
     source: str = Field(default="", description="Who says so: a title, an author, a file.")
     link: str = Field(default="", description="Its address, copied from a tool's answer; else empty.")
 
 
-class ToolCall(Shape):
+class ToolCall(StrictModel):
     tool: str = Name
     args: dict[str, Any] = {}
     why: str = ""
@@ -154,7 +154,7 @@ class Research(Worded):
 # ── critic and implementer ───────────────────────────────────────────────────────────────────────
 
 
-class RiskNote(Shape):
+class RiskNote(StrictModel):
     risk: str = Name
     id: str = Field(default="", description="The id of an open risk that still stands; empty for a new one.")
     idea: str | None = Field(default=None, description="The id of the idea; none if it concerns all.")
@@ -177,7 +177,7 @@ class Critique(Worded):
     settled: list[SettledNote] = []
 
 
-class StepNote(Shape):
+class StepNote(StrictModel):
     step: str = Name
     idea: str | None = Field(default=None, description="The id of the idea that it belongs to.")
     effort: str = Field(default="", description="For example: two days, one person.")
@@ -195,7 +195,7 @@ class Implementation(Worded):
 # ── moderator and leader ─────────────────────────────────────────────────────────────────────────
 
 
-class Evaluation(Shape):
+class Evaluation(StrictModel):
     """One idea's scores."""
 
     idea: str = Field(min_length=1, description="The idea's id.")
@@ -214,7 +214,7 @@ class Evaluation(Shape):
         return flat_evaluation(value)
 
 
-class Evaluations(Shape):
+class Evaluations(StrictModel):
     """All ideas' scores."""
 
     evaluations: list[Evaluation] = Field(min_length=1)
@@ -225,7 +225,7 @@ class Evaluations(Shape):
         return _under("evaluations", value)
 
 
-class LooseEvaluations(Shape):
+class LooseEvaluations(StrictModel):
     """The same without rules about scores: what can be saved of an answer that never became valid."""
 
     evaluations: list[dict[str, Any]]
@@ -240,7 +240,7 @@ class LooseEvaluations(Shape):
         return {"evaluations": [cast("Any", entry) for entry in entries if isinstance(entry, dict)]}
 
 
-class RecommendationNote(Shape):
+class RecommendationNote(StrictModel):
     """The winning idea, as the user reads it."""
 
     idea: str = Field(min_length=1, description="The id of the idea that wins by the rules above.")
@@ -256,7 +256,7 @@ class RecommendationNote(Shape):
         return _with_lists(fields, "next_steps")
 
 
-class Selection(Shape):
+class Selection(StrictModel):
     """The leader's choice, and its presentation of the winner."""
 
     choice: str = Field(min_length=1, description="The id of the idea that you would choose.")

@@ -1,23 +1,23 @@
-"""The recommendation as the user reads it: the answer to the request, without ids, scores or transcript."""
+"""The recommendation for the user: the answer to the request, without ids, scores or transcript."""
 
 from __future__ import annotations
 
 import re
 
 from podium.report.markdown import cell
-from podium.workflows.council.condensing import sentence
+from podium.workflows.council.context import sentence
 from podium.workflows.council.discussion import Discussion, Idea, NextStep
 from podium.workflows.council.points import Point, open_points, points_of
 
 LONGEST = 20_000
-"""Characters of one text in a page; it has to open."""
+"""Maximum characters of one text in a page, so that the page stays usable."""
 RISKS, STEPS = 8, 12
-"""Open risks and next steps of a recommendation that is put together from the discussion."""
+"""Maximum risks and next steps in a recommendation that is assembled from the discussion."""
 
 
 def answer_of(held: Discussion) -> str | None:
-    """The recommendation as Markdown, None as long as there is no winner: what the editor and the judges
-    left, else the council's own document."""
+    """Return the recommendation as Markdown, or None if there is no winner. Prefer the text after the editor
+    and the judges; otherwise use the council's own document."""
     delivered = held.delivered
     document = document_of(held) if delivered is None else delivered.document.strip()
     if not document:
@@ -27,8 +27,8 @@ def answer_of(held: Discussion) -> str | None:
 
 
 def document_of(held: Discussion) -> str | None:
-    """The council's own document, None as long as there is no winner: the leader's, else one that is put
-    together from the idea, the moderator's pros, the steps and the open points."""
+    """Return the council's own document, or None if there is no winner. Prefer the leader's; otherwise
+    assemble one from the idea, the moderator's pros, the steps and the open points."""
     final, verdict = held.final_idea, held.verdict
     if final is None or verdict is None:
         return None
@@ -76,7 +76,8 @@ def _part(title: str, text: str) -> str:
 
 
 def _caveat(held: Discussion) -> str:
-    """What the reader must know before relying on the recommendation."""
+    """Return a warning for the reader if the winner was not chosen or scored below the threshold, else an
+    empty string."""
     verdict = held.verdict
     if verdict is None:
         return ""
@@ -89,11 +90,11 @@ def _caveat(held: Discussion) -> str:
     return ""
 
 
-# ── what belongs to the winner ──
+# ── points and steps of the winner ──
 
 
 def lineage(held: Discussion, name: str | None) -> list[str]:
-    """An idea and all those that it refines, the newest first."""
+    """Return the ids of an idea and of all ideas that it refines, the newest first."""
     found: list[str] = []
     todo = [name]
     while todo:
@@ -105,18 +106,20 @@ def lineage(held: Discussion, name: str | None) -> list[str]:
 
 
 def concerned(held: Discussion) -> set[str | None]:
-    """The winner, the ideas that it refines, and None for what concerns all ideas."""
+    """Return the ids of the winner and the ideas that it refines, and None for points that concern all
+    ideas."""
     return {None, *lineage(held, held.verdict.idea if held.verdict is not None else None)}
 
 
 def own_points(held: Discussion) -> list[Point]:
-    """Open points of the winner: risks by their severity, then questions."""
+    """Return the winner's open points: risks by severity, then questions."""
     meant = concerned(held)
     return [point for point in open_points(held.spoken) if point.idea in meant]
 
 
 def all_steps(held: Discussion) -> list[NextStep]:
-    """The leader's steps for the winner, where it gave any, and the implementer's for all ideas."""
+    """Return the leader's steps for the winner, if there are any, and the implementer's steps for the other
+    ideas; otherwise all of the implementer's steps."""
     verdict = held.verdict
     note = verdict.recommendation if verdict is not None else None
     given = [step for one in held.spoken for step in one.details.next_steps]
@@ -126,7 +129,7 @@ def all_steps(held: Discussion) -> list[NextStep]:
 
 
 def own_steps(held: Discussion) -> list[NextStep]:
-    """The steps of the winner."""
+    """Return the winner's steps."""
     return [step for step in all_steps(held) if step.idea in concerned(held)]
 
 
@@ -134,13 +137,13 @@ def own_steps(held: Discussion) -> list[NextStep]:
 
 
 def without_ids(text: str, held: Discussion) -> str:
-    """A text for readers who know no ids: `(I3)` is left out, `I3` becomes the idea's title, and `R2` the
-    text of the risk. Other words that look like ids stay."""
+    """Replace ids for readers who do not know them: `(I3)` is removed, `I3` becomes the idea's title, and
+    `R2` the text of the risk. Other words that look like ids stay."""
     names: dict[str, str] = {idea.id: f"“{idea.title}”" for idea in held.ideas}
     names |= {point.id: f"“{point.text}”" for point in points_of(held.spoken)}
     if not names:
         return text
-    for idea in held.ideas:  # “I3 Wider lanes” names the title already
+    for idea in held.ideas:  # “I3 Wider lanes” already contains the title
         text = re.sub(rf"\b{idea.id}[.:,]?\s+(?={re.escape(idea.title)})", "", text)
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     text = re.sub(rf"\s*[(\[](?:{known})(?:\s*[,;/&]\s*(?:{known}))*[)\]]", "", text)
@@ -148,6 +151,6 @@ def without_ids(text: str, held: Discussion) -> str:
 
 
 def contained(text: str) -> str:
-    """A model's Markdown that cannot swallow what comes after it."""
+    """Close an open code fence in a model's Markdown, so that it does not swallow the text after it."""
     text = text.strip()
     return f"{text}\n```" if text.count("```") % 2 else text

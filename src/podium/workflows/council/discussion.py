@@ -1,6 +1,6 @@
-"""A discussion as data: who said what, which ideas there are, and what became of them.
+"""Data model of a discussion: messages, ideas, points and the verdict.
 
-Flow and report share these shapes. They are plain structs, so that looking at a run loads nothing heavy.
+Flow and report share these structs. They are plain, so that viewing a run does not import heavy modules.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 CRITERIA = ("feasibility", "innovation", "impact", "clarity", "completeness")
-"""What the moderator scores, each from 0 to 10."""
+"""Criteria that the moderator scores, each from 0 to 10."""
 DRAFT = "draft"
 """Origin of the idea that the direct draft recommends."""
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
-    """One version of an idea, and how it differs from the version before."""
+    """One version of an idea, with the changes from the version before."""
 
     version: int
     title: str
@@ -37,23 +37,23 @@ class Idea(msgspec.Struct, kw_only=True):
     refines: list[str] = []
     """The ideas that this one improves or joins."""
     criteria: dict[str, float] | None = None
-    """The five scores; `None`: not scored."""
+    """The five scores. `None` means not scored."""
     score: float | None = None
-    """Their mean, two decimals."""
+    """Mean of the five scores, rounded to two decimals."""
     pros: list[str] = []
     cons: list[str] = []
     feedback: str = ""
     validated: bool = False
-    """The moderator has given it valid scores."""
+    """The moderator gave it valid scores."""
     version: int = 1
     history: list[Version] = []
-    """All versions, the first and the current one included; empty as long as nothing was revised."""
+    """All versions, including the first and the current one. Empty if nothing was revised."""
     origin: str = ""
-    """`draft`: what one expert recommended alone; empty: the team's own."""
+    """`draft` for the idea of the direct draft; empty for the team's own ideas."""
 
 
 class Message(msgspec.Struct, kw_only=True, rename={"sender": "from", "kind": "type"}):
-    """One contribution as later speakers read it. In JSON: `id, from, to, content, timestamp, type`."""
+    """One contribution, as later speakers read it. In JSON: `id, from, to, content, timestamp, type`."""
 
     id: str
     sender: str
@@ -70,7 +70,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     link: str = ""
     checked: bool = False
-    """The link is one that a tool returned; anything else is what the model remembers."""
+    """True if a tool returned the link. Otherwise it comes from the model's memory."""
 
 
 class Risk(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,9 +78,9 @@ class Risk(msgspec.Struct, frozen=True, kw_only=True):
 
     risk: str
     id: str = ""
-    """`R1`, `R2`, …: the same id again updates the risk. Empty in logs of earlier releases."""
+    """`R1`, `R2`, …. Repeating an id updates the risk. Empty in logs of earlier releases."""
     idea: str | None = None
-    """The id of the idea that it concerns; `None`: all of them."""
+    """Id of the idea concerned. `None` means all ideas."""
     severity: str = "medium"
     mitigation: str = ""
 
@@ -108,23 +108,23 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     open_questions: list[str] = []
     settled: list[Settled] = []
     ideas: list[str] = []
-    """Ids of the ideas that it brought."""
+    """Ids of the ideas that it added."""
     revised: list[str] = []
     """Ids of the ideas that it changed."""
     own: int = -1
-    """Characters of the content that are the speaker's own words; the rest repeats the fields above as text.
-    -1: all of it."""
+    """Length of the speaker's own words at the start of the content, in characters. The rest repeats the
+    fields above as text. -1 means all of it."""
     next_steps: list[NextStep] = []
     sources: str = ""
-    """What the researcher worked from: `model`, or the names of the tools that answered."""
+    """Sources of the researcher: `model`, or the names of the tools that answered."""
 
 
 class Spoken(msgspec.Struct, frozen=True):
-    """A message in its place."""
+    """A message with its round and details."""
 
     message: Message
     round: int
-    """0: before the first round; one more than the last: after it."""
+    """0 is before the first round; the last round + 1 is after it."""
     details: Details = Details()
 
 
@@ -139,19 +139,19 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the council came to."""
+    """The decision of the council."""
 
     idea: str
-    """The id of the winner."""
+    """Id of the winner."""
     scored: bool
     below_threshold: bool = False
     leader_choice: str | None = None
     reasoning: str = ""
-    """Why the leader made its own choice, in its words."""
+    """The leader's reason for its own choice."""
     chosen: bool = True
-    """False: neither scores nor the leader decided; it is just the first idea."""
+    """False if neither scores nor the leader decided; then the winner is the first idea."""
     recommendation: Recommendation | None = None
-    """None: the leader wrote none, or wrote one for another idea."""
+    """None if the leader wrote none, or wrote one for another idea."""
     tied: list[str] = []
     """Other ideas with the same score."""
 
@@ -161,42 +161,42 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     document: str
     checked: bool = False
-    """The editor has read it; then `missing` is the editor's list."""
+    """The editor has read the text, so `missing` is the editor's list."""
     missing: list[str] = []
     """Parts of the request that the editor found unanswered."""
     preferred: str = ""
-    """`team`, `draft` or `equal`; empty: not compared."""
+    """`team`, `draft` or `equal`. Empty means not compared."""
     why: list[str] = []
 
     @property
     def comparison(self) -> dict[str, Any] | None:
-        """The comparison as it stands in the output; None where there was none."""
+        """The comparison as data for the output, or None if there was none."""
         return {"preferred": self.preferred, "why": self.why} if self.preferred else None
 
     @property
     def replaced(self) -> bool:
-        """Whether the direct draft is handed over instead of the team's text."""
+        """True if the direct draft is delivered instead of the team's text."""
         return self.preferred == DRAFT
 
 
 class Discussion(msgspec.Struct, kw_only=True):
-    """Everything so far."""
+    """State of a discussion."""
 
     topic: str
     team: list[str] = []
     rounds: int = 1
-    """How many are planned."""
+    """Planned rounds."""
     rounds_held: int = 0
-    """How many came to their end."""
+    """Completed rounds."""
     min_score: float = 0.0
     spoken: list[Spoken] = []
     ideas: list[Idea] = []
     verdict: Verdict | None = None
     warnings: list[str] = []
     page: str = ""
-    """The id of the ui_creator's page."""
+    """Artifact id of the ui_creator's page."""
     delivered: Delivery | None = None
-    """None: the recommendation is handed over as the leader wrote it."""
+    """None means that the recommendation is delivered as the leader wrote it."""
     baseline: dict[str, Any] | None = None
     """`n`, `preferred`, `why` and `tokens` of the comparison with the best of several direct drafts."""
 
@@ -219,7 +219,7 @@ class Discussion(msgspec.Struct, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """What the leader says for the winner; empty if it only spoke for another idea."""
+        """The leader's reason for the winner. Empty if the leader only argued for another idea."""
         verdict = self.verdict
         if verdict is None:
             return ""
@@ -229,7 +229,7 @@ class Discussion(msgspec.Struct, kw_only=True):
 
     @property
     def preferred(self) -> Idea | None:
-        """The idea that the leader would have taken instead of the winner."""
+        """The idea that the leader preferred to the winner, or None."""
         verdict = self.verdict
         if verdict is None or verdict.leader_choice == verdict.idea:
             return None
@@ -240,5 +240,5 @@ class Discussion(msgspec.Struct, kw_only=True):
 
 
 def plain(value: Any) -> Any:
-    """A struct as the JSON data that an output holds."""
+    """Convert a struct to JSON-compatible data."""
     return msgspec.to_builtins(value)

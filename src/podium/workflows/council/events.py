@@ -1,4 +1,4 @@
-"""What a council tells while it is held."""
+"""Event types of `council`."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class IdeaAdded(CouncilEvent, frozen=True, kw_only=True):
     description: str
     category: str = ""
     refines: list[str] | str | None = None
-    """Ids; one id or none in logs of earlier releases."""
+    """Ids. Logs of earlier releases hold one id or none."""
     origin: str = ""
-    """`draft`: the recommendation of the direct draft."""
+    """`draft` for the recommendation of the direct draft."""
 
 
 class IdeaRevised(CouncilEvent, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ class ReportReady(CouncilEvent, frozen=True, kw_only=True):
     report: str
     page: str = ""
     result: str = ""
-    """The recommendation alone, where there is one."""
+    """Artifact id of the recommendation alone. Empty if there is none."""
 
 
 class Warned(CouncilEvent, frozen=True, kw_only=True):

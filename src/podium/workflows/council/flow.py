@@ -1,4 +1,4 @@
-"""The council: kickoff, rounds of exploration, validation and selection, visualization."""
+"""Orchestration of `council`: kickoff, rounds of exploration, validation and selection, visualization."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from msgspec import Meta
 from podium.agents.ask import Run
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, PodiumError, UsageError
-from podium.models.window import context_window as window_of
+from podium.models.registry import context_window as window_of
 from podium.report.words import count
 from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import rehearsal
+from podium.workflows.council.agents import AGENTS
 from podium.workflows.council.context import DEFAULT_WINDOW, SMALLEST_WINDOW
-from podium.workflows.council.folding import CLOSING_BRANCH
 from podium.workflows.council.handover import compare_baseline, desk_of, draft_first, hand_over
 from podium.workflows.council.policy import (
     CRITIC,
@@ -39,18 +39,18 @@ from podium.workflows.council.policy import (
     score_text,
     terms_of,
 )
-from podium.workflows.council.publishing import publish, visualize
-from podium.workflows.council.roles import AGENTS
-from podium.workflows.council.speaking import critique, ideate, implement, rebut, research, synthesize
+from podium.workflows.council.publisher import publish, visualize
+from podium.workflows.council.speakers import critique, ideate, implement, rebut, research, synthesize
 from podium.workflows.council.table import Table
 from podium.workflows.council.verdict import select, settle, validate
+from podium.workflows.council.view import CLOSING_BRANCH
 from podium.workflows.delivery.baseline import UseBaseline
 from podium.workflows.delivery.flow import Desk, UseEditor, UseFloor
 
 __all__ = ["WORKFLOW", "rehearsal"]
 
 CLOSING = 0.12
-"""Share of every ceiling that is kept for the scores of a discussion that is out of budget."""
+"""Share of every budget ceiling that is reserved for scoring a discussion that is out of budget."""
 
 UNDECIDED = "a decision: no idea was scored, and the leader chose none"
 NO_IDEAS = "ideas of the team: the direct draft is all that there is"
@@ -108,14 +108,14 @@ async def council(
 
 
 async def _hold(table: Table, desk: Desk, *, with_baseline: bool) -> Outcome | Partial:
-    """The direct draft, the four phases, the editor. Out of budget, what is there is scored from the closing
-    reserve and handed over."""
+    """Run the direct draft, the four phases and the editor. Out of budget, score and deliver what exists from
+    the closing reserve."""
     try:
         await draft_first(table, desk)
         await kickoff(table)
         for number in range(1, table.terms.rounds + 1):
             await explore(table, number)
-        async with table.run.closing():  # these are the last words that the reserve is kept for
+        async with table.run.closing():  # the reserve exists for these last steps
             await judge(table)
             await hand_over(table, desk)
             accepted = await _accepted(table)
@@ -129,7 +129,7 @@ async def _hold(table: Table, desk: Desk, *, with_baseline: bool) -> Outcome | P
 
 
 async def _ended(table: Table, *, accepted: bool) -> Outcome | Partial:
-    """Publish the result; `partial` where it was rejected or something is missing in it."""
+    """Publish the result. It is `partial` if it was rejected or is incomplete."""
     held = table.discussion
     undecided = [] if held.verdict is not None and held.verdict.chosen else [UNDECIDED]
     alone = [NO_IDEAS] if not held.own_ideas else []
@@ -144,7 +144,7 @@ async def _ended(table: Table, *, accepted: bool) -> Outcome | Partial:
 
 
 async def kickoff(table: Table) -> None:
-    """Phase 1: the leader sets the direction. Without it there is no discussion."""
+    """Phase 1: the leader sets the direction. Without the leader's answer there is no discussion."""
     table.phase("kickoff", 0)
     terms = table.terms
     points = [] if table.draft is None else table.draft.points
@@ -173,7 +173,8 @@ async def explore(table: Table, number: int) -> None:
 
 
 async def _challenge(table: Table) -> None:
-    """What needs ideas: critic, implementer, and in a deep dive the defence and the critic's reply."""
+    """Run the turns that need ideas: critic, implementer, and in a deep dive the defence and the critic's
+    reply."""
     terms, spoke = table.terms, list[str]()
     if CRITIC in terms and await critique(table):
         spoke.append(CRITIC)
@@ -203,7 +204,7 @@ async def judge(table: Table) -> None:
 
 
 async def _accepted(table: Table) -> bool:
-    """With `--approve result` a person decides whether the result stands."""
+    """With `--approve result`, ask for approval of the result."""
     final = table.discussion.final_idea
     if final is None:  # pragma: no cover - judge has set it
         return False
@@ -214,7 +215,8 @@ async def _accepted(table: Table) -> bool:
 
 
 async def _close(table: Table, desk: Desk) -> Partial:
-    """The budget is used up: score what is there if the reserve allows it, and name a winner."""
+    """Close a discussion that is out of budget: score the ideas if the reserve allows it, and name a
+    winner."""
     held, terms = table.discussion, table.terms
     missing: list[str] = []
     if held.verdict is None:
@@ -243,12 +245,12 @@ async def _last_scores(table: Table) -> list[str]:
     return []
 
 
-# ── before the first word ──
+# ── preparation ────────────
 
 
 async def _prepare_models(table: Table, given: int | None) -> None:
-    """How much each role's model can read. Recorded in a branch of its own: when a run goes on with another
-    model, only this is found out anew."""
+    """Look up the context window of each role's model. Recorded in its own branch, so that a run that
+    continues with another model repeats only this lookup."""
     run, team = table.run, table.terms.team
     if given is not None:
         table.windows = dict.fromkeys(team, given)
@@ -266,7 +268,7 @@ async def _prepare_models(table: Table, given: int | None) -> None:
 
 
 async def _equip(table: Table, *, wanted: bool) -> None:
-    """Find out once which tools there are."""
+    """Determine once which tools are available."""
     found = await table.run.step("tools", table.toolbox.equipment)
     table.tools = found.tools
     for trouble in found.troubles:
@@ -278,7 +280,7 @@ async def _equip(table: Table, *, wanted: bool) -> None:
 
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """What is wrong with a team or a folder is told before any model is asked."""
+    """Validate the team and the folder before any model call."""
     terms = terms_of(options.get("preset", "standard"), roles=_roles(options.get("roles")))
     prepared = dict(options)
     if "roles" in options:
@@ -294,7 +296,8 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _roles(given: Any) -> str:
-    """A list of names, from the command line as one text, from Python perhaps as a list."""
+    """Return the role names as comma-separated text. They come as text from the command line, or as a list
+    from Python."""
     names = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given or ""]
     if not all(isinstance(name, str) for name in names):
         raise UsageError(

@@ -1,12 +1,11 @@
-"""Both ends of a council: the direct draft as its first idea; the editor and the comparison last."""
+"""Start and end of a council: the direct draft as the first idea; the editor's pass and the comparison."""
 
 from __future__ import annotations
 
 import re
 
 from podium.errors import BudgetExhaustedError
-from podium.workflows.council.condensing import sentence
-from podium.workflows.council.context import BYTES_PER_TOKEN
+from podium.workflows.council.context import BYTES_PER_TOKEN, sentence
 from podium.workflows.council.deliverable import document_of, own_points, own_steps, without_ids
 from podium.workflows.council.discussion import DRAFT, Delivery, Discussion, Idea
 from podium.workflows.council.policy import LONGEST_TITLE, ranked
@@ -28,17 +27,17 @@ JUDGED_BY = (
     "the reasons for it and against the alternatives, and figures that are derived and not just stated."
 )
 DESCRIPTION = 12_000
-"""Characters of the draft that describe its idea; nearly always all of it."""
+"""Maximum characters of the draft that describe its idea. Nearly always this is all of it."""
 LEAST_DESCRIPTION = 200
 DRAFT_SHARE = 0.3
-"""Share of the leader's window that the draft may take."""
+"""Share of the leader's context window that the draft may use."""
 _ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
 ALTERNATIVES = 5
-"""Other ideas that the editor sees."""
+"""Maximum number of other ideas that the editor sees."""
 
 
 def desk_of(table: Table, *, floor: bool, editor: bool) -> Desk:
-    """What drafter, editor and judge are told about the task."""
+    """Return the task description for drafter, editor and judge."""
     topic = table.discussion.topic
     return Desk(table.run, topic, form=FORM, judged_by=JUDGED_BY, floor=floor, editor=editor)
 
@@ -47,14 +46,14 @@ def desk_of(table: Table, *, floor: bool, editor: bool) -> Desk:
 
 
 async def draft_first(table: Table, desk: Desk) -> None:
-    """Make the direct draft; what it recommends is the first idea."""
+    """Make the direct draft and add its recommendation as the first idea."""
     table.draft = draft = await direct_draft(desk)
     if draft is not None:
         table.add([draft_idea(draft, table.discussion.topic)])
 
 
 def draft_idea(draft: Draft, topic: str) -> Idea:
-    """The draft's recommendation as an idea: its first heading and its text."""
+    """Convert the draft to an idea: its first heading is the title, its text the description."""
     title, body = _split(draft.document)
     if not title or _bare(title) == _bare(topic):
         title = "Direct draft"
@@ -66,7 +65,7 @@ def draft_idea(draft: Draft, topic: str) -> Idea:
 
 
 def _split(document: str) -> tuple[str, str]:
-    """A document's first heading without its marks, and the text without that heading."""
+    """Return a document's first heading without markup, and the text without that heading."""
     lines = document.strip().splitlines()
     first = next((nth for nth, line in enumerate(lines) if re.match(r"#{1,6}\s", line)), None)
     if first is None:
@@ -76,8 +75,8 @@ def _split(document: str) -> tuple[str, str]:
 
 
 def _flattened(body: str) -> str:
-    """The whole text on one line: headings, lists and tables become words, so that members judge what the
-    user would get. A very long one is cut at the end of a sentence."""
+    """Flatten the text to one line: headings, lists and tables become words, so that members judge what the
+    user would get. A text over the limit is cut at the end of a sentence."""
     parts: list[str] = []
     for line in body.splitlines():
         text = re.sub(r"\*\*?|`", "", line).strip()
@@ -105,7 +104,7 @@ def _bare(text: str) -> str:
 
 
 def shown_draft(table: Table, role: str) -> str:
-    """The draft as a member reads it, cut where it would take too much of its window."""
+    """Return the draft for a member's prompt, cut to its share of the context window."""
     if table.draft is None:
         return ""
     room = int(table.windows[role] * DRAFT_SHARE * BYTES_PER_TOKEN)
@@ -113,11 +112,11 @@ def shown_draft(table: Table, role: str) -> str:
     return f"{part['text']}\n{part['note']}".strip()
 
 
-# ── after it ──
+# ── after the discussion ──
 
 
 async def hand_over(table: Table, desk: Desk) -> None:
-    """Let the editor finish the document, compare it with the draft, and set what is handed over."""
+    """Let the editor finish the document, compare it with the draft, and store the result to deliver."""
     held, draft = table.discussion, table.draft
     document = _own_document(held, draft)
     if not document or (draft is None and not desk.editor):
@@ -151,8 +150,8 @@ async def compare_baseline(table: Table, desk: Desk) -> None:
 
 
 def _own_document(held: Discussion, draft: Draft | None) -> str:
-    """The council's document. Where the draft's idea wins as it was, and the leader wrote none, it is the
-    draft itself: it says more than its idea."""
+    """Return the council's document. If the draft's unrevised idea wins and the leader wrote no document,
+    return the draft itself, which says more than its idea."""
     final, verdict = held.final_idea, held.verdict
     if final is None or verdict is None:
         return ""
@@ -162,12 +161,12 @@ def _own_document(held: Discussion, draft: Draft | None) -> str:
     return (document_of(held) or "").strip() + "\n"
 
 
-# ── what the editor sees ──
+# ── material for the editor ──
 
 
 def material_of(held: Discussion) -> list[tuple[str, str]]:
-    """What the discussion has found, without ids and scores: the winner, its steps, open points, evidence,
-    the last summary, the alternatives."""
+    """Return the findings of the discussion without ids and scores: winner, steps, open points, evidence, the
+    last summary, alternatives."""
     final = held.final_idea
     if final is None:
         return []

@@ -1,4 +1,4 @@
-"""The parts of a council's report as Markdown."""
+"""Sections of a council's report as Markdown."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 from podium.report.markdown import cell
 from podium.report.words import amount
-from podium.workflows.council.condensing import sentence
+from podium.workflows.council.context import sentence
 from podium.workflows.council.deliverable import contained
 from podium.workflows.council.discussion import CRITERIA
 from podium.workflows.council.policy import score_text
 
 LONG = 4_000
-"""Characters of a contribution that a Markdown report repeats; the JSON report holds all."""
+"""Maximum characters of a contribution in a Markdown report. The JSON report holds the full text."""
 
 
 def recommended(data: dict[str, Any]) -> str:
-    """The decision: scores, what the leader preferred, how the idea changed, pros and cons."""
+    """Render the decision: scores, the leader's preference, the idea's history, pros and cons."""
     idea = data["idea"]
     parts = [_decision(data)]
     if idea["criteria"] is not None:
@@ -55,7 +55,7 @@ def _refined(data: dict[str, Any]) -> str:
 
 
 def _versions(idea: dict[str, Any]) -> list[str]:
-    """How an idea changed, version by version."""
+    """Render the versions of an idea."""
     lines = [
         f"- Version {one['version']} ({_when(one['round'])}): {cell(one['description'], 600)}"
         + (f" Given up: {sentence(cell(one['given_up'], 300))}" if one["given_up"] else "")
@@ -74,7 +74,7 @@ def _judged(idea: dict[str, Any]) -> list[str]:
 
 
 def checks(data: dict[str, Any]) -> str:
-    """The blind comparisons, and the parts of the request that the editor found unanswered."""
+    """Render the blind comparisons and the parts of the request that the editor found unanswered."""
     parts: list[str] = []
     for name in ("comparison", "baseline"):
         if found := data[name]:

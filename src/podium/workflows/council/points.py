@@ -1,4 +1,4 @@
-"""Open points of a discussion: risks and questions with ids, which are raised, updated and settled."""
+"""Open points of a discussion: risks and questions with ids that are raised, updated and settled."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     round: int = 0
     settled: bool = False
     how: str = ""
-    """What settled it."""
+    """The resolution, if settled."""
 
 
 def points_of(spoken: Sequence[Spoken]) -> list[Point]:
-    """All points in the order in which they were raised. A point that is raised again is open again."""
+    """Return all points in the order in which they were raised. Raising a settled point reopens it."""
     ledger: dict[str, Point] = {}
     for one in spoken:
         _take(ledger, one.details, one.round)
@@ -37,7 +37,7 @@ def points_of(spoken: Sequence[Spoken]) -> list[Point]:
 
 
 def points_after(spoken: Sequence[Spoken], details: Details, number: int) -> list[Point]:
-    """All points once a further contribution, of round `number`, is made."""
+    """Return all points after a further contribution in round `number`."""
     ledger = {point.id: point for point in points_of(spoken)}
     _take(ledger, details, number)
     return list(ledger.values())
@@ -53,13 +53,13 @@ def _take(ledger: dict[str, Point], details: Details, number: int) -> None:
 
 
 def open_points(spoken: Sequence[Spoken]) -> list[Point]:
-    """The points that nobody has settled, risks by their severity, then questions."""
+    """Return the unsettled points: risks by severity, then questions."""
     still = [point for point in points_of(spoken) if not point.settled]
     return sorted(still, key=lambda point: (point.kind == QUESTION, SEVERITIES.get(point.severity, 1)))
 
 
 def with_ids(details: Details, spoken: Sequence[Spoken]) -> Details:
-    """The same details with an id for every risk."""
+    """Return the details with an id for every risk."""
     ledger = {point.id: point for point in points_of(spoken)}
     risks: list[Risk] = []
     for risk in details.risks:
@@ -70,7 +70,8 @@ def with_ids(details: Details, spoken: Sequence[Spoken]) -> Details:
 
 
 def find_point(name: str, points: Sequence[Point]) -> str | None:
-    """The id of the point that is meant: given as `R2`, `[R2]`, `R2: …`, or by its text."""
+    """Return the id of the named point, or None. The name may be `R2`, `[R2]`, `R2: …`, or the point's
+    text."""
     known = {point.id for point in points}
     found = re.match(r"\W*([RQ]\d+)\b", name.strip(), re.IGNORECASE)
     if found and found[1].upper() in known:
@@ -95,7 +96,7 @@ def _raise(ledger: dict[str, Point], name: str, risk: Risk, number: int) -> None
 
 
 def _risk_id(ledger: dict[str, Point], risk: Risk) -> str:
-    """Its own id; that of the same risk of the same idea; else the next one."""
+    """Return the risk's own id, the id of the same risk of the same idea, or the next free id."""
     if risk.id.startswith("R"):
         return risk.id
     same = [point.id for point in ledger.values() if point.idea == risk.idea and _same(point.text, risk.risk)]

@@ -1,6 +1,6 @@
-"""Every rule and number of the council as pure functions and tables.
+"""Rules and limits of `council` as pure functions and tables.
 
-Teams and presets, who speaks when, how many ideas are enough, what a score is, who wins.
+Teams and presets, speaking order, number of ideas, scores, and the choice of the winner.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ NAMES = {
     RESEARCHER: "Researcher", CRITIC: "Critic", IMPLEMENTER: "Implementer", UI_CREATOR: "UI Creator",
 }  # fmt: skip
 SHORT = {"leader": LEADER, "ui": UI_CREATOR}
-"""Names that people use for roles."""
+"""Short names of roles."""
 
 MAX_ROUNDS, MAX_PASSES = 5, 3
 MAX_IDEAS_PER_ASK = 20
 LONGEST_TITLE = 200
 MAX_TOOL_CALLS = 6
-"""Searches and readings of one researcher in one round."""
+"""Maximum tool calls of the researcher per round."""
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     deep_dive: bool
     min_score: float
     passes: int = 1
-    """`ideate` asks per round."""
+    """Number of `ideate` calls per round."""
 
     def __contains__(self, role: str) -> bool:
         return role in self.team
@@ -60,7 +60,7 @@ PRESETS: Mapping[str, Terms] = {
     "full": Terms(team=ROLES, rounds=3, min_ideas=5, deep_dive=True, min_score=7.5),
 }
 
-# ── the team ─────────────────────────────────────────────────────────────────────────────────────
+# ── team ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def terms_of(
@@ -73,7 +73,7 @@ def terms_of(
     min_score: float | None = None,
     deep_dive: bool | None = None,
 ) -> Terms:
-    """A preset with what was given for this run."""
+    """Return a preset's terms with the options of this run."""
     given = {
         "team": team_of(roles) if roles.strip() else None, "rounds": rounds, "passes": passes,
         "min_ideas": min_ideas, "min_score": min_score, "deep_dive": deep_dive,
@@ -84,7 +84,7 @@ def terms_of(
 
 
 def team_of(roles: str) -> tuple[str, ...]:
-    """A team by a list of names, in the order in which they are known; what is wrong with it is refused."""
+    """Parse a list of role names, in canonical order. Raise `UsageError` for an invalid team."""
     named = [_role(name) for name in re.split(r"[,\s]+", roles.strip()) if name]
     repeated = sorted({role for role in named if named.count(role) > 1})
     if repeated:
@@ -109,12 +109,12 @@ def _role(name: str) -> str:
 
 
 def focused(team: Sequence[str]) -> list[str]:
-    """Names of the members who need a focus from the kickoff: those who speak in the rounds."""
+    """Return the names of the members who speak in the rounds and therefore need a focus from the kickoff."""
     return [NAMES[role] for role in (RESEARCHER, IDEATION, CRITIC, IMPLEMENTER) if role in team]
 
 
 def calls(terms: Terms) -> int:
-    """Model calls of a discussion that nothing disturbs."""
+    """Return the number of model calls of a discussion without failures."""
     a_round = terms.passes + 1 + sum(role in terms for role in (RESEARCHER, CRITIC, IMPLEMENTER))
     if terms.deep_dive and may_rebut(terms, spoke=terms.team):
         a_round += 1 + (CRITIC in terms)
@@ -122,7 +122,7 @@ def calls(terms: Terms) -> int:
 
 
 def may_rebut(terms: Terms, spoke: Sequence[str]) -> bool:
-    """The deep dive needs something to answer: a critic or an implementer who spoke in this round."""
+    """True if a deep dive has something to answer: a critic or an implementer spoke in this round."""
     return terms.deep_dive and (CRITIC in spoke or IMPLEMENTER in spoke)
 
 
@@ -130,12 +130,12 @@ def may_rebut(terms: Terms, spoke: Sequence[str]) -> bool:
 
 
 def missing_ideas(have: int, terms: Terms) -> int:
-    """How many more are asked for after an ideation; all ideas so far count."""
+    """Return how many more ideas to ask for after an ideation. All ideas so far count."""
     return max(0, terms.min_ideas - have)
 
 
 def few_ideas(have: int, terms: Terms) -> str:
-    """The warning that a discussion ended with fewer ideas than were asked for, or nothing."""
+    """Return the warning that there are fewer ideas than requested, or an empty string."""
     missing = missing_ideas(have, terms)
     if not missing:
         return ""
@@ -145,7 +145,7 @@ def few_ideas(have: int, terms: Terms) -> str:
 def add_ideas(
     known: Sequence[Idea], drafts: Sequence[Mapping[str, Any]], number: int
 ) -> tuple[list[Idea], int]:
-    """The ideas of one answer with their ids, and how many were dropped because they were too many."""
+    """Return the ideas of one answer with their ids, and the number of ideas dropped because of the limit."""
     taken = list(known)
     for draft in drafts[:MAX_IDEAS_PER_ASK]:
         title = " ".join(str(draft["title"]).split())[:LONGEST_TITLE]
@@ -161,15 +161,15 @@ def add_ideas(
 
 
 def _same_title(title: str, ideas: Sequence[Idea]) -> list[str]:
-    """An idea that comes again under the same title is a new version of the last such one."""
+    """Return the id of the last idea with the same title: the new idea refines it."""
     return [idea.id for idea in ideas if _bare(idea.title) == _bare(title)][-1:]
 
 
 def revise_ideas(
     ideas: Sequence[Idea], notes: Sequence[Mapping[str, Any]], number: int
 ) -> tuple[list[Idea], list[str]]:
-    """The ideas that change, in their new versions, and the names in `notes` that no idea has. Of two
-    revisions of one idea the last one counts; one that changes nothing is left out."""
+    """Return the revised ideas, and the names in `notes` that match no idea. The last revision of an idea
+    wins; a revision that changes nothing is skipped."""
     changed: dict[str, Idea] = {}
     unknown: list[str] = []
     for note in notes:
@@ -191,7 +191,8 @@ def revise_ideas(
 def revised(
     idea: Idea, *, title: str, description: str, given_up: str, why: str, number: int, version: int = 0
 ) -> Idea:
-    """An idea in a new version, by default the next one; its scores, if any, were for the old one."""
+    """Return an idea in a new version, by default the next one. Scores are dropped, because they were for the
+    old one."""
     version = version or idea.version + 1
     before = idea.history or [
         Version(version=1, title=idea.title, description=idea.description, round=idea.round)
@@ -207,12 +208,12 @@ def revised(
 
 
 def as_ids(value: Any) -> list[str]:
-    """A list of ids out of a list, one id or none."""
+    """Normalize a list, one id or None to a list of ids."""
     return [value] if isinstance(value, str) and value else list(value or [])
 
 
 def resolve_all(value: Any, ideas: Sequence[Idea]) -> list[str]:
-    """The ids of all ideas that are meant: a list of names, one name, or a text with several ids."""
+    """Return the ids of all named ideas. `value` is a list of names, one name, or a text with several ids."""
     names: list[Any] = list(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else [value]
     found: list[str] = []
     for name in names:
@@ -223,7 +224,8 @@ def resolve_all(value: Any, ideas: Sequence[Idea]) -> list[str]:
 
 
 def resolve(name: Any, ideas: Sequence[Idea]) -> str | None:
-    """The id of the idea that is meant: given as id, number or title, or as `I3: its title`."""
+    """Return the id of the named idea, or None. The name may be an id, a number, a title, or `I3: its
+    title`."""
     text = _bare(str(name or ""))
     if not text:
         return None
@@ -239,7 +241,7 @@ def resolve(name: Any, ideas: Sequence[Idea]) -> str | None:
 
 
 def named_in(text: str, ideas: Sequence[Idea]) -> str | None:
-    """The idea that a text names by id or title, if it names just one."""
+    """Return the idea that a text names by id or title, or None unless there is exactly one."""
     flat = _bare(text)
     named = {
         idea.id
@@ -260,17 +262,17 @@ def _bare(text: str) -> str:
 
 
 def score_text(score: float | None) -> str:
-    """A mean as it is written everywhere: two decimals."""
+    """Format a score with two decimals."""
     return "not scored" if score is None else f"{score:.2f}"
 
 
 def mean(criteria: Mapping[str, float]) -> float:
-    """An idea's score: the mean of its five criteria, two decimals."""
+    """Return the mean of the five criteria, rounded to two decimals."""
     return math.floor(sum(criteria[name] for name in CRITERIA) / len(CRITERIA) * 100 + 0.5) / 100
 
 
 def valid_score(value: Any) -> float | None:
-    """A number from 0 to 10, also as text; anything else is none."""
+    """Parse a number from 0 to 10, also from text. Return None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -281,7 +283,8 @@ def valid_score(value: Any) -> float | None:
 
 
 def evaluation_problem(named: Sequence[str], ideas: Sequence[Idea]) -> str:
-    """What is wrong with the ideas that an evaluation names, or nothing."""
+    """Return the correction for an evaluation that names wrong, missing or repeated ideas, or an empty
+    string."""
     found = [resolve(name, ideas) for name in named]
     unknown = [name for name, idea in zip(named, found, strict=True) if idea is None]
     ids = [idea.id for idea in ideas]
@@ -296,8 +299,8 @@ def evaluation_problem(named: Sequence[str], ideas: Sequence[Idea]) -> str:
 
 
 def score_ideas(ideas: Sequence[Idea], evaluations: Sequence[Mapping[str, Any]]) -> list[Idea]:
-    """The ideas that an evaluation scores validly, with their scores; others are left as they are. Of two
-    evaluations of one idea the first counts."""
+    """Return the ideas that have a valid evaluation, with their scores. The first evaluation of an idea
+    wins."""
     scored: dict[str, Idea] = {}
     for evaluation in evaluations:
         name = resolve(evaluation.get("idea"), ideas)
@@ -315,16 +318,16 @@ def score_ideas(ideas: Sequence[Idea], evaluations: Sequence[Mapping[str, Any]])
 
 
 def texts(value: Any) -> list[str]:
-    """A list of texts out of whatever stands in its place."""
+    """Normalize a value to a list of non-empty texts."""
     items: list[Any] = list(value) if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownArgumentType]
     return [text for item in items if isinstance(item, str) and (text := item.strip())]
 
 
-# ── the winner ───────────────────────────────────────────────────────────────────────────────────
+# ── winner ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def ranked(ideas: Sequence[Idea]) -> list[Idea]:
-    """The best first; ties in the order in which they came; what has no score below everything that has."""
+    """Sort ideas by score, the best first. Ties keep their order; ideas without a score come last."""
     order = {idea.id: nth for nth, idea in enumerate(ideas)}
     return sorted(ideas, key=lambda idea: (idea.score is None, -(idea.score or 0), order[idea.id]))
 
@@ -336,8 +339,8 @@ def decide(
     reasoning: str = "",
     recommendation: Recommendation | None = None,
 ) -> Verdict:
-    """The highest score wins, whatever the leader says. Only among equals, or where nothing was scored, is it
-    the leader's choice; else the earlier idea. A recommendation of another idea is dropped."""
+    """Name the winner: the highest score. The leader's choice decides only between equal scores or if nothing
+    was scored; otherwise the earlier idea wins. A recommendation of another idea is dropped."""
     scored = [idea for idea in ideas if idea.score is not None]
     best = max((idea.score for idea in scored if idea.score is not None), default=None)
     level = [idea.id for idea in ideas if idea.score == best]

@@ -9,8 +9,8 @@ from typing import Any
 
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses
-from podium.models.values import LABEL
-from podium.models.words import keywords, number, pick
+from podium.models.request_words import keywords, number, pick
+from podium.models.sample_values import LABEL
 from podium.workflows.council.discussion import CRITERIA
 
 _TOPIC = re.compile(r"^Topic: (.+?)\n</request>", re.DOTALL | re.MULTILINE)

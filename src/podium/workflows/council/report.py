@@ -1,4 +1,4 @@
-"""What a person sees of a council: its lines, who speaks now, the recommendation first, and the report."""
+"""Presentation of a council: lines, current speaker, recommendation and report."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ import msgspec
 
 from podium.engine.events import Event, RunWarned
 from podium.engine.state import RunState
-from podium.report.lines import Line
-from podium.report.presentation import Presentation, Section
+from podium.report.presentation import Line, Presentation, Section
 from podium.report.words import count
 from podium.workflows.council import events, markdown
-from podium.workflows.council.charts import concept_map, radar
 from podium.workflows.council.deliverable import LONGEST, answer_of
 from podium.workflows.council.discussion import Discussion
-from podium.workflows.council.drawing import draw
-from podium.workflows.council.folding import CouncilState
-from podium.workflows.council.tellers import line_of
-from podium.workflows.council.telling import (
+from podium.workflows.council.report_data import (
     RUNNERS_UP,
     checks,
     comparison,
+    concept_map,
     doubts,
     evidence,
     journey,
     next_steps,
     orders,
+    radar,
     ranking,
 )
+from podium.workflows.council.view import CouncilState, draw, line_of
 from podium.workflows.delivery.events import BASELINE_VERDICTS
 
 PACKAGE = "podium.workflows.council"
@@ -36,7 +34,7 @@ STYLE = "council.css"
 
 
 class CouncilPresentation(Presentation):
-    """Shows one council."""
+    """Presentation of a council run."""
 
     def __init__(self) -> None:
         self.council = CouncilState()
@@ -50,8 +48,8 @@ class CouncilPresentation(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return line_of(event, self.council)
 
-    def quiets(self, event: Event) -> bool:
-        if isinstance(event.data, RunWarned):  # the council's own line has told it
+    def is_hidden(self, event: Event) -> bool:
+        if isinstance(event.data, RunWarned):  # the council's own line already shows it
             return event.data.message in self._told
         if isinstance(event.data, events.CouncilEvent):
             return line_of(event, self.council) is None
@@ -74,7 +72,7 @@ class CouncilPresentation(Presentation):
 
 
 def summary_of(held: Discussion) -> str:
-    """`9 ideas · 2 rounds`, and what a comparison came to."""
+    """Return `9 ideas · 2 rounds` and the results of the comparisons."""
     if not held.spoken:
         return ""
     told = [count(len(held.ideas), "idea"), count(held.rounds_held, "round")]
@@ -87,7 +85,7 @@ def summary_of(held: Discussion) -> str:
 
 
 def sections_of(held: Discussion) -> list[Section]:
-    """Every part of the report that has something to tell."""
+    """Return all sections of the report that are not empty."""
     rows = ranking(held)
     radars = {idea.id: radar(idea) for idea in held.ideas}
     runners_up = rows[1 : 1 + RUNNERS_UP] if held.verdict else []
@@ -109,7 +107,7 @@ def sections_of(held: Discussion) -> list[Section]:
 
 
 def _recommended(held: Discussion, rows: list[dict[str, Any]], radars: dict[str, Any]) -> Section | None:
-    """How the winner came to be one: the first part of the record."""
+    """Return the section about the decision, the first part of the record."""
     if held.verdict is None or not rows:
         return None
     verdict, preferred = held.verdict, held.preferred
@@ -151,7 +149,7 @@ def _cards(held: Discussion) -> dict[str, Any] | None:
 
 
 def _mapped(held: Discussion) -> list[dict[str, Any]]:
-    """The map as data: categories with their ideas."""
+    """Return the concept map as data: categories with their ideas."""
     kinds: dict[str, list[dict[str, Any]]] = {}
     for idea in held.ideas:
         kinds.setdefault(idea.category or "other", []).append(

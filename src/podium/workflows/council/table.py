@@ -1,4 +1,4 @@
-"""The table around which a council sits: everything that is said and decided in one run goes through it."""
+"""Session of a council: asks members, records contributions and decisions, and emits their events."""
 
 from __future__ import annotations
 
@@ -11,24 +11,16 @@ from podium.agents.agent import Agent
 from podium.agents.ask import Run
 from podium.engine.codec import encode, fingerprint, schema
 from podium.errors import StepFailedError
-from podium.report.cuts import cut_note
+from podium.report.words import cut_note
 from podium.tools.tool import ToolSpec
 from podium.tools.toolbox import Toolbox
 from podium.workflows.council import events
+from podium.workflows.council.agents import AGENTS, PROMPTS, about_council
 from podium.workflows.council.context import build_context, most_output, room_for
 from podium.workflows.council.deliverable import answer_of
-from podium.workflows.council.discussion import (
-    Delivery,
-    Details,
-    Discussion,
-    Idea,
-    Message,
-    Spoken,
-    plain,
-)
+from podium.workflows.council.discussion import Delivery, Details, Discussion, Idea, Message, Spoken, plain
 from podium.workflows.council.points import points_of
 from podium.workflows.council.policy import NAMES, Terms
-from podium.workflows.council.roles import AGENTS, PROMPTS, about_council
 from podium.workflows.delivery.contracts import Draft
 
 T = TypeVar("T")
@@ -37,7 +29,7 @@ NOTHING_MORE = Details()
 
 
 class Table:
-    """One run's discussion. What it collects is a fold over what it tells."""
+    """State of one run's discussion. It always equals the fold over the events that it emits."""
 
     def __init__(self, run: Run, topic: str, terms: Terms, toolbox: Toolbox) -> None:
         self.run = run
@@ -45,19 +37,19 @@ class Table:
         self.toolbox = toolbox
         self.tools: list[ToolSpec] = []
         self.windows: dict[str, int] = {}
-        """How many tokens each role's model can read."""
+        """Context window of each role's model, in tokens."""
         self.round = 0
         self.discussion = Discussion(
             topic=topic, team=list(terms.team), rounds=terms.rounds, min_score=terms.min_score
         )
         self.draft: Draft | None = None
-        """One direct answer to the request, made before the discussion."""
+        """A direct answer to the request, made before the discussion."""
         self.last_failure: StepFailedError | None = None
-        """The latest failure of a member: what a resume tries again where nothing came of a discussion."""
+        """The latest failure of a member. It explains a discussion without ideas; a resume retries it."""
         self._condensed: set[str] = set()
         self._about = about_council(terms)
 
-    # ── asking ──
+    # ── model calls ──
 
     @overload
     async def ask(
@@ -72,7 +64,7 @@ class Table:
         self, role: str, task: str, *, returns: Any = str, check: Callable[[Any], str] | None = None,
         longest: int = 0, **variables: Any,
     ) -> Any:  # fmt: skip
-        """Ask a member, who reads the whole discussion so far."""
+        """Ask a member. The prompt holds the whole discussion so far."""
         agent = self._agent(role, longest)
         words = self.run.prompt_for(PROMPTS[task]).render({**variables, "context": ""})
         context = self._context(agent, returns, len(words.encode()))
@@ -81,12 +73,13 @@ class Table:
         return await self.run.ask(agent, task, returns=returns, check=check, context=context, **variables)
 
     def _agent(self, role: str, longest: int) -> Agent:
-        """A member whose longest reply fits into its model's window."""
+        """Return the member's agent, with a reply limit that fits into its model's context window."""
         agent = AGENTS[role]
         return replace(agent, max_tokens=most_output(max(agent.max_tokens, longest), self.windows[role]))
 
     def _context(self, agent: Agent, returns: Any, words: int) -> str:
-        """The discussion in the room that system prompt, schema, the task's `words` and the reply leave."""
+        """Return the discussion, fitted into the space that system prompt, schema, task text and reply
+        leave."""
         around = len(agent.system.encode()) + _schema_bytes(returns) + words
         room = room_for(self.windows[agent.role], agent.max_tokens, around)
         held = self.discussion
@@ -96,7 +89,7 @@ class Table:
         return built.text
 
     def _tell_condensed(self, role: str, condensed: Sequence[str]) -> None:
-        """Said once in the result, and in the log each time that more has to be condensed."""
+        """Warn once in the result, and emit an event each time that more has to be condensed."""
         window = self.windows[role]
         text = f"The discussion was condensed to fit into {window:,} tokens; the log holds all of it."
         if not self._condensed:
@@ -106,12 +99,12 @@ class Table:
         told = f"{text} Condensed for the {NAMES[role]}: {', '.join(condensed)}."
         self.run.emit(events.Warned(message=told, role=role, round=self.round))
 
-    # ── telling ──
+    # ── events ───
 
     async def say(
         self, role: str, kind: str, content: str, details: Details = NOTHING_MORE, to: str = "team"
     ) -> None:
-        """A contribution: everybody reads it from now on."""
+        """Add a contribution, which all members read from now on."""
         now = await self.run.now()
         message = Message(
             id=f"M{len(self.discussion.spoken) + 1}", sender=role, to=to, content=content,
@@ -132,7 +125,7 @@ class Table:
         )  # fmt: skip
 
     def warn(self, text: str, role: str = "") -> None:
-        """Warn the readers of the result, once; the discussion goes on."""
+        """Add a warning to the result, once per text. The discussion continues."""
         if text in self.discussion.warnings:
             return
         self.discussion.warnings.append(text)
@@ -163,7 +156,7 @@ class Table:
             )  # fmt: skip
 
     def score(self, scored: Sequence[Idea]) -> None:
-        """Take over the scores of those that have any."""
+        """Apply the scores of the scored ideas."""
         found = {idea.id: idea for idea in scored}
         self.discussion.ideas = [found.get(idea.id, idea) for idea in self.discussion.ideas]
         for idea in scored:
@@ -175,13 +168,13 @@ class Table:
             )  # fmt: skip
 
     async def deliver(self, result: Delivery) -> None:
-        """Set the text that is handed over. It has a branch of its own, because a resume with more budget may
-        come to another text, and what a branch has told is not told again."""
+        """Store the text to deliver. It has its own branch, keyed by content: a resume with more budget may
+        produce another text, and events of an existing branch are not emitted again."""
         self.discussion.delivered = result
         async with self.run.branch("result", key=fingerprint(plain(result))[:12]):
             self.run.emit(events.Delivered(result=result, round=self.round))
 
-    # ── the result ──
+    # ── result ──────
 
     def output(self, status: str) -> dict[str, Any]:
         held, verdict, delivered = self.discussion, self.discussion.verdict, self.discussion.delivered
@@ -208,7 +201,7 @@ class Table:
         }
 
     def _recommendation(self) -> dict[str, Any] | None:
-        """The leader's recommendation, with the document that is handed over."""
+        """The leader's recommendation, with the delivered document."""
         verdict, delivered = self.discussion.verdict, self.discussion.delivered
         if verdict is None or verdict.recommendation is None:
             return None
@@ -217,7 +210,7 @@ class Table:
 
     @property
     def warnings(self) -> list[str]:
-        """All warnings of the run, those about texts that were cut off included."""
+        """All warnings of the run, including those about truncated replies."""
         return [*dict.fromkeys(self.run.warnings), *filter(None, [cut_note(self.run.cut_steps)])]
 
 

@@ -1,4 +1,4 @@
-"""The end of a discussion: the moderator scores, the leader chooses, the highest score wins."""
+"""End of a discussion: the moderator scores, the leader chooses, the highest score wins."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from typing import Any
 from podium.errors import InvalidReplyError, StepFailedError
 from podium.models.repair import Mismatch, find
 from podium.workflows.council import events
-from podium.workflows.council.contracts import (
-    Evaluations,
-    LooseEvaluations,
-    RecommendationNote,
-    Selection,
-)
+from podium.workflows.council.contracts import Evaluations, LooseEvaluations, RecommendationNote, Selection
 from podium.workflows.council.discussion import Idea, NextStep, Recommendation
 from podium.workflows.council.handover import shown_draft
 from podium.workflows.council.policy import (
@@ -27,18 +22,19 @@ from podium.workflows.council.policy import (
     score_ideas,
     score_text,
 )
+from podium.workflows.council.speakers import told_evaluations
 from podium.workflows.council.table import Table
-from podium.workflows.council.wording import told_evaluations
 
 TOKENS_PER_IDEA = 260
 MOST_TOKENS = 24_000
-"""Long lists need a long answer."""
+"""Maximum reply tokens of a validation; a long list of ideas needs a long answer."""
 DOCUMENT_TOKENS = 8_192
-"""Longest reply of a selection: it holds the document for the user."""
+"""Maximum reply tokens of a selection, which holds the document for the user."""
 
 
 async def validate(table: Table) -> None:
-    """The moderator scores every idea; what stays invalid after the repairs is unscored."""
+    """Let the moderator score every idea. Scores that are still invalid after the repairs leave an idea
+    unscored."""
     ideas = table.discussion.ideas
 
     def check(answer: Evaluations) -> str:
@@ -67,13 +63,13 @@ async def validate(table: Table) -> None:
 
 
 def salvaged(raw: str) -> Sequence[Mapping[str, Any]]:
-    """The evaluations of a reply that never became valid as a whole; each is judged by itself."""
+    """Return the evaluations of a reply that is invalid as a whole. Each is validated separately."""
     found = find(raw, LooseEvaluations)
     return [] if isinstance(found, Mismatch) else found.value.evaluations
 
 
 async def select(table: Table) -> None:
-    """The leader presents the winner; what it would choose itself counts only among equals."""
+    """Let the leader present the winner. The leader's own choice counts only between equal scores."""
     ideas = table.discussion.ideas
     choice, reasoning, note = None, "", None
     given = {"draft": shown_draft(table, LEADER), "points": [] if table.draft is None else table.draft.points}
@@ -96,7 +92,7 @@ async def select(table: Table) -> None:
 
 
 def selection_problem(answer: Selection, ideas: Sequence[Idea]) -> str:
-    """What is wrong with a selection, or nothing."""
+    """Return the correction for a selection, or an empty string."""
     known = ", ".join(idea.id for idea in ideas)
     choice = _chosen(answer.choice, ideas)
     if choice is None:
@@ -113,7 +109,8 @@ def _chosen(name: str, ideas: Sequence[Idea]) -> str | None:
 
 
 def _salvaged_choice(raw: str, ideas: Sequence[Idea]) -> tuple[str | None, str]:
-    """Choice and words of a reply that never became valid: its fields if it has them, else its text."""
+    """Return the choice and the reasoning of an invalid reply: its fields if it has them, otherwise its
+    text."""
     found = find(raw, Selection)
     if isinstance(found, Mismatch):
         return named_in(raw, ideas), raw.strip()
@@ -122,7 +119,7 @@ def _salvaged_choice(raw: str, ideas: Sequence[Idea]) -> tuple[str | None, str]:
 
 
 def _standing(ideas: Sequence[Idea]) -> dict[str, Any]:
-    """How the decision stands before the leader speaks: the ideas with the highest score, if any has one."""
+    """Return the ideas with the highest score before the leader selects; empty without scores."""
     verdict = decide(ideas, None, 0.0)
     leading = [verdict.idea, *verdict.tied] if verdict.scored else []
     return {"leading": [{"id": idea.id, "title": idea.title} for idea in ideas if idea.id in leading]}
@@ -142,7 +139,7 @@ def _recommendation(note: RecommendationNote | None, ideas: Sequence[Idea]) -> R
 def settle(
     table: Table, choice: str | None, reasoning: str = "", recommendation: Recommendation | None = None
 ) -> None:
-    """Name the winner by the rules."""
+    """Determine the winner by the rules and emit it."""
     held = table.discussion
     verdict = held.verdict = decide(held.ideas, choice, table.terms.min_score, reasoning, recommendation)
     final = held.final_idea

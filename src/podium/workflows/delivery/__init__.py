@@ -1,1 +1,3 @@
-"""What the orchestrations share at both ends: a direct draft first, an editor and a blind comparison last."""
+"""Shared start and end of several workflows: a direct draft first, an editor and a blind comparison last."""
+
+from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The baseline: as many tokens as the orchestration took, spent on one agent; the best of several drafts."""
+"""Baseline comparison: the best of several direct drafts with about the same tokens as the run."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ UseBaseline = Annotated[
 BASELINE_FILE = "baseline.md"
 _PREFERRED = {"team": "result", "draft": "baseline", "equal": "equal"}
 DRAFT_PROMPT = 3_000
-"""Characters of a drafter's prompt besides the request and what is wanted, its schema included."""
+"""Characters of a drafter's prompt besides the request and the form, including the schema."""
 
 
 async def baseline(desk: Desk, document: str) -> events.BaselineCompared | None:
-    """Compare a document blind with the best of several direct drafts. It never replaces the document: what
-    was preferred is returned and, where that is the baseline, warned about."""
+    """Compare a document blind with the best of several direct drafts. The document is never replaced: the
+    preference is returned, and a warning is added if it is the baseline. None if no baseline was made."""
     run = desk.run
     if not document.strip():
         return None
@@ -59,7 +59,7 @@ async def baseline(desk: Desk, document: str) -> events.BaselineCompared | None:
 
 
 async def _drafts(desk: Desk, number: int) -> list[str]:
-    """Let several drafters answer the request side by side, none knowing of the others."""
+    """Let several drafters answer the request in parallel and independently."""
     run = desk.run
 
     async def draft() -> Draft:
@@ -75,7 +75,7 @@ async def _drafts(desk: Desk, number: int) -> list[str]:
 
 
 async def _best(desk: Desk, drafts: Sequence[str]) -> str | None:
-    """Let the judge pick one of them; None where there is none, or nobody picked."""
+    """Let the judge pick the best draft. None if there is none or the judge fails."""
     if len(drafts) < FEWEST_DRAFTS:
         return drafts[0] if drafts else None
     room = await room_of(desk.run, agents.JUDGE)
@@ -103,8 +103,8 @@ async def _tokens_spent(run: Run) -> int:
 
 
 async def _affordable_number(desk: Desk, document: str, tokens: int) -> int:
-    """Return how many drafts are made: as many as took the same tokens, fewer where the budget is smaller,
-    0 where it does not allow a baseline."""
+    """Return the number of drafts: as many as take the same tokens, fewer if the budget is smaller, 0 if it
+    does not allow a baseline."""
     run = desk.run
 
     async def number(effect: Effect) -> int:

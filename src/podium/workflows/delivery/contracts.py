@@ -25,6 +25,8 @@ class Draft(Reply):
 
     points: list[Line] = Field(min_length=1, max_length=30)
     """What a complete answer contains."""
+    ideas: list[Line] = Field(default=[], max_length=8)
+    """Ideas to choose from, where something has to be invented."""
     document: Text
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from podium.engine.events import Event, EventData
 from podium.engine.state import RunState
-from podium.report.lines import Line, tells
+from podium.report.presentation import Line, line_for
 from podium.report.words import count, one_line
 
 
@@ -53,12 +53,12 @@ class BaselineCompared(EventData, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "floor.baseline"
     n: int
-    """Drafts that the best one was picked from."""
+    """Number of drafts that the best one was picked from."""
     preferred: str
-    """`result`, `baseline` or `equal`; empty: not compared."""
+    """`result`, `baseline` or `equal`. Empty means not compared."""
     why: list[str] = msgspec.field(default_factory=list[str])
     tokens: int = 0
-    """Tokens of the drafts, of the pick and of the comparison."""
+    """Tokens of the drafts, the pick and the comparison."""
     artifact: str = ""
 
     def shown(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class BaselineCompared(EventData, frozen=True, kw_only=True):
         return {"n": self.n, "preferred": self.preferred, "why": self.why, "tokens": self.tokens}
 
 
-@tells("floor.drafted", "floor.skipped", "floor.edited", "floor.compared", "floor.baseline")
+@line_for("floor.drafted", "floor.skipped", "floor.edited", "floor.compared", "floor.baseline")
 def line_of(event: Event, state: RunState) -> Line | None:
     """Return the line of one of these events."""
     match event.data:
@@ -100,7 +100,7 @@ BASELINE_VERDICTS = {
 
 
 def baseline_verdict(n: int, preferred: str) -> str:
-    """Return the outcome of a baseline in a few words."""
+    """Describe the outcome of a baseline."""
     return f"Baseline, the best of {n} direct drafts: {BASELINE_VERDICTS.get(preferred, preferred)}"
 
 
@@ -109,7 +109,7 @@ def _verdict(words: str, why: list[str]) -> Line:
 
 
 def check_lines(points: int, edited: Edited | None, compared: Compared | None) -> list[str]:
-    """Return how a result was checked, for the record of a run: draft, editor, comparison."""
+    """Return lines about the checks of a result, for the record of a run: draft, editor, comparison."""
     lines = [f"Direct draft: {count(points, 'point')} that a complete result contains."] if points else []
     if edited is not None:
         lines.append(f"Editor: {summary_of(edited)}.")
@@ -120,7 +120,7 @@ def check_lines(points: int, edited: Edited | None, compared: Compared | None) -
 
 
 def summary_of(data: Edited) -> str:
-    """Return what the editor found and did, in a few words."""
+    """Describe the editor's findings and changes."""
     if data.sent_back:
         return f"sent back with {count(len(data.sent_back), 'remark')}"
     missing = f", {len(data.missing)} still missing" if data.missing else ""

@@ -1,7 +1,7 @@
-"""The floor of a run: one direct draft before the orchestration; an editor and a blind comparison after it.
+"""Floor of a run: one direct draft before the orchestration; an editor and a blind comparison after it.
 
-The draft is the checklist of what the answer must contain, another version for the editor, and the measure: a
-text that is worse than the draft is never handed over silently.
+The draft is a checklist for the answer, an alternative version for the editor, and a lower bound: a text that
+is worse than the draft is never delivered without a warning.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from podium.agents.ask import Run
 from podium.engine.branch import Failed, Ok
 from podium.engine.effect import Effect
 from podium.engine.events import Charge
+from podium.engine.process import offload
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.models.model import Call
-from podium.models.window import context_window
+from podium.models.registry import context_window
 from podium.report.words import count
-from podium.tools.aside import aside
 from podium.workflows.delivery import agents, events
 from podium.workflows.delivery import rehearsal as rehearsal
 from podium.workflows.delivery.contracts import Comparison, Delivered, Draft, Edit, Judgement
@@ -47,7 +47,7 @@ NO_NEW_FACTS = (
     "call an estimate an estimate."
 )
 Revise = Callable[[list[str]], Awaitable[str]]
-"""Gives the authors the editor's remarks and returns their new text."""
+"""Gives the editor's remarks to the authors and returns their new text."""
 
 
 def _plain(text: str, title: str) -> str:
@@ -56,31 +56,31 @@ def _plain(text: str, title: str) -> str:
 
 @dataclass(frozen=True)
 class Desk:
-    """What drafter, editor and judge of one run are told about the task."""
+    """Task description for the drafter, the editor and the judge of one run."""
 
     run: Run
     request: str
     form: str = ""
-    """What kind of text is wanted, where the request does not say it itself."""
+    """Kind of text that is wanted, if the request does not say so itself."""
     rule: str = NO_NEW_FACTS
-    """What the editor may not do."""
+    """Constraints for the editor."""
     judged_by: str = ""
-    """What else counts when two texts are compared."""
+    """Further criteria for comparing two texts."""
     floor: bool = True
     editor: bool = True
     rewrites: bool = True
-    """Whether the editor may write the whole text anew."""
+    """The editor may rewrite the whole text."""
     shows_draft: bool = True
-    """Whether the editor and the author read the draft's text, or only its points."""
+    """The editor and the author see the draft's text. If false, they see only its points."""
     seal: Callable[[str, str], str] = _plain
-    """Puts a text between marks that its authors cannot write; given the text and its title."""
+    """Wraps a text and its title in markers that its authors cannot forge."""
     rendered: Callable[[str], str] = str
-    """The text as the reader sees it; so it is compared with the draft."""
+    """Renders the text as the reader sees it, for the comparison with the draft."""
     noted: Callable[[str, bool], None] | None = None
-    """Is told every warning, and whether it comes before the others."""
+    """Callback for every warning, with a flag that says whether it comes first."""
 
     def warn(self, message: str, *, first: bool = False) -> None:
-        """Warn the reader of the result."""
+        """Add a warning for the reader of the result."""
         if self.noted is not None:
             self.noted(message, first)
         self.run.warn(message, first=first)
@@ -90,7 +90,8 @@ class Desk:
 
 
 async def direct_draft(desk: Desk, material: Sequence[tuple[str, str]] = ()) -> Draft | None:
-    """Return one direct answer to the request; None without a floor, or where the budget is too small."""
+    """Return a direct answer to the request. None if the floor is off, the budget is too small, or the
+    drafter fails."""
     run = desk.run
     if not desk.floor:
         return None
@@ -111,8 +112,8 @@ async def direct_draft(desk: Desk, material: Sequence[tuple[str, str]] = ()) -> 
 
 
 async def _floor_fits(desk: Desk) -> bool:
-    """Decide once whether the budget allows a floor. Recorded, because a resume with a larger budget must not
-    ask everyone again only because of that."""
+    """Decide once whether the budget allows a floor. Recorded, so that a resume with a larger budget does not
+    repeat model calls."""
     run = desk.run
 
     async def fits(effect: Effect) -> bool:
@@ -139,13 +140,13 @@ async def deliver(
     settle: Callable[[str], Awaitable[str]] | None = None,
     replace: bool = True,
 ) -> Delivered:
-    """Let the editor finish a document, compare it with the draft, and return what is handed over.
+    """Let the editor finish a document, compare it with the draft, and return the text to deliver.
 
-    `revise` is how the authors work in the editor's remarks; by default one author does, who has all the
-    material. It may change the lists `material` and `gaps`: they are read anew for each ask. `accept` looks
-    at what the editor changed; what it objects to is not taken over. `settle` puts right what the editor
-    left, before the comparison. With `replace=False` a draft that is judged better does not take the
-    document's place; a warning that comes first says so.
+    `revise` lets the authors apply the editor's remarks; by default one author does, with all the material.
+    It may change the lists `material` and `gaps`, which are read again for each call. `accept` checks the
+    editor's changes; changes that it rejects are dropped. `settle` corrects the edited text before the
+    comparison. With `replace=False` a better draft does not replace the document; a warning that comes first
+    says so.
     """
     run = desk.run
     async with run.branch("delivery"), run.closing():
@@ -175,7 +176,7 @@ async def _edit(
     revise: Revise | None,
     accept: Accept | None,
 ) -> Delivered:
-    """Ask the editor; once, the document may go back to its authors. An editor who fails changes nothing."""
+    """Ask the editor. The document may go back to its authors once. If the editor fails, nothing changes."""
     remarks: list[str] = []
 
     async def rework(given: list[str]) -> str:
@@ -195,7 +196,7 @@ async def _edit(
             changes=len(edit.changes), rewritten=edit.document is not None,
         )  # fmt: skip
         desk.run.emit(told)
-        text, refused = await aside(accepted, edit, delivered.document, accept)
+        text, refused = await offload(accepted, edit, delivered.document, accept)
         if not edit.send_back:
             if refused:
                 whole = "The editor's version was" if edit.document is not None else _counted(refused, edit)
@@ -253,7 +254,7 @@ async def _rework(
 
 
 def _readable(desk: Desk, draft: Draft | None) -> Draft | None:
-    """Return the draft as the editor sees it."""
+    """Return the draft as the editor sees it, without its text if `shows_draft` is off."""
     if draft is None or desk.shows_draft:
         return draft
     return draft.model_copy(update={"document": ""})
@@ -270,7 +271,8 @@ async def _compare(desk: Desk, document: str, draft: str) -> Comparison | None:
 async def blind_comparison(
     desk: Desk, document: str, other: str, names: tuple[str, str]
 ) -> Comparison | None:
-    """Compare two texts blind, in both orders; `names` is what readers know them by."""
+    """Compare two texts blind, in both orders. `names` are the texts' names for readers. None if the budget
+    is too small or both judgements fail."""
     run = desk.run
     if document.strip() == other.strip():
         return Comparison("equal", ["Both texts are the same."])
@@ -296,7 +298,7 @@ async def blind_comparison(
 async def _settle(
     desk: Desk, delivered: Delivered, draft: Draft, comparison: Comparison, *, replace: bool
 ) -> None:
-    """Hand over the better text, and say so when it is not the team's."""
+    """Deliver the better text, with a warning if it is not the team's."""
     if comparison.preferred != "draft":
         return
     why = " ".join(comparison.why)
@@ -317,12 +319,12 @@ async def _settle(
     delivered.missing = ()
 
 
-# ── what fits ────────────────────────────────────────────────────────────────────────────────────
+# ── limits ───────────────────────────────────────────────────────────────────────────────────────
 
 
 async def room_of(run: Run, agent: Agent) -> int:
-    """Return the characters of texts that the agent's prompt has room for. Recorded, like everything that a
-    prompt depends on."""
+    """Return the characters of text that fit into the agent's prompt. Recorded, like everything that a prompt
+    depends on."""
 
     async def window(effect: Effect) -> int:
         return room_for(context_window(run.models.name_for(agent, run.config)))
@@ -331,8 +333,8 @@ async def room_of(run: Run, agent: Agent) -> int:
 
 
 async def affordable(run: Run, agent: Agent, *texts: str, times: int = 1) -> bool:
-    """Return whether what is left of the budget allows so many calls. A run that has its result must not end
-    as out of budget only because it could not be checked."""
+    """Return whether the remaining budget allows this many calls. A finished run must not end as out of
+    budget only because its result could not be checked."""
 
     async def fits(effect: Effect) -> bool:
         worst = [worst_case(run, agent, "".join(texts))] * times
@@ -343,7 +345,7 @@ async def affordable(run: Run, agent: Agent, *texts: str, times: int = 1) -> boo
 
 
 def worst_case(run: Run, agent: Agent, texts: str) -> Charge:
-    """Return the most that a call with these texts can cost."""
+    """Return the maximum cost of a call with these texts."""
     call = Call(
         run_id=run.id, workflow=run.workflow, path="", agent=agent.name, role=agent.role, task="",
         system=agent.system, prompt=texts + " " * PROMPT, max_tokens=agent.max_tokens,
@@ -352,4 +354,4 @@ def worst_case(run: Run, agent: Agent, texts: str) -> Charge:
 
 
 PROMPT = 6_000
-"""Characters of a prompt besides the texts that it shows, its schema included."""
+"""Characters of a prompt besides its texts, including the schema."""

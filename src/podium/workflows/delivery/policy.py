@@ -1,4 +1,4 @@
-"""Rules of the floor: when there is a draft, what the editor may do, how two judgements become one."""
+"""Rules of the floor: when to draft, what the editor may do, and how two judgements are combined."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from podium.engine.events import NOTHING, Charge
 from podium.workflows.delivery.contracts import Change, Comparison, Edit, Judgement, Preferred
 
 Accept = Callable[[str, str], str]
-"""Says why an edited document may not take the place of the one before; empty: it may."""
+"""Returns the reason why an edited document is rejected, or an empty string to accept it."""
 FLOOR_CALLS = 4
-"""Calls of a floor: the draft, the editor, two judgements."""
+"""Number of calls of a floor: the draft, the editor, two judgements."""
 CHARACTERS_PER_TOKEN = 3
-"""A cautious estimate: English prose has about four."""
+"""Conservative estimate; English prose has about four."""
 WINDOW = 128_000
-"""Tokens of a model's window, where it is not known."""
+"""Default context window in tokens, for unknown models."""
 WINDOW_SHARE = 0.6
-"""How much of the window document, draft and material may take."""
+"""Share of the context window for document, draft and material."""
 FEWEST_DRAFTS, MOST_DRAFTS = 2, 8
-"""Drafts of a baseline."""
+"""Minimum and maximum number of drafts of a baseline."""
 LEAST = 1_000
-"""Characters of each piece of material that are shown, however little room is left."""
+"""Minimum characters shown of each piece of material, even if no room is left."""
 REWRITE_SHARE = 0.75
-"""A document that takes more than this share of the longest reply is edited by passages."""
+"""A document that takes more than this share of the longest reply is edited by passages instead of
+rewritten."""
 
 
 def affords_floor(budget: Budget, draft: Charge) -> bool:
-    """Return whether the floor leaves enough for the orchestration. `draft` is the most that it can cost."""
+    """Return whether the floor leaves enough budget for the orchestration. `draft` is the maximum cost of a
+    draft."""
     return (budget.calls is None or budget.calls >= 2 * FLOOR_CALLS) and affords(
         budget, sum([draft] * FLOOR_CALLS, NOTHING)
     )
 
 
 def affords(budget: Budget, needed: Charge) -> bool:
-    """Return whether every ceiling allows a charge."""
+    """Return whether every budget ceiling allows a charge."""
     return (
         (budget.calls is None or needed.calls <= budget.calls)
         and (budget.tokens is None or needed.tokens <= budget.tokens)
@@ -49,17 +51,18 @@ def may_rewrite(document: str, reply_tokens: int) -> bool:
 
 
 def room_for(window: int | None) -> int:
-    """Return the characters of texts that fit into one prompt."""
+    """Return the characters of text that fit into one prompt."""
     return int((window or WINDOW) * WINDOW_SHARE) * CHARACTERS_PER_TOKEN
 
 
 def unseen(material: Iterable[tuple[str, str]], document: str) -> list[tuple[str, str]]:
-    """Return the material that does not stand in the document word for word."""
+    """Return the material that is not contained verbatim in the document."""
     return [(title, text) for title, text in material if text.strip() and text.strip() not in document]
 
 
 def cut(text: str, length: int) -> tuple[str, str]:
-    """Return a text within a length, and a note that says how much is shown when that is not all."""
+    """Cut a text to a length. Return it with a note that says how much is shown, or an empty note if it is
+    whole."""
     if len(text) <= length:
         return text, ""
     end = text.rfind("\n", length // 2, length)
@@ -70,7 +73,7 @@ def cut(text: str, length: int) -> tuple[str, str]:
 def within(
     material: Iterable[tuple[str, str]], room: int, seal: Callable[[str, str], str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return titles and texts, whole as far as there is room, the first ones first; a cut is marked."""
+    """Return titles and texts, whole as long as there is room, in order. A cut is marked."""
     shown: list[dict[str, Any]] = []
     for title, text in material:
         part, note = cut(text, max(room, LEAST))
@@ -80,7 +83,7 @@ def within(
 
 
 def edit_problem(edit: Edit, document: str, *, may_rewrite: bool, may_send_back: bool) -> str:
-    """Return what is wrong with an editor's answer, in words that the editor can act on."""
+    """Return the correction for an editor's answer, or an empty string."""
     if edit.send_back and not may_send_back:
         return "send_back must be empty: the document cannot go back any more. Finish it yourself."
     unmet = [part.part for part in edit.parts if not part.met]
@@ -104,9 +107,9 @@ def edit_problem(edit: Edit, document: str, *, may_rewrite: bool, may_send_back:
 
 
 def accepted(edit: Edit, document: str, accept: Accept | None) -> tuple[str, list[str]]:
-    """Return the document with what `accept` lets through, and why the rest is left out.
+    """Return the document with the changes that `accept` allows, and the reasons for the rejected ones.
 
-    Changes belong together where they can: one by one they are only tried if not all of them are accepted.
+    Changes are tried together first. They are tried one by one only if the whole is rejected.
     """
     new = edited(edit, document)
     why = accept(document, new) if accept is not None and new != document else ""
@@ -126,12 +129,12 @@ def accepted(edit: Edit, document: str, accept: Accept | None) -> tuple[str, lis
 
 
 def edited(edit: Edit, document: str) -> str:
-    """Return the document as the editor leaves it."""
+    """Return the document after the editor's changes."""
     if edit.document is not None:
         return edit.document.strip() + "\n"
     for start, end, new in reversed(_spans(edit.changes, document)):
         before, after = document[:start], document[end:]
-        if not new.strip() and before.endswith("\n\n"):  # a paragraph is gone, and its empty line with it
+        if not new.strip() and before.endswith("\n\n"):  # a removed paragraph takes its blank line with it
             new, after = "", after.lstrip("\n")
         document = before + new + after
     return document
@@ -151,8 +154,8 @@ def decided(
     draft_first: Judgement | None,
     names: tuple[str, str] = ("the team's text", "the direct draft"),
 ) -> Comparison | None:
-    """Join two judgements of opposite orders. One alone decides nothing, because a judge may prefer a
-    position. `names` is what readers know the two texts by."""
+    """Combine two judgements made in opposite orders. One alone decides nothing, because a judge may prefer a
+    position. `names` are the texts' names for readers."""
     votes: list[tuple[Preferred, str]] = []
     orders: tuple[tuple[Judgement | None, Preferred, Preferred], ...] = (
         (team_first, "team", "draft"),
@@ -180,12 +183,11 @@ def _named(why: str, first: Preferred, names: tuple[str, str]) -> str:
 
 
 def best_of(tokens: int, draft: int) -> int:
-    """Return how many drafts take about as many tokens as the orchestration took; `draft` is the size of
+    """Return the number of drafts that take about as many tokens as the orchestration. `draft` is the size of
     one."""
     return max(FEWEST_DRAFTS, min(MOST_DRAFTS, tokens // max(draft, 1)))
 
 
 def draft_tokens(prompt: str, document: str) -> int:
-    """Return about how many tokens a draft takes: asked for and written, and read once by the judge who
-    picks the best."""
+    """Estimate the tokens of a draft: prompt, reply, and one reading by the judge."""
     return (len(prompt) + 2 * len(document)) // CHARACTERS_PER_TOKEN

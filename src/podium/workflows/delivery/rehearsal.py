@@ -7,8 +7,8 @@ from typing import Any
 
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses
-from podium.models.values import LABEL
-from podium.models.words import keywords
+from podium.models.request_words import keywords
+from podium.models.sample_values import LABEL
 
 _REQUEST = re.compile(r"<request>\n(.*?)\n</request>", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""Reading a brief: from flags, a file, or a program. Everything that is wrong with it is told at once."""
+"""Reader of briefs from flags, a file or a program. All problems are reported at once."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ ONLINE = ("web", "academic", "news", "social")
 """Kinds of sources that need the network."""
 FIELDS = tuple(Brief.model_fields)
 PLACES = ("corpus", "online")
-"""What a brief may say besides: where its sources are."""
+"""Further fields: the location of the sources."""
 SWITCHES = ("floor", "editor", "sources_only")
-"""And whether there is a direct draft, an editor, and general knowledge."""
+"""Further fields: switches for the direct draft, the editor and general knowledge."""
 
 Problems = list[str]
 Reader = Callable[[Any], Any]
-"""Takes what was given; raises `ValueError` with what is wrong with it."""
+"""Converts a value; raises `ValueError` with the problem."""
 
 
 class BriefError(UsageError):
-    """A brief cannot be used; `problems` says everything that is wrong. `options` are the names of the fields
-    that were given as options, not in a file."""
+    """Raised for an unusable brief. `problems` lists everything that is wrong. `options` are the names of the
+    fields that were given as options, not in a file."""
 
     def __init__(self, problems: Problems, options: Iterable[str] = ()) -> None:
         super().__init__(
@@ -51,7 +51,7 @@ class BriefError(UsageError):
         return _sentence([self._typed(problem) for problem in self.problems])
 
     def _typed(self, problem: str) -> str:
-        """Return a problem with the field that it begins with as it was typed."""
+        """Replace the field name at the start of a problem by its flag, if it was given as one."""
         name = problem.partition(" ")[0].rstrip(":")
         return as_flag(name) + problem[len(name) :] if name in self._options else problem
 
@@ -62,8 +62,8 @@ def _sentence(problems: Problems) -> str:
 
 
 def read_brief(request: Any, options: Mapping[str, Any]) -> tuple[Brief, dict[str, Any]]:
-    """The brief, where its sources are, and switches that were set. Flags count before the file, the file
-    before the defaults."""
+    """Return the brief, and the locations and switches that were set. Flags override the file, the file
+    overrides the defaults."""
     problems: Problems = []
     given = {**_from_request(request), **_from_file(options, problems)}
     given |= {name: value for name, value in options.items() if name != "brief" and value not in (None, "")}
@@ -86,14 +86,14 @@ def read_brief(request: Any, options: Mapping[str, Any]) -> tuple[Brief, dict[st
 
 
 def recorded_brief(topic: str, options: Mapping[str, Any]) -> Brief:
-    """The brief out of a run's own options. It was checked before the run started; a folder that is gone
-    since does not matter to a run that is only looked at again."""
+    """Return the brief from a run's own options. It was validated before the run started, so a folder that is
+    missing now does not matter when the run is only viewed."""
     fields = {name: options[name] for name in FIELDS if name in options}
     return Brief.model_validate({**fields, "topic": topic, "sources": _enabled(options)})
 
 
 def _from_request(request: Any) -> dict[str, Any]:
-    """A program may give the whole brief in the place of a topic."""
+    """Return the fields of a brief that a program gave instead of a topic."""
     if isinstance(request, Brief):
         return request.model_dump(exclude_unset=True)
     if isinstance(request, Mapping):
@@ -130,7 +130,7 @@ def _from_file(options: Mapping[str, Any], problems: Problems) -> dict[str, Any]
         return {}
     found = {str(key).replace("-", "_"): value for key, value in cast("dict[Any, Any]", data).items()}
     corpus = found.get("corpus")
-    if isinstance(corpus, str) and corpus:  # a path in a file is meant from where the file lies
+    if isinstance(corpus, str) and corpus:  # a path in a file is relative to the file
         found["corpus"] = str(path.absolute().parent / at_home(corpus))
     return found
 
@@ -158,8 +158,8 @@ def _parsed(suffix: str, text: str) -> Any:
 
 
 def _check_yaml(text: str) -> None:
-    """Before anything is made of it: aliases unfold without end, and what the scanner takes grows with
-    the square of the depth."""
+    """Reject aliases and deep nesting before parsing: aliases can expand without limit, and the scanner's
+    time grows with the square of the depth."""
     depth = 0
     for token in cast("Iterable[object]", yaml.scan(text, Loader=yaml.SafeLoader)):  # pyright: ignore[reportUnknownMemberType]
         if isinstance(token, yaml.AliasToken):
@@ -169,7 +169,7 @@ def _check_yaml(text: str) -> None:
             raise ValueError(f"it is nested more than {MOST_DEPTH} deep")
 
 
-# ── single values ────────────────────────────────────────────────────────────────────────────────
+# ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _checked(name: str, value: Any, problems: Problems) -> Any:
@@ -251,9 +251,9 @@ _READERS: dict[str, Reader] = {
     "time_limit": _seconds,
     "citation_style": _one_of(Style),
 }
-"""How each field is read; `sources` follows from where they are."""
+"""Reader of each field. `sources` is derived from their locations."""
 
-# ── what belongs together ────────────────────────────────────────────────────────────────────────
+# ── combinations ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _places(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def _enabled(places: Mapping[str, Any]) -> list[str]:
 
 
 def _find_contradictions(checked: Mapping[str, Any], problems: Problems) -> None:
-    """What is right by itself and cannot be had together."""
+    """Report values that are valid alone but not together."""
     for kind in checked.get("preferred_sources", ()):
         if kind not in checked["sources"]:
             how = "give --corpus" if kind == "corpus" else "give --online"

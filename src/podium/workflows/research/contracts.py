@@ -17,7 +17,7 @@ Depth = Literal["light", "standard", "deep"]
 Style = Literal["apa", "mla", "chicago", "numeric"]
 
 
-class Shape(BaseModel):
+class StrictModel(BaseModel):
     """Data that is handed on and never changed."""
 
     model_config = ConfigDict(frozen=True)
@@ -29,7 +29,7 @@ class Shape(BaseModel):
 # ── what is wanted ───────────────────────────────────────────────────────────────────────────────
 
 
-class Brief(Shape):
+class Brief(StrictModel):
     """What a run is asked for. Its limits are checked in `brief.py`, all at once."""
 
     topic: str
@@ -52,7 +52,7 @@ class Brief(Shape):
 # ── sources and claims ───────────────────────────────────────────────────────────────────────────
 
 
-class Source(Shape):
+class Source(StrictModel):
     """Something that was really retrieved. Its text is kept as an artifact."""
 
     id: str
@@ -78,7 +78,7 @@ class Source(Shape):
 Verdict = Literal["verified", "unverified", "contradicted"]
 
 
-class Passage(Shape):
+class Passage(StrictModel):
     """Some words of a source."""
 
     source_id: str
@@ -87,7 +87,7 @@ class Passage(Shape):
     end: int = -1
 
 
-class Claim(Shape):
+class Claim(StrictModel):
     """A sentence of the article that can be right or wrong, and the passage that it is tied to."""
 
     id: str
@@ -108,7 +108,7 @@ class Claim(Shape):
     """Further passages that it rests on, each with a part of it."""
 
 
-class Contradiction(Shape):
+class Contradiction(StrictModel):
     """Two sources say what cannot both be true."""
 
     about: str
@@ -120,7 +120,7 @@ class Contradiction(Shape):
 Mode = Literal["parallel", "sequential"]
 
 
-class PlanStep(Shape):
+class PlanStep(StrictModel):
     """Workers that are run together, or one after the other."""
 
     name: str
@@ -133,7 +133,7 @@ class PlanStep(Shape):
     estimated_cost: float
 
 
-class Plan(Shape):
+class Plan(StrictModel):
     """Who works, in which order, and what that is expected to take."""
 
     plan_id: str
@@ -159,7 +159,7 @@ class Plan(Shape):
 # ── answers of models ────────────────────────────────────────────────────────────────────────────
 
 
-class Assessment(Shape):
+class Assessment(StrictModel):
     """`assess`: how difficult a topic is, and what an article about it must cover."""
 
     complexity: Unit
@@ -168,14 +168,14 @@ class Assessment(Shape):
     queries: Annotated[list[Phrase], Field(min_length=1, max_length=6)]
 
 
-class Point(Shape):
+class Point(StrictModel):
     """Something that sources say."""
 
     text: str
     source_ids: list[str]
 
 
-class Section(Shape):
+class Section(StrictModel):
     """A part of the article that is to be written."""
 
     heading: str
@@ -183,7 +183,7 @@ class Section(Shape):
     source_ids: list[str] = []
 
 
-class Synthesis(Shape):
+class Synthesis(StrictModel):
     """`synthesize`: what the sources say together, and an outline."""
 
     points: Annotated[list[Point], Field(min_length=1)]
@@ -191,29 +191,29 @@ class Synthesis(Shape):
     disagreements: list[str] = []
 
 
-class SourceSummary(Shape):
+class SourceSummary(StrictModel):
     source_id: str
     summary: str
 
 
-class Summaries(Shape):
+class Summaries(StrictModel):
     """`summarize`: each source in a few sentences."""
 
     summaries: Annotated[list[SourceSummary], Field(min_length=1)]
 
 
-class Insights(Shape):
+class Insights(StrictModel):
     """`extract_insights`: what is worth knowing, and who says so."""
 
     insights: Annotated[list[Point], Field(min_length=1)]
 
 
-class FoundPassage(Shape):
+class FoundPassage(StrictModel):
     source_id: str
     quote: str
 
 
-class Check(Shape):
+class Check(StrictModel):
     """What the fact checker says of one claim."""
 
     claim_id: str
@@ -225,13 +225,13 @@ class Check(Shape):
     """Further passages that the claim rests on, each with a part of it."""
 
 
-class FoundContradiction(Shape):
+class FoundContradiction(StrictModel):
     about: str
     first: FoundPassage
     second: FoundPassage
 
 
-class PointCheck(Shape):
+class PointCheck(StrictModel):
     """Where the sources speak of a point that a complete answer contains."""
 
     point_id: str
@@ -241,7 +241,7 @@ class PointCheck(Shape):
     """Empty: no source does."""
 
 
-class FactCheck(Shape):
+class FactCheck(StrictModel):
     """`fact_check`: a verdict for every claim, where sources disagree, and which points they cover."""
 
     checks: list[Check]
@@ -249,7 +249,7 @@ class FactCheck(Shape):
     points: list[PointCheck] = []
 
 
-class Edit(Shape):
+class Edit(StrictModel):
     """`edit`: the whole article, mended, and how good its language was."""
 
     article: Annotated[str, Field(min_length=1)]
@@ -257,7 +257,7 @@ class Edit(Shape):
     changes: list[str] = []
 
 
-class Judgement(Shape):
+class Judgement(StrictModel):
     """`judge`: what no program can measure."""
 
     coverage: Unit
@@ -270,7 +270,7 @@ class Judgement(Shape):
 # ── the result ───────────────────────────────────────────────────────────────────────────────────
 
 
-class Article(Shape):
+class Article(StrictModel):
     title: str
     content: str
     """Markdown with its citations rendered and a list of references."""
@@ -285,7 +285,7 @@ class Article(Shape):
     """Its sentences of general knowledge: no source supports them, and nobody has checked them."""
 
 
-class QualityScore(Shape):
+class QualityScore(StrictModel):
     """Unrounded. A component on which nobody worked is `None` and its weight is spread over the others."""
 
     overall: float
@@ -301,7 +301,7 @@ class QualityScore(Shape):
     """Aspects of the brief that the article leaves out."""
 
 
-class Metrics(Shape):
+class Metrics(StrictModel):
     duration: float
     """Seconds that the run was driven."""
     cost: float
@@ -315,7 +315,7 @@ class Metrics(Shape):
     claims: int = 0
 
 
-class PhaseEntry(Shape):
+class PhaseEntry(StrictModel):
     """One transition, as in the log."""
 
     from_: str = Field(serialization_alias="from")
@@ -323,7 +323,7 @@ class PhaseEntry(Shape):
     timestamp: str
 
 
-class PlanEntry(Shape):
+class PlanEntry(StrictModel):
     """A plan and what came of it."""
 
     plan: Plan
@@ -331,7 +331,7 @@ class PlanEntry(Shape):
     feedback: list[str] = []
 
 
-class FinalOutput(Shape):
+class FinalOutput(StrictModel):
     request_id: str
     execution_id: str
     article: Article | None

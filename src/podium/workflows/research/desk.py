@@ -1,8 +1,9 @@
-"""The direct draft, the final editor and the blind comparison of a research run.
+"""Direct draft, final editor and blind comparison of a research run.
 
-The draft has no sources, so it is never the article: its points are a checklist, and its text is a measure
-and another version for the editor. What the editor cites is checked once more; a citation that does not hold
-is taken out. With `sources_only` the editor may state only what a passage says, and does not see the draft.
+The draft has no sources, so it never becomes the article: its points are a checklist, and its text is a
+reference for the comparison and another version for the editor. Citations that the editor adds are checked
+again; a citation that does not hold is removed. With `sources_only` the editor may state only what a passage
+says, and does not see the draft.
 """
 
 from __future__ import annotations
@@ -10,32 +11,31 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from podium.engine.process import offload
 from podium.errors import StepFailedError
-from podium.tools.aside import aside
 from podium.workflows.delivery.contracts import Delivered
 from podium.workflows.delivery.events import summary_of
 from podium.workflows.delivery.flow import Desk, affordable, deliver
+from podium.workflows.research.agents import agent_of
 from podium.workflows.research.article import content_of
+from podium.workflows.research.context import Checked, Study, Version, WorkerOutput
 from podium.workflows.research.contracts import Claim, Edit
-from podium.workflows.research.excerpts import stems_of
-from podium.workflows.research.library import Answer
-from podium.workflows.research.measures.citations import cited_ids, only_known
-from podium.workflows.research.measures.claims import (
+from podium.workflows.research.library import SearchAnswer
+from podium.workflows.research.measures.citations import (
     UNSOURCED,
+    cited_ids,
     illustrations_in,
     marks_of,
+    only_known,
     split_claims,
     with_marks_inside,
 )
 from podium.workflows.research.measures.markup import CITATION, prose_of
-from podium.workflows.research.measures.words import count_words, sentences_in
+from podium.workflows.research.measures.text import count_words, sentences_in, stems_of
 from podium.workflows.research.merger import best_version
 from podium.workflows.research.policy import SEARCHES, Decision, decide
-from podium.workflows.research.roles import agent_of
-from podium.workflows.research.shelving import shelve, take_texts
-from podium.workflows.research.study import Checked, Made, Study, Version
+from podium.workflows.research.report_data import against
 from podium.workflows.research.supervisor import measure, score
-from podium.workflows.research.telling import against
 from podium.workflows.research.workers.quality import (
     CHANGED,
     LEAST_KEPT,
@@ -46,7 +46,7 @@ from podium.workflows.research.workers.quality import (
     facts_of,
     looked_up,
 )
-from podium.workflows.research.workers.research import POINT_RESULTS, scrape
+from podium.workflows.research.workers.search import POINT_RESULTS, scrape, shelve, take_texts
 from podium.workflows.research.workers.writing import clean_draft, write_article
 
 SOURCES_ONLY = (
@@ -58,7 +58,7 @@ SOURCES_ONLY = (
     "is left out; where the reader needs to know that, one short sentence says so."
 )
 LEAST_EVIDENCE = 0.35
-"""Share of the verified statements that an edit has to keep: it may cut, but not write the sources out."""
+"""Minimum share of the verified statements that an edit must keep: it may cut, but not remove the sources."""
 RULE = (
     "Make it the best answer to the question that there is, and let the reader see what the sources support. "
     "Where the other version answers more fully or more clearly, take its order, tables, examples and code "
@@ -82,13 +82,13 @@ JUDGED_BY = (
 UNTOLD = "The sources do not say, tell, mention or cover what is said about it; nothing about it is known."
 """Words of a sentence that says what the sources leave open."""
 LONG = 8
-"""Words from which on a new sentence without a citation has to repeat what the article says."""
+"""Minimum words of a new sentence without a citation that must repeat what the article says."""
 REPEATED = 0.6
-"""Share of such a sentence's content words that the article has to hold."""
+"""Share of such a sentence's content words that the article must contain."""
 
 
 def desk_of(study: Study, *, floor: bool, editor: bool) -> Desk | None:
-    """Return what drafter, editor and judges are told; None where nobody of them is wanted."""
+    """Return the task description for drafter, editor and judges, or None if none of them is wanted."""
     if not (floor or editor):
         return None
     brief = study.brief
@@ -142,11 +142,11 @@ async def hand_over(study: Study) -> None:
 
 
 async def _facts_after(study: Study, version: Version, text: str) -> Checked | None:
-    """The claims of an edited article, checked by the fact checker; by a program alone where the budget does
-    not allow that, or where nothing was cited anew."""
+    """Return the claims of an edited article, checked by the fact checker. If the budget does not allow that,
+    or no claim is open, they are only compared by program."""
     if version.checked is None:
         return None
-    known = await aside(checked_again, study, replace(version.checked, cited_only=True), text)
+    known = await offload(checked_again, study, replace(version.checked, cited_only=True), text)
     if known is None or all(one.verdict == "verified" for one in known.claims):
         return known
     agent = agent_of("fact_checker")
@@ -167,7 +167,7 @@ async def _facts_after(study: Study, version: Version, text: str) -> Checked | N
 
 
 def keeps_evidence(version: Version, checked: Checked | None) -> bool:
-    """Whether an edit left enough of what the sources confirm."""
+    """True if an edit kept enough of the verified statements."""
     if checked is None:
         return True
     held = sum(one.verdict == "verified" for one in checked.claims)
@@ -175,8 +175,8 @@ def keeps_evidence(version: Version, checked: Checked | None) -> bool:
 
 
 def marked(text: str, checked: Checked | None) -> str:
-    """Return an edited article in which only what a passage supports or contradicts carries a citation. A
-    statement whose citation does not hold stays, with the mark of general knowledge in its place."""
+    """Return an edited article in which only statements that a passage supports or contradicts have a
+    citation. A statement whose citation does not hold is marked as general knowledge instead."""
     marks = marks_of(text)
     if checked is None or len(marks) != len(CITATION.findall(text)):
         return text
@@ -191,7 +191,7 @@ def marked(text: str, checked: Checked | None) -> str:
 
 
 def _finished(study: Study, version: Version, delivered: Delivered) -> Version:
-    """The version as the editor leaves it, its claims checked and its quality measured again."""
+    """Return the version after the editor's pass, with its claims checked and its quality measured again."""
     missing = list(delivered.missing) if delivered.checked else version.quality.missing
     if delivered.document == version.article:
         return replace(version, quality=version.quality.model_copy(update={"missing": missing}))
@@ -199,19 +199,19 @@ def _finished(study: Study, version: Version, delivered: Delivered) -> Version:
 
 
 def measured_again(study: Study, version: Version, article: str, missing: list[str]) -> Version:
-    """An edited article with the verdicts that still hold, and its quality; coverage and tone are those of
-    the version that was judged."""
+    """Return an edited article with the verdicts that still hold and its quality. Coverage and tone are those
+    of the judged version."""
     checked = checked_again(study, version.checked, article)
     quality = score(study, measure(study, article, checked, version.judged), missing)
     return replace(version, article=article, checked=checked, quality=quality)
 
 
-# ── what the editor sees and may change ──────────────────────────────────────────────────────────
+# ── material and objections for the editor ───────────────────────────────────────────────────────
 
 
 def material_of(study: Study, version: Version) -> list[tuple[str, str]]:
-    """What no passage confirms or covers, then the passages, those of cited sources first, under the
-    article's ids."""
+    """Return the material for the editor: unconfirmed claims and uncovered points, then the passages, those
+    of cited sources first, under the article's ids."""
     claims = claims_in(version.article)
     cited = cited_ids(version.article)
     shown = study.passages([one.text for one in claims])
@@ -233,7 +233,7 @@ def _unsupported(version: Version) -> list[str]:
 
 
 def objection(study: Study, version: Version, after: str) -> str:
-    """Return why an edited article does not take the place of a version; empty if it does."""
+    """Return the reason why an edited article does not replace a version, or an empty string."""
     known = only_known(after, study.sources)
     if known.removed:
         return f"{known.removed[0]}."
@@ -247,7 +247,8 @@ def objection(study: Study, version: Version, after: str) -> str:
 
 
 def _unfounded(study: Study, version: Version, after: str) -> str:
-    """A claim that is new, and that no passage of the sources that it cites supports."""
+    """Return the objection to a new claim that no passage of its cited sources supports, or an empty
+    string."""
     old = {one.text: set(one.source_ids) for one in split_claims(version.article)}
     titles = study.contexts
     carried = carried_over(version.checked or Checked(claims_in(version.article), []), after)
@@ -266,7 +267,8 @@ def _short(claim: Claim) -> str:
 
 
 def _uncited(version: Version, after: str) -> str:
-    """A new sentence without a citation that says something which the article did not say."""
+    """Return the objection to a new sentence without a citation that states something new, or an empty
+    string."""
     old = {sentence for text in prose_of(version.article) for sentence in sentences_in(text)}
     untold = [*version.quality.missing, *_unsupported(version), UNTOLD]
     held = stems_of("\n".join([version.article, *untold]))
@@ -285,7 +287,7 @@ def _uncited(version: Version, after: str) -> str:
 
 
 def _falls(study: Study, version: Version, after: str) -> str:
-    """Whether an edit takes the article below the quality that was asked for."""
+    """Return the objection if an edit takes the article below the target quality, or an empty string."""
     target = study.brief.min_quality
     if version.quality.overall < target:
         return ""
@@ -295,11 +297,11 @@ def _falls(study: Study, version: Version, after: str) -> str:
     return f"The quality would fall to {', below the target of '.join(against(quality, target))}."
 
 
-# ── when the editor sends it back ────────────────────────────────────────────────────────────────
+# ── revision ─────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _revised(study: Study, version: Version, remarks: list[str]) -> Version:
-    """Look for what the editor misses, write the article once more, and check its facts."""
+    """Search for the points of the editor's remarks, rewrite the article, and check its facts."""
     writer = agent_of("article_writer", words=study.brief.length)
     shown = "".join(text for _, text in material_of(study, version))
     async with study.run.branch("revision"):
@@ -316,8 +318,9 @@ async def _revised(study: Study, version: Version, remarks: list[str]) -> Versio
     return _better(study, version, checker.value)
 
 
-def _without_parts(made: dict[str, Made]) -> dict[str, Made]:
-    """The work of others that a new article does not make void; of the language editor only the grade."""
+def _without_parts(made: dict[str, WorkerOutput]) -> dict[str, WorkerOutput]:
+    """Return the work of other workers that stays valid for a new article; of the language editor only the
+    grade."""
     kept = {
         name: one for name, one in made.items() if name not in ("introduction_writer", "conclusion_writer")
     }
@@ -328,7 +331,8 @@ def _without_parts(made: dict[str, Made]) -> dict[str, Made]:
 
 
 def _better(study: Study, version: Version, checked: Checked) -> Version:
-    """The revised version, unless it lost its evidence on the way."""
+    """Return the revised version, unless it lost too much of its evidence or fell below the target
+    quality."""
     article = clean_draft(study)[0]
     if sum(one.verdict == "verified" for one in checked.claims) < LEAST_KEPT * sum(
         one.verdict == "verified" for one in _claims(version)
@@ -346,7 +350,7 @@ def _better(study: Study, version: Version, checked: Checked) -> Version:
 
 
 def decide_version(study: Study, version: Version) -> Decision:
-    """Whether a version is good enough, by the rule of every iteration."""
+    """Decide whether a version is good enough, by the rule of every iteration."""
     quality = version.quality
     return decide(quality.overall, study.brief.min_quality, study.iteration, quality.coverage)
 
@@ -356,7 +360,7 @@ def _claims(version: Version) -> list[Claim]:
 
 
 async def _search(study: Study, remarks: list[str]) -> None:
-    """Look for every remark; a search that fails leaves the sources as they are."""
+    """Search for every remark. A failed search leaves the sources unchanged."""
     plan = study.plan.workers if study.plan else []
     worker = next((one for one in plan if one in SEARCHES), "")
     if not worker:
@@ -364,7 +368,7 @@ async def _search(study: Study, remarks: list[str]) -> None:
     try:
         for nth, remark in enumerate(remarks):
             answer = await study.run.step(
-                "search", study.library.search, worker, remark, POINT_RESULTS, returns=Answer
+                "search", study.library.search, worker, remark, POINT_RESULTS, returns=SearchAnswer
             )
             await shelve(study, answer.found, nth)
         if "web_scraper" in plan:

@@ -1,4 +1,4 @@
-"""How a run of research ends: finished, out of budget, turned down by a person, or failed."""
+"""Endings of a research run: finished, out of budget, rejected, or failed."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from podium.engine.codec import fingerprint
 from podium.engine.workflow import Outcome, Partial
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError
 from podium.workflows.delivery.flow import DRAFT_FILE
+from podium.workflows.research.context import Study
 from podium.workflows.research.contracts import FinalOutput, PlanEntry
 from podium.workflows.research.desk import decide_version, hand_over
-from podium.workflows.research.machine import Phase
 from podium.workflows.research.merger import best_version, keep_files, merge
 from podium.workflows.research.orchestrator import WorkerExecutionError
-from podium.workflows.research.policy import LEAST_COVERAGE, MAX_ITERATIONS, WORKERS, Decision
-from podium.workflows.research.study import Study
+from podium.workflows.research.policy import LEAST_COVERAGE, MAX_ITERATIONS, WORKERS, Decision, Phase
 from podium.workflows.research.supervisor import evaluate
 from podium.workflows.research.workers.writing import write_article
 
 BELOW, OUT, REJECTED = "quality below target", "out of budget", "plan rejected"
 RETRY = "`podium resume` tries again what failed."
 WAY = (Phase.PLANNING, Phase.STRATEGY, Phase.EXECUTING, Phase.EVALUATING, Phase.MERGING)
-"""From anywhere to the result."""
+"""The phases from any point to the result."""
 
 
 async def finish(study: Study, decision: Decision) -> Outcome | Partial:
-    """The regular end: good enough, or as good as three iterations could make it."""
+    """End regularly: the quality is sufficient, or no further iteration is allowed."""
     await study.enter(Phase.MERGING)
     feedback = list(study.feedback)
     await hand_over(study)
@@ -49,7 +48,8 @@ async def finish(study: Study, decision: Decision) -> Outcome | Partial:
 
 
 async def close(study: Study) -> Partial:
-    """Out of budget: the best article that there is, or one from what was found, paid by the reserve."""
+    """End out of budget: deliver the best article, or one written from the sources found, paid from the
+    closing reserve."""
     study.closing = fingerprint(study.run.budget.to_dict())[:8]
     async with study.run.closing():
         if not study.versions and study.sources and "article_writer" not in study.made:
@@ -70,7 +70,7 @@ async def close(study: Study) -> Partial:
 
 
 async def reject(study: Study) -> Partial:
-    """A person does not want this plan. Without an earlier version there is nothing to hand over."""
+    """End because the plan was rejected. Without an earlier version there is nothing to deliver."""
     if not study.versions:
         return Partial(output=None, reason=REJECTED)
     await _hurry(study, REJECTED, measured=False)
@@ -83,7 +83,7 @@ async def reject(study: Study) -> Partial:
 
 
 async def fail(study: Study, error: WorkerExecutionError) -> NoReturn:
-    """Nothing can be made of it. What was found and paid for is handed over all the same."""
+    """Fail the run. Results that were found and paid for are part of the output."""
     phase = str(study.phase or Phase.INITIALIZED)
     async with study.run.branch("failed"):
         await study.enter(Phase.FAILED, str(error))
@@ -96,7 +96,7 @@ async def fail(study: Study, error: WorkerExecutionError) -> NoReturn:
 
 
 def _advice(study: Study) -> str:
-    """What to look at when nothing was found, where it was looked for."""
+    """Return a hint for a run without sources, depending on where it searched."""
     if study.sources:
         return ""
     if "corpus" not in study.brief.sources:
@@ -106,17 +106,17 @@ def _advice(study: Study) -> str:
     return "The corpus does not hold the topic's words; --online asks the web as well. "
 
 
-# ── the steps of an end ──────────────────────────────────────────────────────────────────────────
+# ── shared steps ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _shown(study: Study, output: FinalOutput) -> tuple[dict[str, Any], float | None]:
-    """The result in its JSON form, with all the phases that led to it, and its quality."""
+    """Return the result as JSON data with all its phases, and its quality."""
     whole = output.model_copy(update={"phase_history": list(study.phase_history)})
     return whole.shown(), output.quality.overall if output.quality else None
 
 
 async def _hurry(study: Study, reason: str, *, measured: bool) -> None:
-    """Go through the phases that are left without working in them; what is new is measured by program."""
+    """Pass through the remaining phases without working in them. New results are measured by program."""
     left = WAY[WAY.index(study.phase) + 1 :] if study.phase in WAY else WAY
     if study.phase is Phase.EVALUATING and measured:
         await evaluate(study, closing=True)
@@ -127,7 +127,7 @@ async def _hurry(study: Study, reason: str, *, measured: bool) -> None:
 
 
 async def _write_last(study: Study) -> None:
-    """An article from what was found so far, if the reserve can pay for it."""
+    """Write an article from the sources found so far, if the reserve can pay for it."""
     try:
         async with study.run.branch("last"):
             made = await write_article(study, "article_writer", cheaper=True, alone=True)
@@ -157,7 +157,7 @@ def _missing(study: Study) -> list[str]:
 
 
 def _failure(study: Study, error: WorkerExecutionError, phase: str) -> dict[str, Any]:
-    """What is told of a failed run: the error, and everything that was there before it."""
+    """Return the output of a failed run: the error and all partial results."""
     results: dict[str, list[dict[str, Any]]] = {}
     for worker, made in study.made.items():
         kind = f"{WORKERS[worker].category}_results"

@@ -1,4 +1,4 @@
-"""What a research run tells while it works."""
+"""Event types of `research`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class ResearchEvent(EventData, frozen=True, kw_only=True):
     """Something that happened in a research run."""
 
     iteration: int
-    """1 for the first execution; at most 3."""
+    """1 for the first execution, at most 3."""
 
 
 class PhaseChanged(ResearchEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "research.phase"
     from_: str = msgspec.field(name="from")
-    """Empty for the first one."""
+    """Empty for the first phase."""
     to: str
     time: str
-    """When, as the run recorded it: a replay tells the same."""
+    """Recorded time, so that a replay emits the same."""
     reason: str = ""
 
 
@@ -32,22 +32,22 @@ class PhaseChanged(ResearchEvent, frozen=True, kw_only=True):
 class PlanCreated(ResearchEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "research.plan_created"
     plan: dict[str, Any]
-    """The plan in its JSON form, see `contracts.Plan`."""
+    """The plan as JSON data, see `contracts.Plan`."""
     answers: list[str]
-    """What of the last evaluation it answers; empty for the first plan."""
+    """Feedback of the last evaluation that it addresses. Empty for the first plan."""
     kept: list[str]
-    """Workers whose earlier work is used as it is."""
+    """Workers whose earlier results are reused."""
 
 
 class PlanOptimized(ResearchEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "research.plan_optimized"
     plan: dict[str, Any]
     removed: list[str]
-    """Optional workers that were left out, in the order in which they were."""
+    """Optional workers that were removed, in order of removal."""
     cheaper: list[str]
     """Workers that were given the fast profile."""
     changes: list[str]
-    """Everything that was done, each in a sentence; empty: the plan was good as it was."""
+    """One sentence per change. Empty if the plan was left as it was."""
     time_saved: float
     """Seconds."""
     cost_saved: float
@@ -79,17 +79,17 @@ class WorkerCompleted(WorkerEvent, frozen=True, kw_only=True):
     category: str
     attempts: int
     result: dict[str, Any]
-    """What it gave, in short: counts, scores, ids of sources and artifacts."""
+    """Short result: counts, scores, ids of sources and artifacts."""
     kept: bool = False
-    """The work of an earlier iteration was used as it was."""
+    """The result of an earlier iteration was reused."""
     fallback: str = ""
-    """Who, or what, stood in for it."""
+    """The worker or result that was used instead."""
 
 
 class WorkerRetried(WorkerEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "research.worker_retried"
     attempt: int
-    """The attempt that begins after the wait."""
+    """Number of the attempt that starts after the wait."""
     most: int
     wait_s: float
     error: str
@@ -102,7 +102,7 @@ class WorkerSkipped(WorkerEvent, frozen=True, kw_only=True):
     attempts: int
     error: str
     warning: str
-    """What the result says of it."""
+    """The warning in the result."""
 
 
 class WorkerFailed(WorkerEvent, frozen=True, kw_only=True):
@@ -114,23 +114,23 @@ class WorkerFailed(WorkerEvent, frozen=True, kw_only=True):
     error_type: str
 
 
-# ── the end of an iteration, and of the run ──────────────────────────────────────────────────────
+# ── evaluation and result ────────────────────────────────────────────────────────────────────────
 
 
 class Evaluated(ResearchEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "research.evaluated"
     quality: float
-    """Unrounded, as it was compared."""
+    """Unrounded, as compared with the threshold."""
     threshold: float
     components: dict[str, float]
-    """`article`, `source`, `factual`, `writing`: those that somebody worked on."""
+    """`article`, `source`, `factual`, `writing`: those that had workers."""
     parts: dict[str, dict[str, float]]
-    """What each component is the mean of."""
+    """The parts that each component is the mean of."""
     decision: str
     """`complete`, `continue` or `force_complete`."""
     should_continue: bool
     feedback: list[str]
-    """What is to be improved; for the next plan."""
+    """Improvements for the next plan."""
     issues: list[str]
     """The same as keys of `policy.ANSWERS`."""
 
@@ -143,5 +143,5 @@ class Merged(ResearchEvent, frozen=True, kw_only=True):
     sources: int
     word_count: int
     improvement: str
-    """`+23 points (0.65 → 0.88)`; empty after one iteration."""
+    """`+23 points (0.65 → 0.88)`. Empty after one iteration."""
     warnings: list[str]

@@ -1,4 +1,4 @@
-"""Research: a brief becomes a plan, the plan an article, the article a verdict, until it is good enough."""
+"""Orchestration of `research`: plan, execute and evaluate until the article is good enough."""
 
 from __future__ import annotations
 
@@ -13,26 +13,24 @@ from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.delivery.flow import UseEditor, UseFloor, direct_draft
 from podium.workflows.research import rehearsal
 from podium.workflows.research.brief import BriefError, read_brief, recorded_brief
-from podium.workflows.research.clock import Clock, WallClock
+from podium.workflows.research.context import Clock, Study, WallClock
 from podium.workflows.research.desk import desk_of
 from podium.workflows.research.ending import close, fail, finish, reject
-from podium.workflows.research.estimate import estimate, total
 from podium.workflows.research.library import OpenLibrary, Shelf, Sources
-from podium.workflows.research.machine import Phase
 from podium.workflows.research.orchestrator import WorkerExecutionError, execute
-from podium.workflows.research.planner import draw_plan, optimize_plan
-from podium.workflows.research.study import Study
+from podium.workflows.research.planner import draw_plan, estimate, optimize_plan, total
+from podium.workflows.research.policy import Phase
 from podium.workflows.research.supervisor import evaluate
 
 __all__ = ["WORKFLOW", "rehearsal", "research_with"]
 
 CLOSING = 0.1
-"""Share of every ceiling that is kept for an article when the budget ends before there is one."""
+"""Share of every budget ceiling that is reserved for an article if the budget ends before there is one."""
 CONCURRENCY = 6
 
 
 def research_with(open_library: OpenLibrary = Sources, clock: Clock | None = None) -> Workflow:
-    """The workflow, with whatever finds sources and tells the time."""
+    """Return the workflow with this library and clock."""
 
     async def research(
         run: Run,
@@ -95,7 +93,7 @@ async def _draw_seal() -> str:
 
 
 async def _pursue(study: Study) -> Outcome | Partial:
-    """The phases in their order, and the two ways in which they can end early."""
+    """Run the phases in order, and handle their early ends."""
     try:
         await study.enter(Phase.INITIALIZED)
         await _look(study)
@@ -119,7 +117,7 @@ async def _pursue(study: Study) -> Outcome | Partial:
 
 
 async def _look(study: Study) -> None:
-    """Bring the corpus up to date; what cannot be read in it is told."""
+    """Update the corpus index, and warn about files that cannot be read."""
     try:
         shelf = await study.run.step("corpus", study.library.look, study.started_at, returns=Shelf)
     except StepFailedError as error:
@@ -131,7 +129,7 @@ async def _look(study: Study) -> None:
 
 
 async def _prepare_execution(study: Study) -> bool:
-    """Planning and strategy, and the question whether to go on with what came of it."""
+    """Plan and optimize, and ask for approval of the plan. Return False if it is rejected."""
     await study.enter(Phase.PLANNING)
     await draw_plan(study)
     await study.enter(Phase.STRATEGY)
@@ -141,8 +139,8 @@ async def _prepare_execution(study: Study) -> bool:
 
 
 def prepare(request: Any, options: dict[str, Any]) -> Prepared:
-    """Everything that is wrong with a brief, before anything starts. What is written down is the whole brief,
-    so that a file that changes later changes nothing."""
+    """Validate the brief before anything starts. The whole brief is recorded, so that later changes of a file
+    have no effect."""
     wanted, places = read_brief(request, options)
     if not isinstance(options.get("brief") or "", str):
         raise BriefError(["brief must be the name of a file"])

@@ -1,4 +1,7 @@
-"""Where sources come from: a corpus, the web, or both. Opened when first asked: a replay needs neither."""
+"""Sources of a research run: a corpus, the web, or both.
+
+Opened on first use, because a replay needs neither.
+"""
 
 from __future__ import annotations
 
@@ -11,53 +14,54 @@ import msgspec
 
 from podium.settings import Settings
 from podium.tools.corpus.corpus import Corpus, open_corpus
-from podium.tools.sources.choosing import providers_for
-from podium.tools.sources.found import Found, Provider, Retrieved
-from podium.tools.sources.retrieving import retrieve
+from podium.tools.sources.providers import Found, Provider, Retrieved, providers_for, retrieve
 from podium.tools.tool import ToolError
 
-if TYPE_CHECKING:  # an extra, slow to import
+if TYPE_CHECKING:
     from podium.tools.fetch import Fetcher
 
+
 AT_ONCE = 6
-"""Texts that are read side by side: a page of results should not become a storm of requests."""
+"""Maximum texts that are read in parallel, to limit the request rate."""
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What a search gave."""
+class SearchAnswer(msgspec.Struct, frozen=True):
+    """Result of a search."""
 
     found: list[Found]
     troubles: list[str] = []
-    """Of those who were asked and could not answer."""
+    """Errors of the providers that could not answer."""
 
 
 class Shelf(msgspec.Struct, frozen=True):
-    """What a corpus holds."""
+    """Contents of a corpus."""
 
     documents: int
     troubles: list[str] = []
 
 
 class Library(Protocol):
-    """What the research workers use. All of it is called inside recorded steps; failures are `ToolError`s."""
+    """Interface of the research workers. All methods are called inside recorded steps; failures are
+    `ToolError`s."""
 
     async def look(self, at: str) -> Shelf:
-        """Bring the corpus up to date, if there is one."""
+        """Update the corpus index, if there is a corpus."""
         ...
 
-    async def search(self, worker: str, query: str, limit: int) -> Answer: ...
+    async def search(self, worker: str, query: str, limit: int) -> SearchAnswer: ...
 
     async def read(self, found: Found, at: str) -> Retrieved:
-        """The whole text of something that was found."""
+        """Return the whole text of a search result."""
         ...
 
 
 OpenLibrary = Callable[[Settings, str, bool], Library]
-"""Settings, the folder of the corpus (or nothing), and whether the web may be used."""
+"""Opens a library. Arguments: the settings, the corpus folder (or an empty string), and whether the web may
+be used."""
 
 
 class Sources:
-    """The real library."""
+    """The library that uses the corpus and the web."""
 
     def __init__(
         self,
@@ -83,7 +87,7 @@ class Sources:
             raise ToolError(f"The corpus {self._folder} holds no document that can be read.")
         return Shelf(corpus.documents, corpus.troubles)
 
-    async def search(self, worker: str, query: str, limit: int) -> Answer:
+    async def search(self, worker: str, query: str, limit: int) -> SearchAnswer:
         providers = providers_for(
             worker, self._settings, await self._opened(), online=self._online, env=self._env
         )
@@ -99,8 +103,9 @@ class Sources:
         return self._corpus
 
 
-async def ask_all(providers: list[Provider], worker: str, query: str, limit: int) -> Answer:
-    """Everybody's results, in their order. One who cannot answer is a trouble; if nobody can, it failed."""
+async def ask_all(providers: list[Provider], worker: str, query: str, limit: int) -> SearchAnswer:
+    """Return the results of all providers in order. A provider that fails is listed in `troubles`; if all
+    fail, raise `ToolError`."""
     if not providers:
         raise ToolError(f"There is no source behind {worker}.")
     answers = await asyncio.gather(
@@ -116,4 +121,4 @@ async def ask_all(providers: list[Provider], worker: str, query: str, limit: int
             found += answer
     if len(troubles) == len(providers):
         raise ToolError(" ".join(troubles))
-    return Answer(found, troubles)
+    return SearchAnswer(found, troubles)

@@ -1,4 +1,4 @@
-"""The merger: makes one result of the best version, with everything that a reader needs to trust it."""
+"""Merger: builds the final output from the best version, with everything a reader needs to judge it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ from typing import Literal
 
 import msgspec
 
+from podium.engine.process import offload
 from podium.errors import BudgetExhaustedError
-from podium.report.cuts import cut_note
-from podium.report.words import shorten
-from podium.tools.aside import aside
+from podium.report.words import cut_note, shorten
 from podium.workflows.research import events
-from podium.workflows.research.article import content_of, html_of
+from podium.workflows.research.article import content_of, html_of, to_page, to_record
+from podium.workflows.research.context import Study, Version
 from podium.workflows.research.contracts import Article, Edit, FinalOutput, Metrics, Source
-from podium.workflows.research.excerpts import shared_most
-from podium.workflows.research.measures.citations import cited_ids
-from podium.workflows.research.measures.claims import unsourced_in
-from podium.workflows.research.measures.length import reading_minutes
-from podium.workflows.research.measures.words import count_words
-from podium.workflows.research.page import to_page, to_record
+from podium.workflows.research.measures.citations import cited_ids, unsourced_in
+from podium.workflows.research.measures.text import count_words, reading_minutes, shared_most
 from podium.workflows.research.policy import ABOUT_IT, LEAST_COVERAGE, improvement
-from podium.workflows.research.study import Study, Version
 from podium.workflows.research.workers.quality import COPIED
 from podium.workflows.research.workers.writing import clean_draft, title_of
 
@@ -29,7 +24,7 @@ Status = Literal["completed", "partial"]
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What the run has taken so far, recorded."""
+    """Recorded usage of the run so far."""
 
     usd: float
     tokens: int
@@ -37,7 +32,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
-    """The best version of the article, its sources by relevance, figures, and how it came about."""
+    """Return the final output: the best version, its sources by relevance, metrics and history."""
     version = best_version(study)
     if version is not None:
         study.made = dict(version.made)
@@ -46,7 +41,7 @@ async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
         _tell_flaws(study, version)
     checked = version.checked if version is not None else None
     written = version is not None and version.article.strip()
-    article = await aside(_article, study, version) if written else None
+    article = await offload(_article, study, version) if written else None
     output = FinalOutput(
         request_id=study.run.id, execution_id=study.execution_id, article=article,
         quality=version.quality if version is not None else None, sources=ranked(study.sources),
@@ -63,8 +58,8 @@ async def merge(study: Study, status: Status, notes: list[str]) -> FinalOutput:
 
 
 def best_version(study: Study) -> Version | None:
-    """What the editor left; before, the last of those with the highest quality. One that covers enough of the
-    brief comes first."""
+    """Return the editor's version or, before that, the one with the highest quality, the latest of equals.
+    Sufficient coverage of the brief takes precedence."""
     return study.final or max(study.versions, key=_rank, default=None)
 
 
@@ -78,10 +73,10 @@ def ranked(sources: list[Source]) -> list[Source]:
 
 
 async def keep_files(study: Study, output: FinalOutput) -> None:
-    """The article for people, the record of how it came about, and the list of its sources for programs."""
+    """Save the article, the record of how it was made, and the list of sources as JSON."""
     run = study.run
     if output.article is not None:
-        page, record = await aside(_pages, study, output)
+        page, record = await offload(_pages, study, output)
         await run.artifact("article.md", output.article.content, "text/markdown")
         await run.artifact("article.html", page, "text/html")
         await run.artifact("record.html", record, "text/html")
@@ -113,9 +108,9 @@ def _article(study: Study, version: Version) -> Article:
 
 
 def _tell_flaws(study: Study, version: Version) -> None:
-    """What a reader must know of the article: sources about something else, invented sources, copied words,
-    sources that disagree."""
-    whole = [study.texts[one.id] for one in study.sources if one.full_text]  # a snippet is too short to tell
+    """Warn about flaws of the article: sources about something else, invented sources, copied words,
+    contradicting sources."""
+    whole = [study.texts[one.id] for one in study.sources if one.full_text]  # a snippet is too short to judge
     if whole and shared_most(study.brief.topic, whole) < ABOUT_IT:
         study.warn("No source holds even half of the topic's words: the article may be about something else.")
     removed = list(clean_draft(study)[1])
@@ -144,7 +139,7 @@ def _tell_flaws(study: Study, version: Version) -> None:
 
 
 def _notes(study: Study) -> list[str]:
-    """How it came about, and what the optional checks found."""
+    """Return notes on how the article was made and on the findings of the optional checks."""
     rounds = len(study.plan_history)
     told = [f"It took {rounds} iterations."] if rounds > 1 else []
     told += [*(study.plan.notes if study.plan else []), *study.notes]
@@ -165,7 +160,7 @@ async def _metrics(study: Study) -> Metrics:
 
     try:
         figures = await study.run.step("figures", read, key=study.moment("merged"))
-    except BudgetExhaustedError:  # not even the figures can be noted: all of the time was used
+    except BudgetExhaustedError:  # out of time: all of it counts as used
         figures = Figures(study.run.spent.usd, study.run.spent.tokens, study.run.budget.seconds or 0.0)
     counts = Counter(task.status for task in study.tasks)
     version = best_version(study)

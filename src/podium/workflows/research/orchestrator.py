@@ -1,32 +1,68 @@
-"""The orchestrator: runs a plan step by step, tries again what failed, and decides what a loss means."""
+"""Plan execution and worker dispatch of `research`."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from podium.engine.branch import Failed
 from podium.errors import BudgetExhaustedError, StepFailedError, was_cut
 from podium.report.words import count
 from podium.workflows.research import events
+from podium.workflows.research.context import Study, Task, WorkerOutput
 from podium.workflows.research.contracts import PlanStep
 from podium.workflows.research.policy import ATTEMPTS, FALLBACKS, SEARCHES, WAITS, WORKERS
-from podium.workflows.research.shelving import shelve, take_texts
-from podium.workflows.research.study import Made, Study, Task
-from podium.workflows.research.workers import research
-from podium.workflows.research.workers.doing import do
-from podium.workflows.research.workers.research import Hits, Texts
+from podium.workflows.research.workers import quality, writing
+from podium.workflows.research.workers import search as research
+from podium.workflows.research.workers import writing as analysis
+from podium.workflows.research.workers.search import Hits, Texts, shelve, take_texts
+
+
+class Asking(Protocol):
+    """Signature of a worker that asks a model."""
+
+    def __call__(self, study: Study, worker: str, *, cheaper: bool) -> Awaitable[WorkerOutput]: ...
+
+
+PROGRAMS: Mapping[str, Callable[[Study, str], Awaitable[WorkerOutput]]] = {
+    **dict.fromkeys(SEARCHES, research.search),
+    "web_scraper": research.scrape,
+    "citation_formatter": quality.format_citations,
+    "seo_optimizer": quality.optimize_seo,
+    "readability_checker": quality.check_readability,
+    "plagiarism_checker": quality.check_plagiarism,
+}
+ASKING: Mapping[str, Asking] = {
+    "content_synthesizer": analysis.synthesize,
+    "summarization": analysis.summarize,
+    "insight_extractor": analysis.extract_insights,
+    "introduction_writer": writing.write_introduction,
+    "article_writer": writing.write_article,
+    "conclusion_writer": writing.write_conclusion,
+    "fact_checker": quality.check_facts,
+    "editor": quality.edit,
+}
+
+
+async def do(study: Study, worker: str) -> WorkerOutput:
+    """Make one attempt of a worker."""
+    if worker in PROGRAMS:
+        return await PROGRAMS[worker](study, worker)
+    cheaper = study.plan is not None and worker in study.plan.cheaper
+    return await ASKING[worker](study, worker, cheaper=cheaper)
+
 
 INSTEAD = {
     "web_scraper": "Full texts unavailable, snippets are used instead",
     "fact_checker": "Fact checking unavailable, no claim was checked",
 }
-"""What the result says where something stands in for a worker."""
+"""Warnings in the result if a fallback replaces a worker."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker that failed for good."""
+    """A worker that has finally failed."""
 
     worker: str
     attempts: int
@@ -36,7 +72,7 @@ class Lost:
 
 
 class WorkerExecutionError(Exception):
-    """The run cannot go on: a critical worker is lost, or nobody found a source."""
+    """Raised when the run cannot continue: a critical worker failed, or no source was found."""
 
     def __init__(self, message: str, causes: list[StepFailedError]) -> None:
         super().__init__(message)
@@ -44,7 +80,7 @@ class WorkerExecutionError(Exception):
 
 
 async def execute(study: Study) -> None:
-    """Run the plan. What is kept from an earlier iteration is not done again."""
+    """Run the plan. Results that are kept from an earlier iteration are not produced again."""
     plan = study.plan
     if plan is None:
         raise AssertionError("there is no plan to execute")
@@ -55,7 +91,7 @@ async def execute(study: Study) -> None:
 
 
 async def _run_step(study: Study, index: int, step: PlanStep) -> None:
-    """Side by side, or one after the other. Everybody's work is taken before anybody's loss counts."""
+    """Run a step in parallel or in order. All results are stored before failures are judged."""
     tasks = [Task(f"task_{study.iteration}_{one}", one, index) for one in step.workers]
     study.tasks += tasks
     working = [task for task in tasks if task.worker not in study.kept]
@@ -92,7 +128,7 @@ async def _run_group(study: Study, index: int, tasks: list[Task]) -> list[Lost]:
 
 
 async def _take(study: Study, index: int, tasks: list[Task]) -> None:
-    """Sources and texts belong to everybody, as soon as they are there."""
+    """Store sources and texts in the shared state as soon as they are available."""
     made = [study.made[task.worker].value for task in tasks if task.worker in study.made]
     hits = [one for one in made if isinstance(one, Hits)]
     for one in hits:
@@ -128,8 +164,9 @@ def _judge_losses(study: Study, step: PlanStep, lost: list[Lost]) -> None:
 # ── one worker ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def _work(study: Study, task: Task) -> Made | Lost:
-    """Three attempts, then whatever can stand in, then it is lost. Told as it happens."""
+async def _work(study: Study, task: Task) -> WorkerOutput | Lost:
+    """Run a worker: three attempts, then the fallback, then it has failed. Events are emitted along the
+    way."""
     worker, row, run = task.worker, WORKERS[task.worker], study.run
     run.emit(
         events.WorkerStarted(
@@ -143,12 +180,12 @@ async def _work(study: Study, task: Task) -> Made | Lost:
         made = await _stand_in(study, worker, errors)
     if made is None:
         return _lose(study, task, errors)
-    done = Made(worker, made.value, max(len(errors), made.attempts), made.fallback, made.result)
+    done = WorkerOutput(worker, made.value, max(len(errors), made.attempts), made.fallback, made.result)
     _tell_completed(study, task, done)
     return done
 
 
-async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) -> Made | None:
+async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) -> WorkerOutput | None:
     for attempt in range(1, ATTEMPTS + 1):
         if attempt > 1:
             wait = WAITS[attempt - 2]
@@ -164,17 +201,17 @@ async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) ->
                 made = await do(study, worker)
         except StepFailedError as error:
             errors.append(error)
-            if was_cut(error):  # the ask itself has asked three times
+            if was_cut(error):  # a truncated reply was already retried three times
                 return None
         else:
-            return Made(worker, made.value, attempt, made.fallback, made.result)
+            return WorkerOutput(worker, made.value, attempt, made.fallback, made.result)
     return None
 
 
-async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) -> Made | None:
-    """The fallback of a worker, if it has one that makes something."""
+async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) -> WorkerOutput | None:
+    """Return the fallback result of a worker, or None if it has none."""
     if worker == "web_scraper":
-        return Made(worker, Texts({}), ATTEMPTS, FALLBACKS[worker], {"read": 0})
+        return WorkerOutput(worker, Texts({}), ATTEMPTS, FALLBACKS[worker], {"read": 0})
     if worker != "academic_search":
         return None
     try:
@@ -183,7 +220,7 @@ async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) ->
     except StepFailedError as error:
         errors.append(error)
         return None
-    return Made(worker, found.value, ATTEMPTS, FALLBACKS[worker], found.result)
+    return WorkerOutput(worker, found.value, ATTEMPTS, FALLBACKS[worker], found.result)
 
 
 def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
@@ -191,7 +228,7 @@ def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
     row, error = (
         WORKERS[task.worker],
         errors[attempts - 1],
-    )  # its own; what stood in for it may have failed too
+    )  # its own error, not that of its fallback
     told: dict[str, Any] = {
         "iteration": study.iteration, "worker": task.worker, "task_id": task.task_id, "step": task.step,
         "attempts": attempts, "error": error.reason,
@@ -205,7 +242,7 @@ def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
     return Lost(task.worker, attempts, error, warning, errors)
 
 
-def _tell_completed(study: Study, task: Task, made: Made, *, kept: bool = False) -> None:
+def _tell_completed(study: Study, task: Task, made: WorkerOutput, *, kept: bool = False) -> None:
     study.run.emit(
         events.WorkerCompleted(
             iteration=study.iteration, worker=task.worker, task_id=task.task_id, step=task.step,

@@ -1,29 +1,102 @@
-"""The planner and the strategy at work: a model judges the topic, rules make the plan, rules make it fit."""
+"""Planning step and cost estimate of `research`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from podium.engine.workflow import Estimate
 from podium.errors import StepFailedError
+from podium.report.words import count, duration
 from podium.workflows.research import events
-from podium.workflows.research.complexity import estimate_complexity
-from podium.workflows.research.contracts import Assessment, Plan
-from podium.workflows.research.estimate import useful_in
-from podium.workflows.research.planning import Limits, first_plan, next_plan
-from podium.workflows.research.roles import PLANNER
-from podium.workflows.research.strategy import optimize
-from podium.workflows.research.study import Study
+from podium.workflows.research.agents import PLANNER
+from podium.workflows.research.brief import read_brief
+from podium.workflows.research.context import Study
+from podium.workflows.research.contracts import Assessment, Brief, Plan
+from podium.workflows.research.plan_rules import (
+    Optimized,
+    PlanLimits,
+    estimate_complexity,
+    first_plan,
+    next_plan,
+    optimize,
+)
+from podium.workflows.research.policy import SEARCH_OF, SEARCHES
+
+BESIDES = "A direct draft, an editor's pass and two comparisons come on top (--no-floor, --no-editor)."
+NOTE = "The complexity is judged by rules here; in a run the planner's model judges it."
+
+
+def estimate(request: Any, options: dict[str, Any]) -> Estimate:
+    """Return the plan that a run would start with."""
+    brief, places = read_brief(request, options)
+    limits = PlanLimits(brief.max_usd, brief.time_limit)
+    plan = first_plan(brief, estimate_complexity(brief), useful_in(brief), limits)
+    found = optimize(plan, limits)
+    besides = BESIDES if places.get("floor", True) or places.get("editor", True) else ""
+    return Estimate(data=_data(brief, found, besides), lines=_lines(brief, found, besides))
+
+
+def useful_in(brief: Brief) -> list[str]:
+    """Return the workers of `NEEDING` that have something to do. A corpus serves every search except the
+    social one, and its documents are read whole at once; web pages need the scraper."""
+    online = [SEARCH_OF[kind] for kind in brief.sources if kind in SEARCH_OF]
+    local = [one for one in SEARCHES if one != "social_media"] if "corpus" in brief.sources else []
+    return list(dict.fromkeys([*local, *online, *(["web_scraper"] if online else [])]))
+
+
+def _data(brief: Brief, found: Optimized, besides: str) -> dict[str, Any]:
+    return {
+        "workflow": "research",
+        "brief": brief.shown(),
+        "plan": found.plan.shown(),
+        "estimated_time_s": found.plan.estimated_time,
+        "estimated_cost_usd": found.plan.estimated_cost,
+        "optimization": {
+            "removed": found.removed, "cheaper": found.plan.cheaper, "changes": found.changes,
+            "time_saved_s": found.time_saved, "cost_saved_usd": found.cost_saved,
+        },
+        "note": f"{besides} {NOTE}".strip(),
+    }  # fmt: skip
+
+
+def _lines(brief: Brief, found: Optimized, besides: str) -> list[str]:
+    plan = found.plan
+    most = max(len(step.name) for step in plan.steps)
+    told = [
+        f"{brief.topic}",
+        f"{plan.level} topic (complexity {plan.complexity:.2f}), {count(len(plan.workers), 'worker')} in "
+        f"{count(len(plan.steps), 'step')}",
+        "",
+        *(
+            f"{nth}. {step.name.ljust(most)}  {step.mode.ljust(10)}  "
+            f"{duration(step.estimated_time).rjust(7)}  ${step.estimated_cost:.2f}  {', '.join(step.workers)}"
+            for nth, step in enumerate(plan.steps, 1)
+        ),
+        "",
+        f"time  {duration(plan.estimated_time)} of {duration(brief.time_limit)}",
+        f"cost  ${plan.estimated_cost:.2f} of ${brief.max_usd:.2f}",
+    ]
+    told += [f"      {line}" for line in [*plan.notes, *found.changes]]
+    told += ["", besides] if besides else []
+    return [*told, "", f"An estimate: nothing was run. {NOTE}"]
+
+
+def total(plan: Plan) -> str:
+    """Return `17m 00s, $2.40`, for questions and lines."""
+    return f"{duration(plan.estimated_time)}, ${plan.estimated_cost:.2f}"
 
 
 class Left(msgspec.Struct, frozen=True):
-    """What is left of the ceilings, as it was when the plan was made."""
+    """Remaining budget at the time of planning."""
 
     usd: float
     seconds: float
 
 
 async def draw_plan(study: Study) -> None:
-    """The first plan follows from the brief; a later one answers what the supervisor found wanting."""
+    """Create the first plan from the brief, or a later one that addresses the supervisor's issues."""
     useful = useful_in(study.brief)
     if study.plan is None:
         study.assessment = await _assess(study)
@@ -43,7 +116,7 @@ async def draw_plan(study: Study) -> None:
 
 
 async def optimize_plan(study: Study) -> Plan:
-    """As much side by side as can be, within what is left of money and time."""
+    """Optimize the plan: maximum parallelism within the remaining money and time."""
     if study.plan is None:
         raise AssertionError("there is no plan to optimize")
     found = optimize(study.plan, await _limits(study), study.kept)
@@ -59,7 +132,7 @@ async def optimize_plan(study: Study) -> Plan:
 
 
 async def _assess(study: Study) -> Assessment:
-    """How complex the topic is. If nobody can tell, the rules do."""
+    """Ask the planner for the complexity of the topic. If it fails, rules decide."""
     brief = study.brief
     try:
         return await study.run.ask(
@@ -73,8 +146,9 @@ async def _assess(study: Study) -> Assessment:
         return Assessment(complexity=complexity, aspects=[brief.topic], queries=[brief.topic])
 
 
-async def _limits(study: Study) -> Limits:
-    """Recorded, so that a resumed run makes the same plan whatever it has spent since."""
+async def _limits(study: Study) -> PlanLimits:
+    """Return the remaining limits. Recorded, so that a resumed run makes the same plan whatever it has spent
+    since."""
 
     async def read() -> Left:
         run, brief = study.run, study.brief
@@ -83,4 +157,4 @@ async def _limits(study: Study) -> Limits:
         return Left(max(usd - run.spent.usd, 0.0), max(seconds - run.driven_s, 0.0))
 
     left = await study.run.step("limits", read, returns=Left)
-    return Limits(left.usd, left.seconds)
+    return PlanLimits(left.usd, left.seconds)

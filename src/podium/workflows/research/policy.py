@@ -1,17 +1,24 @@
-"""Every rule and number of a research run: pure functions and tables.
+"""Rules, limits and state machine of `research`.
 
-who works            WORKERS, level_of, wanted_count, required_workers, choose
-what failing means   ATTEMPTS, WAITS, FALLBACKS
-how good it is       WEIGHTS, overall, decide, ANSWERS, improvement
+workers    WORKERS, level_of, wanted_count, required_workers, choose
+failures   ATTEMPTS, WAITS, FALLBACKS
+quality    WEIGHTS, overall, decide, ANSWERS, improvement
+
+initialized → planning → strategy → executing → evaluating ─┬→ merging → completed
+                 ↑                                          │
+                 └────────────── re_planning ←──────────────┘          any of these seven → failed
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
 from typing import Literal
 
 import msgspec
+
+from podium.errors import InvalidTransitionError
 
 Category = Literal["research", "analysis", "writing", "quality"]
 Criticality = Literal["critical", "standard", "optional"]
@@ -20,23 +27,23 @@ Decision = Literal["complete", "continue", "force_complete"]
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """One line of the table."""
+    """One row of the worker table."""
 
     name: str
     label: str
-    """As the result calls it: `News search unavailable`."""
+    """Name in the result: `News search unavailable`."""
     category: Category
     cost: float
-    """What it is expected to cost, in US dollars."""
+    """Expected cost in US dollars."""
     seconds: float
-    """What it is expected to take."""
+    """Expected duration in seconds."""
     priority: int
-    """1 is chosen first and given up last."""
+    """1 is chosen first and removed last."""
     inputs: tuple[str, ...]
     output: str
     criticality: Criticality
     asks: bool
-    """Whether a model works in it: only then can a cheaper one be used."""
+    """True if it asks a model. Only then can a cheaper model be used."""
 
 
 _READ = ("sources", "texts")
@@ -45,7 +52,7 @@ _TEXT = ("introduction", "draft", "conclusion")
 _BOTH = (*_TEXT, *_READ)
 _NONE: tuple[str, ...] = ()
 
-# name, how the result calls it, category, cost, seconds, priority, inputs, outputs, criticality, asks a model
+# name, label, category, cost, seconds, priority, inputs, output, criticality, asks a model
 _ROWS: tuple[tuple[str, str, Category, float, float, int, tuple[str, ...], str, Criticality, bool], ...] = (
     ("web_search", "Web search", "research", 0.15, 180, 1, _NONE, "sources", "standard", False),
     ("academic_search", "Academic search", "research", 0.20, 300, 7, _NONE, "sources", "standard", False),
@@ -67,26 +74,26 @@ _ROWS: tuple[tuple[str, str, Category, float, float, int, tuple[str, ...], str, 
 )  # fmt: skip
 
 WORKERS = {row[0]: Worker(*row) for row in _ROWS}
-"""All 17. The eight with the priorities 1 to 8 cost $2.40 and take 17 minutes."""
+"""All 17 workers. The eight with priorities 1 to 8 cost $2.40 and take 17 minutes."""
 
 CATEGORIES: tuple[Category, ...] = ("research", "analysis", "writing", "quality")
-"""The order of the steps of a plan."""
+"""Order of the steps of a plan."""
 SEARCHES = ("web_search", "academic_search", "news_search", "social_media")
-"""Workers that find sources; the scraper only reads what they found."""
+"""Workers that find sources. The scraper only reads what they found."""
 NEEDING = (*SEARCHES, "web_scraper")
-"""Workers that have nothing to do unless there is something behind them: a provider, or pages to be read."""
+"""Workers that are useful only with a provider, or with pages to read."""
 SEARCH_OF = {
     "web": "web_search", "academic": "academic_search", "news": "news_search", "social": "social_media",
 }  # fmt: skip
-"""Which worker finds a kind of source. A corpus is searched by all of them."""
+"""Search worker of each kind of source. All of them search a corpus."""
 
-# ── who works ────────────────────────────────────────────────────────────────────────────────────
+# ── choice of workers ────────────────────────────────────────────────────────────────────────────
 
 FEWEST = 3
 RANGES: dict[Level, tuple[int, int]] = {"simple": (3, 5), "medium": (6, 10), "complex": (11, 17)}
 EDGES: dict[Level, tuple[float, float]] = {"simple": (0.0, 0.4), "medium": (0.4, 0.7), "complex": (0.7, 1.0)}
 MANY_SOURCES = 15
-"""From here on every research worker helps."""
+"""Number of requested sources from which all research workers are used."""
 
 
 def level_of(complexity: float) -> Level:
@@ -97,8 +104,8 @@ def level_of(complexity: float) -> Level:
 
 
 def wanted_count(complexity: float, depth: str) -> int:
-    """How many workers: within the level's range, the more complex the more; a light depth takes the fewest
-    of the range, a deep one the most."""
+    """Return the number of workers within the level's range, by complexity. A light depth takes the minimum
+    of the range, a deep one the maximum."""
     level = level_of(complexity)
     fewest, most = RANGES[level]
     if depth != "standard":
@@ -109,7 +116,7 @@ def wanted_count(complexity: float, depth: str) -> int:
 
 
 def required_workers(tone: str, min_sources: int, preferred: Collection[str]) -> dict[str, str]:
-    """Workers that a brief cannot do without, and why; they come on top of the range if they must."""
+    """Return the workers that a brief requires, with the reason. They may exceed the range."""
     wanted = {SEARCH_OF[kind]: f"{kind} sources are preferred" for kind in SEARCH_OF if kind in preferred}
     if min_sources >= MANY_SOURCES:
         for worker in ("academic_search", "news_search", "web_scraper"):
@@ -120,8 +127,8 @@ def required_workers(tone: str, min_sources: int, preferred: Collection[str]) ->
 
 
 def choose(count: int, required: Collection[str], useful: Collection[str]) -> list[str]:
-    """The `count` workers that come first, and whoever is required besides. One of `NEEDING` is only chosen
-    if it is `useful`: a source stands behind it."""
+    """Return the first `count` workers by priority, plus the required ones. A worker of `NEEDING` is chosen
+    only if it is `useful`: it has a source."""
     usable = [one for one in by_priority(WORKERS) if one not in NEEDING or one in useful]
     first = set(usable[:count]) | {one for one in required if one in usable}
     if not first & set(SEARCHES):
@@ -134,14 +141,14 @@ def by_priority(workers: Collection[str]) -> list[str]:
 
 
 def needs(worker: str, other: str) -> bool:
-    """Whether a worker uses what the other one makes."""
+    """True if a worker uses the output of the other."""
     return WORKERS[other].output in WORKERS[worker].inputs
 
 
-# ── what it is expected to take ──────────────────────────────────────────────────────────────────
+# ── estimates ────────────────────────────────────────────────────────────────────────────────────
 
 CHEAPER_COST, CHEAPER_TIME = 0.4, 0.6
-"""What a fast model takes of a worker's cost and seconds."""
+"""Factors for a worker's cost and seconds with a fast model."""
 
 
 def cost_of(worker: str, *, cheaper: bool = False) -> float:
@@ -154,20 +161,20 @@ def seconds_of(worker: str, *, cheaper: bool = False) -> float:
     return row.seconds * (CHEAPER_TIME if cheaper and row.asks else 1)
 
 
-# ── what failing means ───────────────────────────────────────────────────────────────────────────
+# ── failures ─────────────────────────────────────────────────────────────────────────────────────
 
 ATTEMPTS = 3
 WAITS = (2.0, 4.0)
 """Seconds before the second and the third attempt."""
 
 FALLBACKS = {"academic_search": "web_search", "web_scraper": "snippets", "fact_checker": "warning"}
-"""What stands in for a worker that failed for good."""
+"""Fallback of a worker that has finally failed."""
 
-# ── how good it is ───────────────────────────────────────────────────────────────────────────────
+# ── quality ──────────────────────────────────────────────────────────────────────────────────────
 
 MAX_ITERATIONS = 3
 ABOUT_IT = 0.5
-"""How many of the topic's words the best source should hold; with fewer a warning says so."""
+"""Minimum share of the topic's words in the best source. Below it, a warning is added."""
 WEIGHTS = {"article": 0.30, "source": 0.25, "factual": 0.25, "writing": 0.20}
 PARTS = {
     "article": ("coverage", "length", "structure"),
@@ -175,18 +182,18 @@ PARTS = {
     "factual": ("verified",),
     "writing": ("grammar", "readability", "tone"),
 }
-"""Each component is the plain mean of its parts."""
+"""Each component is the unweighted mean of its parts."""
 WORKERS_OF: dict[str, tuple[str, ...]] = {
     "article": ("introduction_writer", "article_writer", "conclusion_writer"),
     "source": (*SEARCHES, "web_scraper", "citation_formatter"),
     "factual": ("fact_checker",),
     "writing": ("editor", "readability_checker"),
 }
-"""Without any of its workers a component is left out."""
+"""A component without any of its workers is left out."""
 
 
 def components(parts: Mapping[str, float], worked: Collection[str]) -> dict[str, float]:
-    """The component scores out of those parts that are known."""
+    """Return the component scores from the known parts."""
     found: dict[str, float] = {}
     for component, names in PARTS.items():
         known = [parts[name] for name in names if name in parts]
@@ -196,23 +203,23 @@ def components(parts: Mapping[str, float], worked: Collection[str]) -> dict[str,
 
 
 def overall(scores: Mapping[str, float]) -> float:
-    """The weighted mean of the components that there are, unrounded."""
+    """Return the weighted mean of the given components, unrounded."""
     weights = {name: WEIGHTS[name] for name in scores}
     total = sum(weights.values())
     return sum(scores[name] * weight for name, weight in weights.items()) / total if total else 0.0
 
 
 LEAST_COVERAGE = 0.7
-"""An article that covers less of the brief is not complete, however good the rest is."""
+"""An article that covers less of the brief is not complete, whatever its other scores."""
 
 
 def target_of(part: str, threshold: float) -> float:
-    """What a part of the quality has to reach: the threshold, and for coverage at least its minimum."""
+    """Return the target of a part: the threshold, and for coverage at least its minimum."""
     return max(threshold, LEAST_COVERAGE) if part == "coverage" else threshold
 
 
 LEAST_GAIN = 0.02
-"""Quality that an iteration has to bring, or a newly covered aspect; otherwise it was the last."""
+"""Minimum gain in quality, unless an aspect is newly covered. With less, the iteration is the last."""
 
 
 def decide(
@@ -230,7 +237,8 @@ def decide(
 
 
 def has_stalled(qualities: Sequence[float], covered: Collection[str]) -> bool:
-    """Whether the last iteration brought too little for another one. `covered`: what it newly covered."""
+    """True if the last iteration gained too little for another one. `covered` are the newly covered
+    aspects."""
     if len(qualities) < 2 or covered:
         return False
     return qualities[-1] - max(qualities[:-1]) < LEAST_GAIN
@@ -241,13 +249,13 @@ def count_score(found: int, wanted: int) -> float:
 
 
 def diversity_score(kinds: Collection[str], enabled: Collection[str]) -> float:
-    """Up to three kinds of sources, as far as so many may be used."""
+    """Score the number of source kinds: up to three, or as many as are enabled."""
     wanted = max(min(3, len(set(enabled))), 1)
     return min(len(set(kinds)) / wanted, 1.0)
 
 
 def improvement(qualities: Sequence[float]) -> str:
-    """In points: `+23 points (0.65 → 0.88)`."""
+    """Return the gain in points: `+23 points (0.65 → 0.88)`. Empty with fewer than two values."""
     if len(qualities) < 2:
         return ""
     first, last = qualities[0], qualities[-1]
@@ -255,18 +263,18 @@ def improvement(qualities: Sequence[float]) -> str:
     return f"{points:+d} points ({first:.2f} → {last:.2f})"
 
 
-# ── what is done about it ────────────────────────────────────────────────────────────────────────
+# ── remedies ─────────────────────────────────────────────────────────────────────────────────────
 
 
 class Remedy(msgspec.Struct, frozen=True):
-    """What the next plan does about a part that is too low."""
+    """Changes of the next plan for a part that is too low."""
 
     adds: tuple[str, ...] = ()
-    """Workers that it takes on, if they are not there yet."""
+    """Workers to add, if they are not in the plan yet."""
     redoes: tuple[str, ...] = ()
-    """Workers whose work is not kept."""
+    """Workers whose results are not kept."""
     deepens: bool = False
-    """If there was nobody to add, the searches look further."""
+    """If no search worker can be added, the searches are extended."""
 
 
 ANSWERS: dict[str, Remedy] = {
@@ -287,15 +295,63 @@ ANSWERS: dict[str, Remedy] = {
     "readability": Remedy(("readability_checker", "editor"), ("article_writer",)),
     "tone": Remedy(("editor",), ("article_writer",)),
 }
-"""Part of the quality -> what answers it."""
+"""Remedy by part of the quality."""
 
 
 def redone(workers: Collection[str], done: Collection[str], again: Collection[str]) -> set[str]:
-    """Which of a plan's workers have to work: those who have not, those who are to do it again, and whoever
-    uses what these make. Everybody else's work is kept."""
+    """Return the workers of a plan that must run: those without a result, those to be repeated, and all that
+    depend on these. The results of the others are kept."""
     working = {worker for worker in workers if worker not in done or worker in again}
     while True:
         more = {worker for worker in set(workers) - working if any(needs(worker, other) for other in working)}
         if not more:
             return working
         working |= more
+
+
+class Phase(StrEnum):
+    """Phase of a run. Events and reports use these values."""
+
+    INITIALIZED = "initialized"
+    PLANNING = "planning"
+    STRATEGY = "strategy"
+    EXECUTING = "executing"
+    EVALUATING = "evaluating"
+    RE_PLANNING = "re_planning"
+    MERGING = "merging"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
+    Phase.INITIALIZED: frozenset({Phase.PLANNING, Phase.FAILED}),
+    Phase.PLANNING: frozenset({Phase.STRATEGY, Phase.FAILED}),
+    Phase.STRATEGY: frozenset({Phase.EXECUTING, Phase.FAILED}),
+    Phase.EXECUTING: frozenset({Phase.EVALUATING, Phase.FAILED}),
+    Phase.EVALUATING: frozenset({Phase.RE_PLANNING, Phase.MERGING, Phase.FAILED}),
+    Phase.RE_PLANNING: frozenset({Phase.PLANNING, Phase.FAILED}),
+    Phase.MERGING: frozenset({Phase.COMPLETED, Phase.FAILED}),
+    Phase.COMPLETED: frozenset(),
+    Phase.FAILED: frozenset(),
+}
+"""Allowed transitions. A forced completion goes through merging like any other."""
+
+FINAL = frozenset(phase for phase, after in TRANSITIONS.items() if not after)
+"""Phases without a successor."""
+
+
+def is_allowed(current: Phase | None, new: Phase) -> bool:
+    """True if `new` may follow. `None` is the state before the start."""
+    if current is None:
+        return new is Phase.INITIALIZED
+    return new in TRANSITIONS[current]
+
+
+def check_transition(current: Phase | None, new: Phase) -> None:
+    """Raise `InvalidTransitionError`, with the allowed phases, unless the transition is allowed."""
+    if is_allowed(current, new):
+        return
+    after = TRANSITIONS[current] if current is not None else frozenset({Phase.INITIALIZED})
+    raise InvalidTransitionError(
+        str(current or "nothing"), str(new), [str(phase) for phase in Phase if phase in after]
+    )

@@ -1,4 +1,4 @@
-"""The supervisor: measures what can be measured, asks a model for the rest, and decides what comes next."""
+"""Supervisor: measures the article by program, asks a model for the rest, and decides how to continue."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.report.words import count
 from podium.workflows.research import events
+from podium.workflows.research.agents import SUPERVISOR
+from podium.workflows.research.context import Checked, Study, Version
 from podium.workflows.research.contracts import Edit, Judgement, PlanEntry, QualityScore
-from podium.workflows.research.excerpts import without_doubles
 from podium.workflows.research.measures.citations import check_citations, cited_ids
-from podium.workflows.research.measures.duplicates import works_of
-from podium.workflows.research.measures.length import length_score
-from podium.workflows.research.measures.readability import readability
-from podium.workflows.research.measures.structure import structure
-from podium.workflows.research.measures.words import count_words
+from podium.workflows.research.measures.quotes import works_of
+from podium.workflows.research.measures.structure import readability, structure
+from podium.workflows.research.measures.text import count_words, length_score, without_doubles
 from podium.workflows.research.policy import (
     PARTS,
     SEARCHES,
@@ -28,25 +27,24 @@ from podium.workflows.research.policy import (
     overall,
     target_of,
 )
-from podium.workflows.research.roles import SUPERVISOR
-from podium.workflows.research.study import Checked, Study, Version
-from podium.workflows.research.telling import against
-from podium.workflows.research.workers.analysis import value_of
+from podium.workflows.research.report_data import against
 from podium.workflows.research.workers.quality import article_of, checked_again
-from podium.workflows.research.workers.research import MOST_MISSING
+from podium.workflows.research.workers.search import MOST_MISSING
+from podium.workflows.research.workers.writing import value_of
 
 
 @dataclass(frozen=True)
 class Measured:
-    """An article in figures, and what is wrong with it in words."""
+    """Measurements of an article, and the issues in words."""
 
     parts: dict[str, float]
     notes: dict[str, str]
-    """For each part, what a writer should know."""
+    """For each part, advice for the writer."""
 
 
 async def evaluate(study: Study, *, closing: bool = False) -> Decision:
-    """Score the article as it stands and decide. Out of budget only what a program can measure counts."""
+    """Score the current article and decide how to continue. Out of budget, only measurements by program
+    count."""
     article = article_of(study)
     checked = value_of(study, "fact_checker", Checked)
     checked = checked_again(study, checked, article)
@@ -70,7 +68,7 @@ async def evaluate(study: Study, *, closing: bool = False) -> Decision:
 
 
 async def _judge(study: Study, article: str) -> Judgement | None:
-    """What no program can measure: a small question, which may draw on the reserve."""
+    """Ask for what no program can measure. The question is small and may draw on the closing reserve."""
     try:
         async with study.run.closing():
             judged = await study.run.ask(
@@ -86,8 +84,8 @@ async def _judge(study: Study, article: str) -> Judgement | None:
 
 
 def _give_up(study: Study, checked: Checked | None) -> None:
-    """Note the points that no source covers. Those that were searched for in this iteration, too, are not
-    demanded any more."""
+    """Record the points that no source covers. Those that were also searched for in this iteration are no
+    longer required."""
     workers = study.plan.workers if study.plan else []
     if any(one in SEARCHES and one not in study.kept for one in workers):
         waiting = [one for one in study.unsupported if one not in study.given_up]
@@ -101,7 +99,7 @@ def _give_up(study: Study, checked: Checked | None) -> None:
 
 
 def _has_stalled(study: Study, quality: float, judged: Judgement | None) -> bool:
-    """Whether this iteration brought neither quality nor an aspect that was missing before."""
+    """True if this iteration improved neither quality nor coverage."""
     before = study.versions[-1].quality.missing if study.versions else []
     now = judged.missing if judged else before
     qualities = [*(one.quality.overall for one in study.versions), quality]
@@ -109,14 +107,14 @@ def _has_stalled(study: Study, quality: float, judged: Judgement | None) -> bool
 
 
 def _judged_task(study: Study) -> dict[str, Any]:
-    """The task without the points that no source covers: the article must leave them out."""
+    """Return the task without the points that no source covers, because the article must leave them out."""
     task = study.task
     points = [one for one in task["points"] if one not in study.unsupported]
     return {**task, "points": points, "feedback": [], "missing": [], "remarks": []}
 
 
 def measure(study: Study, article: str, checked: Checked | None, judged: Judgement | None) -> Measured:
-    """Every part of the quality that is known."""
+    """Return every known part of the quality."""
     brief, sources = study.brief, study.sources
     words, used = count_words(article), set(cited_ids(article))
     cited_sources = [one for one in sources if one.id in used]
@@ -139,7 +137,7 @@ def measure(study: Study, article: str, checked: Checked | None, judged: Judgeme
         "citations": f"{count(len(cited.missing), 'sentence')} without a citation that should have one.",
         "readability": "It is hard to read: write shorter sentences and plainer words.",
     }
-    if len(set(brief.sources)) > 1:  # with one kind of source there is nothing to measure
+    if len(set(brief.sources)) > 1:  # with one kind of source there is no diversity to measure
         parts["diversity"] = diversity_score(kinds, brief.sources)
     edited = value_of(study, "editor", Edit)
     if edited is not None:
@@ -160,7 +158,7 @@ def measure(study: Study, article: str, checked: Checked | None, judged: Judgeme
 
 
 def score(study: Study, measured: Measured, missing: list[str]) -> QualityScore:
-    """The components and their parts out of what was measured."""
+    """Return the quality score with components and parts."""
     scores = components(measured.parts, set(study.made))
     grouped = {
         component: {name: measured.parts[name] for name in names if name in measured.parts}
@@ -177,7 +175,7 @@ def score(study: Study, measured: Measured, missing: list[str]) -> QualityScore:
 def _note(
     study: Study, article: str, checked: Checked | None, measured: Measured, judged: Judgement | None
 ) -> None:
-    """Keep this version: the best one is what is handed over in the end."""
+    """Store this version. The best one is delivered in the end."""
     study.quality = score(study, measured, study.missing)
     made = dict(study.made)
     study.versions.append(Version(study.iteration, article, checked, study.quality, made, judged))
@@ -186,7 +184,7 @@ def _note(
 def _decide(
     study: Study, measured: Measured, judged: Judgement | None, decision: Decision, quality: float
 ) -> None:
-    """Feedback for the next plan: whatever is below the threshold, the worst first."""
+    """Set the feedback for the next plan: all parts below the threshold, the worst first."""
     threshold = study.brief.min_quality
     low = sorted(
         (value, name) for name, value in measured.parts.items() if value < target_of(name, threshold)

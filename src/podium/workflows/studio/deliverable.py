@@ -1,4 +1,4 @@
-"""The deliverable as Markdown: the text that was asked for, without any book-keeping."""
+"""The deliverable as Markdown: the requested text without any record keeping."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OWN_LEVEL = 3
 
 
 def integrated_text(request: str, text: str) -> str:
-    """Return a text as it is handed over: with a title, and lines of dialogue kept apart."""
+    """Return a text ready for delivery: with a title, and with line breaks in dialogue."""
     return with_line_breaks(with_title(request, text)) + "\n"
 
 
 def with_title(request: str, text: str) -> str:
-    """Return a text with a title; the request is the title where the text has none."""
+    """Return a text with a title. If the text has none, the request becomes the title."""
     text = text.strip()
     if _TITLE.match(f"{text}\n"):
         return f"{text}\n"
@@ -34,8 +34,8 @@ def with_title(request: str, text: str) -> str:
 
 
 def with_line_breaks(text: str) -> str:
-    """Keep lines of dialogue and verse apart in every Markdown reader: two spaces end a line whose paragraph
-    goes on."""
+    """Keep lines of dialogue and verse apart in every Markdown renderer: append two spaces to lines inside a
+    paragraph."""
     lines, fenced = text.splitlines(), False
     for number, (line, following) in enumerate(pairwise(lines)):
         fenced ^= bool(_FENCE.match(line))
@@ -46,7 +46,7 @@ def with_line_breaks(text: str) -> str:
 
 
 def departments_text(request: str, reports: Sequence[DepartmentReport]) -> str:
-    """Return the departments' texts one after the other: what there is where the master wrote nothing."""
+    """Return the departments' texts one after the other, for a run in which the master wrote nothing."""
     parts = [f"# {one_line(request, 200)}"]
     written = [one for one in reports if one.output]
     if written:
@@ -65,7 +65,7 @@ def title_and_body(text: str) -> tuple[str, str]:
 
 
 def demoted(text: str, top: int = OWN_LEVEL) -> str:
-    """A text whose headings are of level `top` and below, as far below each other as before."""
+    """Shift headings down so that the highest is of level `top`, and keep their relative levels."""
     fenced, headings = False, list[int]()
     lines = text.splitlines()
     for number, line in enumerate(lines):

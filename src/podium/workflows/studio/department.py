@@ -1,24 +1,28 @@
-"""A department at work: brief, specialists, review, synthesis; or the head alone. Its failure is data."""
+"""Department execution: dependency graph, specialists in waves, and batch grading."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from podium.engine.branch import Failed, Ok
-from podium.errors import BudgetExhaustedError
+from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.workflows.studio import agents as roles
 from podium.workflows.studio import events
-from podium.workflows.studio.assigning import assignments_of, for_chosen, in_waves
-from podium.workflows.studio.batch import run_batch
-from podium.workflows.studio.choosing import choose_specialists
+from podium.workflows.studio.context import Department, Studio, assignments_of, for_chosen, in_waves, names_of
 from podium.workflows.studio.contracts import (
     DepartmentReport,
     DepartmentStatus,
     FoundContradiction,
+    Grades,
+    NamedGrade,
     ReportMetadata,
     SpecialistResult,
 )
-from podium.workflows.studio.head import HeadFailedError, Made, brief, synthesize, write_alone
+from podium.workflows.studio.head import HeadFailedError, HeadResult, brief, synthesize, write_alone
+from podium.workflows.studio.learning import choose_specialists
 from podium.workflows.studio.policy import (
     department_score,
     formula_score,
@@ -26,21 +30,82 @@ from podium.workflows.studio.policy import (
     specialists_wanted,
     stand_in_score,
 )
-from podium.workflows.studio.specialist import Trying, run_specialist
-from podium.workflows.studio.working import Department, Studio
+from podium.workflows.studio.routing import find_key
+from podium.workflows.studio.specialist import SpecialistRun, execute, run_specialist, score_of_grade
+
+
+async def run_batch(
+    studio: Studio, department: Department, keys: list[str], done: Mapping[str, SpecialistResult]
+) -> list[SpecialistRun]:
+    """Run specialists in rounds: each active one makes an attempt, then the head grades all of them in one
+    call."""
+    all_tryings = {key: SpecialistRun.begin(studio, department, key, done) for key in keys}
+    began = await studio.clock()
+    while going := {key: one for key, one in all_tryings.items() if one.goes_on}:
+        for trying in going.values():
+            trying.announce()
+        async with studio.run.branch("round"):
+            outcomes = await studio.run.gather({key: execute(one) for key, one in going.items()})
+            for key, outcome in outcomes.items():
+                if not isinstance(outcome, Ok):
+                    all_tryings[key].error = str(outcome.error)
+            texts = {
+                key: outcome.value
+                for key, outcome in outcomes.items()
+                if isinstance(outcome, Ok) and outcome.value is not None
+            }
+            await _grade(studio, department, going, texts)
+        took = await studio.clock() - began
+        for trying in going.values():
+            trying.took = took
+    return list(all_tryings.values())
+
+
+async def _grade(
+    studio: Studio, department: Department, going: Mapping[str, SpecialistRun], texts: Mapping[str, str]
+) -> None:
+    for key in [key for key, text in texts.items() if not text]:
+        going[key].take("", None, 0.0)
+    written = {key: text for key, text in texts.items() if text}
+    if not written:
+        return
+
+    names = names_of({key: going[key].spec for key in written})
+
+    def check(answer: Grades) -> str:
+        missing = sorted(set(written) - {find_key(one.specialist, names) for one in answer.grades})
+        return f"there is no grade for {', '.join(missing)}" if missing else ""
+
+    grades: dict[str, NamedGrade] = {}
+    try:
+        found = await studio.run.ask(
+            roles.grader_of(department.spec.head), "grade", prompt=roles.PROMPTS["grade_batch"],
+            returns=Grades, check=check, request=studio.request, context=department.context(),
+            approach=department.approach,
+            outputs=[{**going[key].part, "output": text} for key, text in written.items()],
+        )  # fmt: skip
+        grades = {find_key(one.specialist, names): one for one in reversed(found.grades)}
+    except StepFailedError as error:
+        studio.run.warn(f"{department.spec.name}: the specialists could not be graded: {error.reason}")
+    except BudgetExhaustedError as error:
+        for key in written:
+            going[key].exhausted = error
+    for key, text in written.items():
+        grade = grades.get(key)
+        going[key].take(text, grade, None if grade is None else score_of_grade(grade))
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A department's report, and what stopped it."""
+    """A department's report, and the error that stopped it."""
 
     report: DepartmentReport
     error: Exception | None = None
 
 
 async def run_department(studio: Studio, department: Department) -> Finished:
-    """Whatever happens in it, a department comes to a report."""
-    made = Made(studio.complexity)
+    """Run a department and return its report, even if it fails."""
+    made = HeadResult(studio.complexity)
     active = sum(spec.active for spec in department.spec.specialists.values())
     wanted = min(specialists_wanted(studio.complexity, studio.choices.specialists), active)
     studio.run.emit(
@@ -60,8 +125,8 @@ async def run_department(studio: Studio, department: Department) -> Finished:
     return Finished(report, error)
 
 
-async def _work(studio: Studio, department: Department, made: Made, wanted: int, began: int) -> None:
-    """With specialists: brief, work, synthesis. Without, or if none was good enough: the head alone."""
+async def _work(studio: Studio, department: Department, made: HeadResult, wanted: int, began: int) -> None:
+    """With specialists: brief, work, synthesis. Without any, or if none passed, the head writes alone."""
     if wanted:
         wish = await brief(studio, department, wanted)
         assigned = assignments_of(department.spec, wish)
@@ -88,8 +153,8 @@ async def _work(studio: Studio, department: Department, made: Made, wanted: int,
 async def _specialists(
     studio: Studio, department: Department, chosen: list[str]
 ) -> tuple[list[SpecialistResult], BudgetExhaustedError | None]:
-    """Side by side, or one after the other where the team file says so. A specialist that needs the work of
-    others starts after them."""
+    """Run specialists in parallel, or one after the other if the team file says so. A specialist that needs
+    the work of others starts after them."""
     at_once = department.spec.allow_parallel_execution
     results: dict[str, SpecialistResult] = {}
     for wave in in_waves(department.assignments, at_once=at_once):
@@ -97,7 +162,7 @@ async def _specialists(
             tryings = await run_batch(studio, department, wave, results)
             results |= {one.key: one.reviewed() for one in tryings}
         else:
-            tryings = [Trying.begin(studio, department, key, results) for key in wave]
+            tryings = [SpecialistRun.begin(studio, department, key, results) for key in wave]
             results |= await _graded_one_by_one(studio, {one.key: one for one in tryings})
         stopped = [one.exhausted for one in tryings if one.exhausted is not None]
         if stopped:
@@ -105,13 +170,15 @@ async def _specialists(
     return [results[key] for key in chosen], None
 
 
-async def _graded_one_by_one(studio: Studio, tryings: dict[str, Trying]) -> dict[str, SpecialistResult]:
+async def _graded_one_by_one(
+    studio: Studio, tryings: dict[str, SpecialistRun]
+) -> dict[str, SpecialistResult]:
     outcomes = await studio.run.gather({key: run_specialist(one) for key, one in tryings.items()})
     return {key: _kept(tryings[key], outcome) for key, outcome in outcomes.items()}
 
 
-def _kept(trying: Trying, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
-    """A branch that broke in an unforeseen way is a rejected specialist as well."""
+def _kept(trying: SpecialistRun, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
+    """Return the result of a branch. A specialist with an unexpected exception counts as rejected."""
     if isinstance(outcome, Ok):
         return outcome.value
     if isinstance(outcome.error, BudgetExhaustedError):
@@ -121,11 +188,11 @@ def _kept(trying: Trying, outcome: Ok[SpecialistResult] | Failed) -> SpecialistR
     return trying.reviewed()
 
 
-# ── the report ───────────────────────────────────────────────────────────────────────────────────
+# ── report ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _report(
-    studio: Studio, department: Department, made: Made, error: Exception | None, took: int
+    studio: Studio, department: Department, made: HeadResult, error: Exception | None, took: int
 ) -> DepartmentReport:
     scores = [one.quality_score for one in made.results]
     statuses = [one.review_status for one in made.results]
@@ -183,7 +250,58 @@ def _tell_end(studio: Studio, report: DepartmentReport, error: Exception | None)
 
 
 def told_missing(reports: Sequence[DepartmentReport]) -> list[str]:
-    """What dependents hear about departments that delivered nothing."""
+    """Return a line for each department that delivered nothing, for its dependents."""
     return [
         f"{one.department_name}: {one.error or 'it delivered nothing'}" for one in reports if not one.output
     ]
+
+
+def needs_of(studio: Studio, key: str) -> list[str]:
+    """Return the chosen departments that this one waits for."""
+    return [one for one in studio.route.needs.get(key, ()) if one in studio.route.chosen]
+
+
+async def run_departments(studio: Studio) -> list[Finished]:
+    """Run all chosen departments. Each starts as soon as its dependencies are done."""
+    loop, chosen = asyncio.get_running_loop(), studio.route.chosen
+    done: dict[str, asyncio.Future[Finished]] = {key: loop.create_future() for key in chosen}
+
+    async def work(key: str) -> None:
+        try:
+            given = [(await asyncio.shield(done[needed])).report for needed in needs_of(studio, key)]
+            done[key].set_result(await _department(studio, key, given))
+        except Exception as error:
+            done[key].set_result(_broken(studio, key, error))
+            raise
+
+    outcomes = await studio.run.gather({key: work(key) for key in chosen})
+    for key, outcome in outcomes.items():
+        if isinstance(outcome, Failed):
+            studio.run.warn(f"{key}: {outcome.error}")
+    return [done[key].result() for key in chosen]
+
+
+async def _department(studio: Studio, key: str, given: list[DepartmentReport]) -> Finished:
+    """Run one department with its inputs. If a dependency is unfinished for lack of budget, it does not
+    start."""
+    spec = studio.team.departments[key]
+    if any(one.status == "unfinished" for one in given):
+        return Finished(_blank(studio, key, "unfinished", "not started: out of budget"))
+    inputs = tuple(one for one in given if one.output)
+    department = Department(
+        key, spec, inputs, tuple(told_missing(given)), studio.settled, team=studio.departments_at_work(),
+        part=studio.route.parts.get(key, ""),
+    )  # fmt: skip
+    return await run_department(studio, department)
+
+
+def _broken(studio: Studio, key: str, error: Exception) -> Finished:
+    status = "unfinished" if isinstance(error, BudgetExhaustedError) else "failed"
+    return Finished(_blank(studio, key, status, f"{type(error).__name__}: {error}"), error)
+
+
+def _blank(studio: Studio, key: str, status: Literal["failed", "unfinished"], error: str) -> DepartmentReport:
+    return DepartmentReport(
+        department_id=f"dept-{key}", department_name=studio.team.departments[key].name, head_execution_id="",
+        output="", quality_score=0.0, complexity=studio.complexity, status=status, error=error,
+    )  # fmt: skip

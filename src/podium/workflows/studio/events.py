@@ -1,4 +1,4 @@
-"""What a studio tells while it works."""
+"""Event types of `studio`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Routed(StudioEvent, frozen=True, kw_only=True):
     complexity: str
     scores: list[dict[str, Any]]
     names: dict[str, str]
-    """What the chosen departments are called."""
+    """Names of the chosen departments by key."""
     needs: dict[str, list[str]]
-    """Which of the chosen each of them waits for."""
+    """The chosen departments that each of them waits for."""
     router: str = "keywords"
-    """Who decided: `keywords`, `model` or `fixed`."""
+    """Source of the decision: `keywords`, `model` or `fixed`."""
     doubt: str = ""
-    """Why keywords alone were not enough."""
+    """Reason why keywords alone were not enough. Empty if they were."""
 
 
 # ── departments ──────────────────────────────────────────────────────────────────────────────────
@@ -43,9 +43,9 @@ class DepartmentStarted(DepartmentEvent, frozen=True, kw_only=True):
     name: str
     complexity: str
     specialists: int
-    """How many are wanted; 0: the head works alone."""
+    """Number of specialists wanted. 0 means that the head works alone."""
     missing: list[str]
-    """What it needs and will not get, with the reason."""
+    """Dependencies that delivered nothing, with the reason."""
 
 
 class DepartmentCompleted(DepartmentEvent, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class DepartmentFailed(DepartmentEvent, frozen=True, kw_only=True):
     name: str
     error: str
     reason: str
-    """`error`, or `budget`: then it can go on with a larger one."""
+    """`error`, or `budget`: a larger budget lets it continue."""
 
 
 class Synthesized(DepartmentEvent, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class Synthesized(DepartmentEvent, frozen=True, kw_only=True):
     inputs: int
     rounds: int
     fallback: str
-    """The specialist whose output stands in, if the head could not write one."""
+    """The specialist whose output is used because the head could not write one."""
     contradictions: list[str]
     decisions: list[str]
 
@@ -90,14 +90,14 @@ class SpecialistStarted(SpecialistEvent, frozen=True, kw_only=True):
     name: str
     threshold: float
     configured: float
-    """The threshold of the team file, where another one was learnt."""
+    """The threshold of the team file, which differs if another one was learnt."""
 
 
 class SpecialistGraded(SpecialistEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "studio.specialist_graded"
     attempt: int
     score: float | None
-    """`None`: nobody could grade it."""
+    """`None` if it could not be graded."""
     threshold: float
     decision: str
     feedback: str
@@ -106,7 +106,7 @@ class SpecialistGraded(SpecialistEvent, frozen=True, kw_only=True):
 class SpecialistRetried(SpecialistEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "studio.specialist_retried"
     attempt: int
-    """The attempt that begins now."""
+    """Number of the attempt that starts now."""
     most: int
     afresh: bool
     """The last output was discarded."""
@@ -124,16 +124,16 @@ class SpecialistReviewed(SpecialistEvent, frozen=True, kw_only=True):
     error: str
 
 
-# ── the master ───────────────────────────────────────────────────────────────────────────────────
+# ── master ───────────────────────────────────────────────────────────────────────────────────────
 
 
 class Validated(StudioEvent, frozen=True, kw_only=True):
     type: ClassVar[str] = "studio.validated"
     round: int
     conflicts: int
-    """All that are open."""
+    """Number of open conflicts."""
     low: int = 0
-    """Those of low severity, which are listed and not settled."""
+    """Those of low severity, which are listed but not resolved."""
     error: str = ""
 
 

@@ -1,5 +1,4 @@
-"""The studio: a master routes a request, departments work as early as what they need is there, the master
-checks what they deliver against each other and brings it together."""
+"""Orchestration of `studio`: routing, departments, cross-validation, aggregation and delivery."""
 
 from __future__ import annotations
 
@@ -13,16 +12,22 @@ from podium.brain.brain import checked_project
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
 from podium.workflows.delivery.flow import DRAFT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
-from podium.workflows.studio import events, rehearsal, roles
-from podium.workflows.studio.canon import Canon, OpenCanon
-from podium.workflows.studio.crossing import validate_across
-from podium.workflows.studio.graph import needs_of, run_departments
+from podium.workflows.studio import agents as roles
+from podium.workflows.studio import events, rehearsal
+from podium.workflows.studio.context import (
+    CanonPort,
+    Choices,
+    CrossValidation,
+    OpenCanon,
+    Studio,
+    conflict_lines,
+)
+from podium.workflows.studio.department import needs_of, run_departments
 from podium.workflows.studio.learning import Learnt, learn, read_past
 from podium.workflows.studio.matching import Meanings
-from podium.workflows.studio.model_routing import UNABLE, choose_route
+from podium.workflows.studio.memory import open_brain, propose_facts, recall
 from podium.workflows.studio.policy import CONCURRENCY, complexity_of
-from podium.workflows.studio.remembering import open_brain, propose_facts, recall
-from podium.workflows.studio.result import (
+from podium.workflows.studio.record import (
     Result,
     hand_over,
     scores_shown,
@@ -30,15 +35,14 @@ from podium.workflows.studio.result import (
     tell_aggregated,
     write_deliverable,
 )
-from podium.workflows.studio.routing import checked_departments
-from podium.workflows.studio.team import TeamSpec
-from podium.workflows.studio.team_file import find_team, load_team
-from podium.workflows.studio.working import Choices, Crossing, Studio, conflict_lines
+from podium.workflows.studio.routing import UNABLE, checked_departments, choose_route
+from podium.workflows.studio.team import TeamSpec, find_team, load_team
+from podium.workflows.studio.validation import validate_across
 
 __all__ = ["WORKFLOW", "rehearsal", "studio_with"]
 
 CLOSING = 0.1
-"""Share of every ceiling that is kept for the master's last words."""
+"""Share of every budget ceiling that is reserved for the master's final steps."""
 
 FORM = (
     "The finished work itself, ready to use: not a description of how it could be made. Each line of "
@@ -49,7 +53,7 @@ RULE = (
     "another lacks, put it in, in the same voice. Do not contradict settled facts of the project, where the "
     "material lists any, and call an estimate an estimate."
 )
-"""What the editor may not do."""
+"""Constraints for the editor."""
 JUDGED = (
     "Where the work is creative, count in `usable` how well it is made: a voice, concrete detail, everything "
     "of one piece."
@@ -61,7 +65,7 @@ Router = Literal["auto", "keywords", "model"]
 
 
 def studio_with(open_canon: OpenCanon) -> Workflow:
-    """The workflow, with whatever remembers a project's facts."""
+    """Return the workflow with this project memory."""
 
     async def studio(
         run: Run,
@@ -112,7 +116,7 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
 
 
 async def _produce(studio: Studio, desk: Desk) -> Outcome | Partial:
-    """Departments, then the checks across them, then one deliverable, which the editor finishes."""
+    """Run the departments, validate across them, aggregate, and let the editor finish the deliverable."""
     finished = await run_departments(studio)
     reports = [one.report for one in finished]
     if all(one.status == "failed" for one in reports):
@@ -138,9 +142,9 @@ async def _produce(studio: Studio, desk: Desk) -> Outcome | Partial:
     return Outcome(output=result.shown(), quality=result.quality)
 
 
-async def _deliver(result: Result, desk: Desk, crossing: Crossing) -> None:
-    """Let the editor finish the text and compare it with the direct draft. A project is told the facts of the
-    text that is handed over."""
+async def _deliver(result: Result, desk: Desk, crossing: CrossValidation) -> None:
+    """Let the editor finish the text and compare it with the direct draft. Propose the facts of the delivered
+    text to the project."""
     studio, before = result.studio, team_text(result)
     texts = [(one.department_name, one.output) for one in result.reports if one.output]
     result.delivered = await deliver(
@@ -154,18 +158,19 @@ async def _deliver(result: Result, desk: Desk, crossing: Crossing) -> None:
 
 
 def _settled(studio: Studio) -> list[tuple[str, str]]:
-    """The settled facts of the project as material for drafter and editor."""
+    """Return the settled facts of the project as material for drafter and editor."""
     return [(SETTLED, "\n".join(f"- {line}" for line in studio.settled))] if studio.settled else []
 
 
-# ── the master routes ────────────────────────────────────────────────────────────────────────────
+# ── routing ──────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _open(
     run: Run, request: str, team_name: str, fixed: list[str], router: Router, choices: Choices,
-    canon: Canon | None,
+    canon: CanonPort | None,
 ) -> Studio | None:  # fmt: skip
-    """Everything that is known before anybody works: team, past, project, route. All of it is recorded."""
+    """Load the team, its history and the project, and choose the route. All of it is recorded. Return None if
+    the route is rejected."""
 
     async def read_team() -> TeamSpec:
         return load_team(team_name)
@@ -203,13 +208,13 @@ def _tell_route(studio: Studio) -> None:
     )  # fmt: skip
 
 
-# ── the master brings it together ────────────────────────────────────────────────────────────────
+# ── aggregation ──────────────────────────────────────────────────────────────────────────────────
 
 
 async def _aggregate(result: Result) -> None:
-    """Let the master write the deliverable; the text of a single department is handed over as it is. Out of
-    budget the closing reserve pays for the master; if that is not enough, the departments' texts stand in. If
-    the master fails, the run does, and the reports stay."""
+    """Let the master write the deliverable; the text of a single department is delivered unchanged. Out of
+    budget, the closing reserve pays for the master; if that is not enough, the departments' texts are used.
+    If the master fails, the run fails, and the reports are kept."""
     run = result.studio.run
     if result.sole_text:
         result.integrated = result.sole_text
@@ -251,18 +256,18 @@ async def _integrate(result: Result) -> str:
 
 
 def _give_up(result: Result, why: str, reason: str, cause: Exception | None = None) -> NoReturn:
-    """The master has no second attempt. What was finished is handed over all the same."""
+    """Fail the run, because the master has no second attempt. Finished work is part of the output."""
     if result.studio.draft is not None:
         result.studio.run.warn(f"The direct draft is in {DRAFT_FILE}.")
     result.deliverable = write_deliverable(result)
     raise GaveUpError(f"{UNABLE}: {why}: {reason}", output=result.shown()) from cause
 
 
-# ── before anything starts ───────────────────────────────────────────────────────────────────────
+# ── option checks ────────────────────────────────────────────────────────────────────────────────
 
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse an empty request, a team that cannot be used, departments that nobody knows."""
+    """Reject an empty request, an unusable team and unknown departments."""
     if not isinstance(request, str):
         raise UsageError("The request must be text.", hint="Say what the studio should make.")
     if not request.strip():

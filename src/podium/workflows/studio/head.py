@@ -1,5 +1,7 @@
-"""What a head does itself: the brief, the synthesis, and work that nobody else could do. Asked again after an
-error, with what went wrong."""
+"""Tasks of a department head: brief, synthesis, and writing alone.
+
+After an error the head is asked again, with the errors so far.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,12 @@ from typing import TypeVar
 
 from podium.errors import StepFailedError, was_cut
 from podium.report.words import count
-from podium.workflows.studio import events, roles
-from podium.workflows.studio.assigning import find_specialist
+from podium.workflows.studio import agents as roles
+from podium.workflows.studio import events
+from podium.workflows.studio.context import Department, Studio, find_specialist
 from podium.workflows.studio.contracts import Brief, SpecialistResult
 from podium.workflows.studio.policy import SYNTHESIS_RETRIES, contradictions_among, split_decisions
 from podium.workflows.studio.team import AgentSpec
-from podium.workflows.studio.working import Department, Studio
 
 T = TypeVar("T")
 
@@ -22,16 +24,16 @@ PARTIAL_SYNTHESIS = "partial_synthesis_failure"
 
 
 class HeadFailedError(Exception):
-    """A head could not do it, however often it was asked."""
+    """Raised when a head failed in all its attempts."""
 
 
 class EmptyAnswerError(Exception):
-    """A head wrote nothing."""
+    """Raised when a head returned an empty text."""
 
 
 @dataclass
-class Made:
-    """What a department has so far."""
+class HeadResult:
+    """Results of a department so far."""
 
     complexity: str
     results: list[SpecialistResult] = field(default_factory=list[SpecialistResult])
@@ -42,7 +44,7 @@ class Made:
     contradictions: list[str] = field(default_factory=list[str])
     decisions: list[str] = field(default_factory=list[str])
     stands_in: SpecialistResult | None = None
-    """The specialist's work that is the output because the synthesis failed."""
+    """The specialist whose work is the output because the synthesis failed."""
     analysis_time: int = 0
 
     @property
@@ -55,7 +57,8 @@ class Made:
 
 
 async def by_head(retries: int, ask: Callable[[list[str]], Awaitable[T]]) -> tuple[T, int]:
-    """An answer of the head and how often it was asked: again after an error, with what went wrong."""
+    """Ask the head until it succeeds or the retries run out. Return the answer and the number of calls. Each
+    retry gets the errors so far."""
     errors: list[str] = []
     while True:
         try:
@@ -95,7 +98,7 @@ async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
     return (await by_head(department.spec.max_retries, ask))[0]
 
 
-async def write_alone(studio: Studio, department: Department, made: Made) -> None:
+async def write_alone(studio: Studio, department: Department, made: HeadResult) -> None:
     rejected = [
         {"name": one.agent_name, "task": one.assignment, "note": one.review_notes,
          "feedback": one.counted_feedback, "output": one.output}
@@ -114,8 +117,8 @@ async def write_alone(studio: Studio, department: Department, made: Made) -> Non
     made.made_by = _path(studio, "head_execute", asked)
 
 
-async def synthesize(studio: Studio, department: Department, made: Made) -> None:
-    """A new text from everything accepted; if the head cannot write one, the best of them stands in."""
+async def synthesize(studio: Studio, department: Department, made: HeadResult) -> None:
+    """Write one text from all accepted work. If the head fails, use the best specialist's output."""
     subjects = [text for spec in department.spec.specialists.values() for text in _subjects(spec)]
     made.contradictions = contradictions_among(
         {one.agent_name: one.output for one in made.accepted}, subjects
@@ -143,11 +146,11 @@ async def synthesize(studio: Studio, department: Department, made: Made) -> None
 
 
 def _subjects(spec: AgentSpec) -> list[str]:
-    """The words of a specialist's field: a heading made of them is no name."""
+    """Return the words of a specialist's field. A heading made of them is not a name."""
     return [spec.specialization, spec.name, *spec.skills]
 
 
-async def _draft(studio: Studio, department: Department, made: Made, retries: int) -> tuple[str, int]:
+async def _draft(studio: Studio, department: Department, made: HeadResult, retries: int) -> tuple[str, int]:
     outputs = [
         {"name": one.agent_name, "task": one.assignment, "output": one.output,
          "note": one.review_notes if one.review_status == "revision-needed" else "",

@@ -1,25 +1,25 @@
-"""What earlier runs tell about each agent: read from their logs, told with the evidence."""
+"""History of specialists, and their selection."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from podium.engine.log import Store
 from podium.workflows.studio import events
-from podium.workflows.studio.matching import likeness, telling_stems
+from podium.workflows.studio.matching import Meanings, likeness, stems_of, telling_stems
 from podium.workflows.studio.policy import accepted, success_rate, suggested_threshold, threshold_of
-from podium.workflows.studio.team import TeamSpec, agent_id
+from podium.workflows.studio.team import AgentSpec, DepartmentSpec, TeamSpec, agent_id
 
 MOST_RUNS = 200
-"""Runs that are looked back at, the newest first."""
+"""Maximum number of past runs that are read, the newest first."""
 ALIKE = 0.2
-"""From this likeness on, two requests count as similar."""
+"""Minimum similarity at which two requests count as similar."""
 
 
 class Past(msgspec.Struct, frozen=True):
-    """One reviewed piece of work."""
+    """One past review."""
 
     agent_id: str
     request: str
@@ -29,27 +29,28 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Learnt(msgspec.Struct, frozen=True, kw_only=True):
-    """What the past says about one agent."""
+    """Statistics of one agent's past reviews."""
 
     agent_id: str
     results: int
     mean: float
     acceptance: float
-    """The share of its work that was accepted."""
+    """Share of its work that was accepted."""
     success: float
-    """The same for requests like this one, if there were any."""
+    """Share of accepted work among similar requests, weighted by similarity; among all requests if none is
+    similar."""
     similar: int
-    """How many those were."""
+    """Number of similar requests."""
     configured: float
     suggested: float | None
-    """A better threshold, if there is enough evidence for one."""
+    """A better threshold. None without enough evidence."""
 
 
 async def read_past(
     store: Store, team: str, *, rehearsals: bool, but: str = "", owner: str | None = None
 ) -> list[Past]:
-    """Everything that was reviewed in earlier runs of a team, by default everybody's. Rehearsals and real
-    runs teach each other nothing; what a fork has inherited is counted where it happened."""
+    """Return all reviews of a team's earlier runs, by default of all owners. Rehearsals and real runs are
+    kept apart. Events that a fork inherited count only in the original run."""
     found: list[Past] = []
     for row in await store.list_runs(workflow="studio", limit=MOST_RUNS, owner=owner):
         if row.run_id == but or row.rehearsal != rehearsals:
@@ -66,7 +67,7 @@ async def read_past(
 
 
 def learn(team: TeamSpec, past: Sequence[Past], request: str) -> dict[str, Learnt]:
-    """By agent id; agents without a past are left out."""
+    """Return statistics by agent id. Agents without a history are left out."""
     stems = telling_stems(request)
     alike = {text: likeness(stems, telling_stems(text)) for text in {one.request for one in past}}
     found: dict[str, Learnt] = {}
@@ -93,3 +94,42 @@ def _learnt(own: Sequence[Past], alike: dict[str, float], configured: float) -> 
         configured=configured,
         suggested=suggested_threshold(scores, configured),
     )
+
+
+REQUIRED_WEIGHT = 2.0
+"""Weight of the skills that the head requires, compared with the words of the request."""
+
+
+def choose_specialists(
+    key: str,
+    department: DepartmentSpec,
+    request: str,
+    required: Sequence[str],
+    count: int,
+    meanings: Meanings,
+    learnt: Mapping[str, Learnt],
+    assigned: Collection[str] = (),
+) -> list[str]:
+    """Choose active specialists: those with an assignment first, then by matching skills, by success rate,
+    and by order in the file."""
+    active = [name for name, spec in department.specialists.items() if spec.active]
+    wanted = telling_stems(request)
+
+    def rank(name: str) -> tuple[bool, float, float]:
+        fit = fitting(department.specialists[name], wanted, required, meanings)
+        known = learnt.get(agent_id(key, name))
+        return name not in assigned, -fit, -(success_rate([]) if known is None else known.success)
+
+    return sorted(active, key=rank)[:count]
+
+
+def fitting(spec: AgentSpec, request: set[str], required: Sequence[str], meanings: Meanings) -> float:
+    """Return how well a specialist fits: the sum of its best matching skill for the request and for each
+    required skill. Earlier required skills weigh slightly more, so that the head's order breaks ties."""
+    skills = [*spec.skills, spec.specialization]
+    total = max((meanings.match(skill, request) for skill in skills), default=0.0)
+    for place, skill in enumerate(required):
+        sought = set(stems_of(skill))
+        best = max((meanings.match(own, sought) for own in skills), default=0.0)
+        total += REQUIRED_WEIGHT * best / (1 + place / 100)
+    return round(total, 6)

@@ -1,4 +1,4 @@
-"""Words compared by what they mean rather than by how they are spelt: stems, and groups of near synonyms."""
+"""Word matching by stems and groups of near synonyms."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _SMALL_TEXT = """
     some that the their them then there they this to us we what when where which who will with you your
 """
 _SMALL = frozenset(_SMALL_TEXT.split())
-"""Words that say nothing about what a text is about."""
+"""Stop words."""
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in their order; a hyphen parts two words."""
+    """Return the words of a text in order. A hyphen separates two words."""
     return _WORD.findall(text)
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """What is left of a word without the endings that it takes in a sentence. It never becomes another, small
-    word: `theme` is not `them`."""
+    """Return a word without inflectional endings, in lower case. The result is never a stop word: `theme`
+    does not become `them`."""
     text = re.sub(r"['’](s|t|re|ve|ll|d|m)?$", "", word.lower())
     for ending, instead in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if text.endswith(ending) and len(text) - len(ending) >= 3 and not text.endswith("ss"):
@@ -36,7 +36,7 @@ def stem(word: str) -> str:
 
 
 def is_small(word: str) -> bool:
-    """Return whether a word is one of the small words of English."""
+    """Return whether a word is an English stop word."""
     return word.lower() in _SMALL
 
 
@@ -45,19 +45,19 @@ def stems_of(text: str) -> list[str]:
 
 
 def telling_stems(text: str) -> set[str]:
-    """The stems of the words that say what a text is about."""
+    """Return the stems of a text's words, without stop words and single letters."""
     return {stem(word) for word in words_of(text) if word.lower() not in _SMALL and len(word) > 1}
 
 
 def likeness(one: Iterable[str], other: Iterable[str]) -> float:
-    """How much two sets of stems have in common: 0 nothing, 1 everything."""
+    """Return the Jaccard similarity of two sets of stems, from 0 to 1."""
     first, second = set(one), set(other)
     both = len(first & second)
     return both / len(first | second) if both else 0.0
 
 
 class Meanings:
-    """Which words mean nearly the same, for one team."""
+    """Groups of near synonyms of one team."""
 
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
         self._groups: dict[str, set[int]] = {}
@@ -66,7 +66,8 @@ class Meanings:
                 self._groups.setdefault(stem(word), set()).add(nth)
 
     def match(self, skill: str, wanted: Iterable[str]) -> float:
-        """How well a skill fits what is wanted: 1 for the same words, half for words of one meaning."""
+        """Return how well a skill matches: 1 for identical words, 0.5 for synonyms, averaged over the skill's
+        words."""
         own = telling_stems(skill)
         if not own:
             return 0.0

@@ -1,7 +1,7 @@
-"""Every rule and number of the studio as pure functions, in the order in which a request meets them.
+"""Rules and limits of `studio` as pure functions, in the order in which a request meets them.
 
-Two rules are as pure but longer, and have files of their own: how relevant the words of a request make each
-department is in `routing`, which specialists fit is in `choosing`.
+Two longer sets of rules have their own modules: relevance of departments in `routing`, choice of specialists
+in `learning`.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Literal
 CONCURRENCY = 8
 SUPPORTING_ABOVE = 0.3
 DEFAULT_THRESHOLD = 60.0
-"""Where neither the agent nor its department has one."""
+"""Threshold if neither the agent nor its department has one."""
 HEAD_ONLY_SCORE = 85.0
-"""Of a department whose head wrote the result alone."""
+"""Score of a department whose head wrote the result alone."""
 UNGRADED_SCORE = 75.0
-"""Of an output that nobody could grade."""
+"""Score of an output that could not be graded."""
 REVISE_WITHIN = 20.0
-"""This far below the threshold an output is worth revising."""
+"""An output at most this many points below the threshold is worth revising."""
 CLOSE_WITHIN = 10.0
-"""Less than this above it, an accepted output still gets a note."""
+"""An accepted output less than this many points above the threshold gets a note."""
 MAX_CONFLICT_ROUNDS = 2
 LISTED_ONLY = ("low",)
-"""Severities of conflicts that are listed, and cost no round of resolution by themselves."""
+"""Severities of conflicts that are only listed and do not start a round of resolution."""
 CONFLICT_COST = {"low": 2.0, "medium": 5.0, "high": 10.0, "critical": 20.0}
-"""Points of the overall quality that an open conflict costs."""
+"""Points that an open conflict takes off the overall quality."""
 SYNTHESIS_RETRIES = 3
 SPECIALISTS = {"simple": 0, "moderate": 2, "complex": 4}
 AT_LEAST = 2
-"""Specialists that work with `--specialists always`."""
+"""Minimum number of specialists with `--specialists always`."""
 ADAPT_WITHIN = 15.0
-"""How far a learnt threshold may lie from the configured one."""
+"""Maximum distance of a learnt threshold from the configured one, in points."""
 LEAST_EVIDENCE = 5
-"""Graded results below which nothing is learnt."""
+"""Minimum number of graded results for a learnt threshold."""
 
 Complexity = Literal["simple", "moderate", "complex"]
 Decision = Literal["accept", "revise", "discard"]
@@ -53,28 +53,28 @@ AUTO_APPROVED = "Auto-approved (no threshold set)"
 
 
 def primary_and_supporting(ranked: Sequence[tuple[str, float]]) -> tuple[str, list[str]]:
-    """The most relevant department, and all others above the line."""
+    """Return the most relevant department, and all others above the relevance limit."""
     primary, *others = ranked
     return primary[0], [key for key, relevance in others if relevance > SUPPORTING_ABOVE]
 
 
 def mode_of(chosen: Sequence[str], needs: Mapping[str, Sequence[str]]) -> Mode:
-    """`single`; `sequential` if one of the chosen needs another one; else `parallel`."""
+    """Return `single`, `sequential` if one of the chosen needs another one, else `parallel`."""
     if len(chosen) == 1:
         return "single"
     waits = any(needed in chosen for key in chosen for needed in needs.get(key, ()))
     return "sequential" if waits else "parallel"
 
 
-# ── how much work it is ──────────────────────────────────────────────────────────────────────────
+# ── complexity ───────────────────────────────────────────────────────────────────────────────────
 
 COMPLEX_TERMS = frozenset({"complex", "detailed", "comprehensive", "elaborate"})
 CONNECTIVES = frozenset({"and", "also", "additionally", "furthermore"})
 
 
 def complexity_of(request: str, departments: int) -> Complexity:
-    """Long, said to be complex, or of several parts: complex. Something of that, or more than one
-    department: moderate."""
+    """Classify a request. `complex`: over 100 words, a complexity term, or 2 connectives. `moderate`: 50
+    words or more, 1 connective, or several departments."""
     length = len(request.split())
     words = re.findall(r"[^\W_]+", request.lower())
     connectives = sum(word in CONNECTIVES for word in words)
@@ -86,7 +86,7 @@ def complexity_of(request: str, departments: int) -> Complexity:
 
 
 def specialists_wanted(complexity: Complexity, policy: str) -> int:
-    """How many specialists work; 0: the head alone."""
+    """Return the number of specialists. 0 means that the head works alone."""
     if policy == "never":
         return 0
     wanted = SPECIALISTS[complexity]
@@ -97,14 +97,14 @@ def specialists_wanted(complexity: Complexity, policy: str) -> int:
 
 
 def threshold_of(agent: float | None, department: float | None) -> float:
-    """The agent's own (0: everything passes), else the department's, else the general one."""
+    """Return the agent's own threshold (0: everything passes), else the department's, else the default."""
     if agent is not None:
         return agent
     return DEFAULT_THRESHOLD if department is None else department
 
 
 def score_of(quality: float, relevance: float, consistency: float) -> float:
-    """In percent, rounded before anything is compared with it."""
+    """Return the weighted score in percent, rounded to two decimals before any comparison."""
     return round((quality * 0.4 + relevance * 0.3 + consistency * 0.3) * 100, 2)
 
 
@@ -115,12 +115,12 @@ def decision_of(score: float, threshold: float) -> Decision:
 
 
 def may_retry(attempts: int, max_retries: int, score: float, threshold: float) -> bool:
-    """Whether another attempt is made after this many. Without a threshold nothing is ever retried."""
+    """True if another attempt may follow. Without a threshold nothing is retried."""
     return threshold > 0 and decision_of(score, threshold) != "accept" and attempts <= max_retries
 
 
 def review_of(score: float | None, threshold: float, retries: int = 0) -> tuple[Review, str]:
-    """Status and note; an output without a grade counts as an average one, a real 0 as 0."""
+    """Return the review's status and note. An ungraded output counts as average; a grade of 0 counts as 0."""
     value = UNGRADED_SCORE if score is None else score
     said = f"Score {value:g}" if score is not None else f"No grade could be had; it counts {value:g}, which"
     after = f" after {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
@@ -143,7 +143,7 @@ def accepted(status: str) -> bool:
 
 
 def feedback_line(attempt: int, score: float, threshold: float, feedback: str) -> str:
-    """What a later attempt reads about an earlier one."""
+    """Format the feedback on an attempt for the next one."""
     said = " ".join(feedback.split())
     return f"Attempt {attempt}: scored {score:g}, the threshold is {threshold:g}." + (
         f" {said}" if said else ""
@@ -154,7 +154,7 @@ def feedback_line(attempt: int, score: float, threshold: float, feedback: str) -
 
 
 def formula_score(statuses: Sequence[str], scores: Sequence[float]) -> float:
-    """60 % of the share that was accepted, 40 % of the mean score; errors count in both."""
+    """Return 60 % of the acceptance rate plus 40 % of the mean score. Errors count in both."""
     if not scores:
         return 0.0
     rate = sum(accepted(status) for status in statuses) / len(statuses) * 100
@@ -162,20 +162,20 @@ def formula_score(statuses: Sequence[str], scores: Sequence[float]) -> float:
 
 
 def department_score(statuses: Sequence[str], scores: Sequence[float]) -> float:
-    """The formula's figure; if nothing was accepted the head wrote it, and that counts 85."""
+    """Return the formula score, or 85 if nothing was accepted and the head wrote the result."""
     if not any(accepted(status) for status in statuses):
         return HEAD_ONLY_SCORE
     return formula_score(statuses, scores)
 
 
 def stand_in_score(used: Sequence[bool], scores: Sequence[float]) -> float:
-    """The formula's figure where one specialist's work stands in for the synthesis: the others' is lost."""
+    """Return the formula score if one specialist's work replaces the synthesis. The others' work counts 0."""
     kept = [score if one else 0.0 for one, score in zip(used, scores, strict=True)]
     return formula_score(["approved" if one else "rejected" for one in used], kept)
 
 
 def grade_of_department(scores: Sequence[float], used: Sequence[bool]) -> float:
-    """The mean grade of its specialists, 0 for work that is lost; 85 where the head wrote alone."""
+    """Return the mean grade of the specialists, with 0 for unused work; 85 if the head wrote alone."""
     if not any(used):
         return HEAD_ONLY_SCORE
     return round(sum(score for score, one in zip(scores, used, strict=True) if one) / len(scores), 2)
@@ -184,8 +184,8 @@ def grade_of_department(scores: Sequence[float], used: Sequence[bool]) -> float:
 def overall_quality(
     departments: Sequence[tuple[float, float]], open_conflicts: Sequence[str] = ()
 ) -> float | None:
-    """The mean of (relevance, grade), weighted by relevance, less what open conflicts of these severities
-    cost. A department that delivered nothing counts with a grade of 0."""
+    """Return the mean of the grades weighted by relevance, minus the cost of open conflicts by severity. A
+    department that delivered nothing counts with a grade of 0. None without departments."""
     if not departments:
         return None
     weight = sum(relevance for relevance, _ in departments)
@@ -197,32 +197,33 @@ def overall_quality(
 
 
 def fate_of_conflict(*, checked: bool, replaced: bool) -> str:
-    """Return what became of an open conflict in the text that is handed over; empty: nothing is known."""
+    """Describe the state of an open conflict in the delivered text. Empty if unknown."""
     if replaced:
         return "It concerns the team's text; the direct draft is the result."
     return "The editor, who knew of it, finished the text." if checked else ""
 
 
-# ── what the specialists disagree on ─────────────────────────────────────────────────────────────
+# ── contradictions ───────────────────────────────────────────────────────────────────────────────
 
 _LABELLED = re.compile(
     r"^[ \t>*+-]*([^\W\d_][^:*\n]{1,30}?)[ \t]*\**:\**[ \t]*(\S[^\n]{0,60})$", re.MULTILINE
 )
 _COMMON_LABELS = frozenset({"note", "notes", "summary", "title", "example", "warning", "goal", "part", "why"})
 _MOST_WORDS = 8
-"""A longer value is a sentence: two specialists may well say different ones."""
+"""Maximum words of a labelled value. A longer one is a sentence, and specialists may phrase it
+differently."""
 
 
 _HEADING = re.compile(r"^(?:#{1,6}[ \t]+(.+?)|\*\*([^*\n]+?):?\*\*:?)[ \t]*$")
 _NAMED = frozenset({"name", "character", "person", "place", "object", "who"})
-"""Labels whose value says what the lines below them are about."""
+"""Labels whose value names the subject of the lines below them."""
 
 
 def contradictions_among(outputs: Mapping[str, str], fields: Sequence[str] = ()) -> list[str]:
-    """The same label with another value in two specialists' work: `Eyes: green` and `Eyes: brown`.
+    """Find labels with different values in two specialists' work: `Eyes: green` and `Eyes: brown`.
 
-    Lines about two different names do not contradict each other. A name is a short heading, or the value of
-    `Name:`; headings made of the words in `fields` are none.
+    Lines about different names do not contradict each other. A name is a short heading, or the value of
+    `Name:`. Headings made of the words in `fields` are not names.
     """
     common = {word for text in fields for word in re.findall(r"[^\W_]+", text.lower())}
     said: dict[tuple[str, str], dict[str, str]] = {}
@@ -238,7 +239,7 @@ def contradictions_among(outputs: Mapping[str, str], fields: Sequence[str] = ())
 
 
 def _stated(text: str, common: Collection[str]) -> dict[tuple[str, str], str]:
-    """The labelled values of a text by what they are about and their label."""
+    """Return the labelled values of a text by subject and label."""
     subject, stated = "", dict[tuple[str, str], str]()
     for line in text.splitlines():
         heading = _HEADING.match(line.strip())
@@ -247,6 +248,8 @@ def _stated(text: str, common: Collection[str]) -> dict[tuple[str, str], str]:
             continue
         for label, value in _LABELLED.findall(line):
             name = " ".join(label.lower().split())
+            if label.isupper():  # a speaker in a script: `BO: What if I come out as a napkin?`
+                continue
             if name in _NAMED:
                 subject = _subject(value, common)
             elif name not in _COMMON_LABELS and len(value.split()) <= _MOST_WORDS:
@@ -255,7 +258,7 @@ def _stated(text: str, common: Collection[str]) -> dict[tuple[str, str], str]:
 
 
 def _subject(text: str, common: Collection[str]) -> str:
-    """The name that a heading is; empty if it is none."""
+    """Return the name that a heading is, or an empty string."""
     words = re.findall(r"[^\W_]+", text)
     named = [word for word in words if word[:1].isupper() and word.lower() not in common]
     return " ".join(named).lower() if words and len(words) <= 4 and len(named) == len(words) else ""
@@ -268,8 +271,8 @@ _LISTED = re.compile(r"^[ \t]*(?:[*+-]|\d+[.)])[ \t]+")
 
 
 def split_decisions(text: str) -> tuple[str, list[str]]:
-    """A head's text, and the list under its heading `Decisions about contradictions`. Everything else stays
-    in the text, also what follows that list."""
+    """Split a head's text from the list under its heading `Decisions about contradictions`. Everything else
+    stays in the text, including what follows the list."""
     found = list(_DECISIONS.finditer(text))
     if not found:
         return text.strip(), []
@@ -280,7 +283,7 @@ def split_decisions(text: str) -> tuple[str, list[str]]:
         if entry and (not decided or indent <= margin + 1):
             decided.append(line[entry.end() :].strip())
             margin, used = indent, number
-        elif used == number - 1 > 0 and line.strip() and indent >= margin + 2:  # the same entry goes on
+        elif used == number - 1 > 0 and line.strip() and indent >= margin + 2:  # continuation
             decided[-1] += f" {_LISTED.sub('', line).strip()}"
             used = number
         elif line.strip():
@@ -294,8 +297,8 @@ _DECIDED = re.compile(r"[*_]*\bdecided[*_]*:[*_]*\s*", re.IGNORECASE)
 
 
 def parts_of_decision(line: str) -> tuple[str, str, str]:
-    """Split `WHAT: NAME says …; NAME says …. Decided: …` into what it is about, who says what, and the
-    decision. A line of another form is all decision."""
+    """Split `WHAT: NAME says …; NAME says …. Decided: …` into subject, statements and decision. A line of
+    another form is returned as the decision."""
     found = _DECIDED.search(line)
     if found is None:
         return "", "", line
@@ -307,8 +310,8 @@ def parts_of_decision(line: str) -> tuple[str, str, str]:
 
 
 def suggested_threshold(scores: Sequence[float], configured: float) -> float | None:
-    """The lower quartile of an agent's scores, so that three of four would have passed, kept within 15 points
-    of the configured threshold. Nothing from little evidence, and nothing where everything passes."""
+    """Return the lower quartile of an agent's scores, so that three of four would pass, limited to 15 points
+    around the configured threshold. None with too little evidence, or if the configured threshold is 0."""
     if len(scores) < LEAST_EVIDENCE or configured == 0:
         return None
     quartile = sorted(scores)[(len(scores) - 1) // 4]
@@ -317,7 +320,7 @@ def suggested_threshold(scores: Sequence[float], configured: float) -> float | N
 
 
 def success_rate(outcomes: Sequence[tuple[float, bool]]) -> float:
-    """The weighted share of accepted work; a newcomer, of whom nothing is known, is taken for average."""
+    """Return the weighted share of accepted work, or 0.5 without any history."""
     weight = sum(one for one, _ in outcomes)
     if weight <= 0:
         return 0.5

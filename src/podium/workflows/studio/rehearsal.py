@@ -11,8 +11,8 @@ from typing import Any
 
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses
-from podium.models.values import LABEL
-from podium.models.words import keywords, number, pick
+from podium.models.request_words import keywords, number, pick
+from podium.models.sample_values import LABEL
 
 _SPECIALIST = re.compile(r"^- `(.+?)`: (.+?) \((.+?)\): (.*)$", re.MULTILINE)
 _PART = re.compile(r"^# Your assignment\n\n.+? \((.+?)\): ", re.MULTILINE)

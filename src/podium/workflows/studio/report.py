@@ -1,4 +1,4 @@
-"""What a person sees of a studio: its lines, its lanes, the deliverable first, and how it came about."""
+"""Presentation of a studio run: lines, lanes, deliverable and sections."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from typing import Any, cast
 from podium.engine.codec import decode
 from podium.engine.events import ArtifactCreated, Event, StepCompleted, StepFailed
 from podium.engine.state import RunState
-from podium.report.lines import Line
 from podium.report.markdown import cell
-from podium.report.presentation import Presentation, Section
+from podium.report.presentation import Line, Presentation, Section
 from podium.report.words import count
-from podium.workflows.studio.drawing import draw
-from podium.workflows.studio.folding import StudioState, as_data
+from podium.workflows.studio.fold import StudioState, as_data
 from podium.workflows.studio.policy import DRAFT_IS_RESULT, REPLACED, TEAM_QUALITY
-from podium.workflows.studio.tellers import STATUSES, figure, is_noise, line_of
+from podium.workflows.studio.view import STATUSES, draw, figure, is_noise, line_of
 
 PROPOSE = "propose"
-"""The step that proposes facts; it tells how many then wait."""
+"""The step that proposes facts. Its result is the number of pending facts."""
 SIGNS = {"approved": "✓", "revision-needed": "~", "rejected": "✗"}
 
 
 class StudioPresentation(Presentation):
-    """Shows one studio."""
+    """Presentation of a studio run."""
 
     def __init__(self) -> None:
         self.studio = StudioState()
@@ -31,9 +29,9 @@ class StudioPresentation(Presentation):
         self._files: dict[str, str] = {}
         self._run_id = ""
         self._facts = 0
-        """Those that wait for a review."""
+        """Number of facts that are pending review."""
         self._failures: dict[str, str] = {}
-        """The first step at which the head of a department failed, by department."""
+        """Path of the first failed step of each department's head, by department."""
 
     def apply(self, event: Event) -> None:
         self.studio.apply(event)
@@ -52,9 +50,9 @@ class StudioPresentation(Presentation):
     def line(self, event: Event, state: RunState) -> Line | None:
         return line_of(event, self.studio)
 
-    def quiets(self, event: Event) -> bool:
+    def is_hidden(self, event: Event) -> bool:
         if event.type == "budget.exhausted":
-            return self._exhausted > 1  # every branch meets the same ceiling
+            return self._exhausted > 1  # every branch hits the same ceiling
         return is_noise(event, self.studio)
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
@@ -87,7 +85,7 @@ class StudioPresentation(Presentation):
         return [self._files[name] for name in ("deliverable.md", "deliverable.html") if name in self._files]
 
     def suggestions(self) -> list[tuple[tuple[str, ...], str]]:
-        """A review of new facts; a fork from the first failure of a department that failed."""
+        """Suggest a review of new facts, and a fork from the first failure of a failed department."""
         told: list[tuple[tuple[str, ...], str]] = []
         failed = {key for key, one in self.studio.departments.items() if one.status == "failed"}
         again = next((path for key, path in self._failures.items() if key in failed), "")
@@ -121,8 +119,8 @@ class StudioPresentation(Presentation):
 
 
 def _lines(data: dict[str, Any]) -> Iterator[str]:
-    """Open conflicts, how the result was checked, routing, each department with its specialists, then the
-    settled conflicts."""
+    """Render open conflicts, checks, routing, each department with its specialists, then the settled
+    conflicts."""
     if data["replaced"]:
         yield f"**{REPLACED}**\n"
         if data["quality"] is not None:

@@ -1,14 +1,18 @@
-"""Which departments a request is for: weighted words, names, and when these are not enough."""
+"""Routing of a request to departments, by keywords or by a model."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from podium.errors import UsageError
-from podium.models.german import is_german
+from podium.agents.ask import Run
+from podium.errors import GaveUpError, StepFailedError, UsageError
+from podium.models.request_words import is_german
 from podium.settings import nearest
+from podium.workflows.studio import agents as roles
+from podium.workflows.studio.contracts import Routing
 from podium.workflows.studio.matching import is_small, stem, stems_of, words_of
 from podium.workflows.studio.policy import mode_of, primary_and_supporting
 from podium.workflows.studio.team import TeamSpec
@@ -23,33 +27,34 @@ _CALENDAR_TEXT = """
 """
 _CALENDAR = frozenset(_CALENDAR_TEXT.split())
 _SHOUTED = re.compile(r"[A-Z]{2}|^[A-Z]$")
-"""Abbreviations and products: NASA, MySQL."""
+"""Abbreviations and product names: NASA, MySQL."""
 _MOST_CAPITALS = 0.6
-"""With a larger share of capitalised words a sentence is a headline, and tells nothing about names."""
+"""A sentence with a larger share of capitalised words is a headline, so its capitals do not indicate
+names."""
 
 
 SURE = 0.6
-"""A primary department below this relevance is a guess."""
+"""A primary department below this relevance is uncertain."""
 STRONG = 0.6
 """A keyword of this weight is enough for a supporting department."""
 SHORT_REQUEST = 15
-"""Up to this many words, one word may speak for several departments."""
+"""In a request of at most this many words, one keyword may count for several departments."""
 LONG_REQUEST = 9
-"""Above this many words, one keyword says little."""
+"""In a request of more words than this, a single keyword is weak evidence."""
 _NEGATIONS = frozenset(
     {"no", "not", "without", "except", "never", "skip", "exclude", "excluding", "neither", "nor", "none",
      "don't", "doesn't", "avoid"}
 )  # fmt: skip
 _NEGATION_REACH = 4
-"""A negation counts for a keyword at most this many words after it."""
+"""Maximum distance in words between a negation and the keyword that it negates."""
 
 Evidence = Mapping[str, Sequence[tuple[str, float]]]
-"""For each department, the words that speak for it and their weights."""
+"""For each department, its matching words and their weights."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How relevant one department is."""
+    """Relevance of one department."""
 
     department: str
     relevance: float
@@ -59,22 +64,22 @@ class Score:
 
 @dataclass(frozen=True)
 class Route:
-    """Who works on a request."""
+    """The departments that work on a request, and the reasons."""
 
     primary: str
     supporting: tuple[str, ...]
     mode: str
     scores: tuple[Score, ...]
-    """Of all departments, the most relevant first."""
+    """Scores of all departments, the most relevant first."""
     warnings: tuple[str, ...] = field(default=())
     router: str = "keywords"
     """`keywords`, `model` or `fixed`."""
     doubt: str = ""
-    """Why the keywords alone are not enough; empty: they are."""
+    """Reason why keywords alone are not enough. Empty if they are."""
     needs: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     """The departments whose output each department needs for this request."""
     parts: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What each department contributes to this request, where the router said so."""
+    """Contribution of each department, if the router described it."""
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -85,7 +90,7 @@ class Route:
 
 
 def route_by_keywords(team: TeamSpec, request: str, known_names: Collection[str] = ()) -> Route:
-    """Weighted keywords and names decide; nothing at all: the first department by priority."""
+    """Route by weighted keywords and names. Without any match, choose the first department by priority."""
     evidence = evidence_in(team, request, known_names)
     scores = [
         Score(key, relevance([weight for _, weight in evidence[key]]), department.priority,
@@ -102,13 +107,13 @@ def route_by_keywords(team: TeamSpec, request: str, known_names: Collection[str]
 
 
 def evidence_in(team: TeamSpec, request: str, known_names: Collection[str] = ()) -> Evidence:
-    """Return the keywords and the name that speak for each department."""
+    """Return the matching keywords and the name for each department."""
     said = keywords_said(team, request)
     named = names_in(team, request, known_names)
     evidence: dict[str, list[tuple[str, float]]] = {}
     for key, department in team.departments.items():
         own = [word for word in said if word in department.keywords]
-        once = {tuple(stems_of(word)): word for word in reversed(own)}  # `effect` and `effects` are one sign
+        once = {tuple(stems_of(word)): word for word in reversed(own)}  # `effect` and `effects` count once
         evidence[key] = [(word, department.keywords[word]) for word in own if word in once.values()]
         if named and department.names:
             evidence[key].append((named[0], department.names))
@@ -116,7 +121,7 @@ def evidence_in(team: TeamSpec, request: str, known_names: Collection[str] = ())
 
 
 def _only_a_name(team: TeamSpec, route: Route, evidence: Evidence, known_names: Collection[str]) -> str:
-    """Return the name that alone speaks for the primary department, unless the project knows it."""
+    """Return the name that is the only evidence for the primary department, unless the project knows it."""
     own = team.departments[route.primary].keywords
     words = [word for word, _ in evidence[route.primary]]
     if len(words) != 1 or words[0] in own or _knows(known_names, words[0]):
@@ -127,7 +132,7 @@ def _only_a_name(team: TeamSpec, route: Route, evidence: Evidence, known_names: 
 def doubt_of(
     team: TeamSpec, request: str, route: Route, evidence: Evidence, known_names: Collection[str] = ()
 ) -> str:
-    """Return why keywords cannot decide about this request; empty if they can."""
+    """Return the reason why keywords cannot decide this request, or an empty string."""
     primary, words = route.primary, words_of(request)
     if route.relevance(primary) == 0:
         return "no keyword names a department"
@@ -158,7 +163,7 @@ def doubt_of(
 
 
 def _negated(team: TeamSpec, request: str) -> str:
-    """Return the first keyword that stands shortly after a negation, or an empty string."""
+    """Return the first keyword that follows closely after a negation, or an empty string."""
     for clause in _CLAUSE.split(request):
         words = [word.lower().replace("’", "'") for word in words_of(clause)]
         for place, word in enumerate(words):
@@ -170,7 +175,7 @@ def _negated(team: TeamSpec, request: str) -> str:
 
 
 def _is_foreign(words: Sequence[str], keywords: Collection[str]) -> bool:
-    """Return whether a request has none of the small words of English and few keywords."""
+    """Return whether a request has no English stop words and few keywords."""
     letters = [word for word in words if word.isalpha()]
     if len(letters) < 4 or any(is_small(word) for word in letters):
         return False
@@ -180,7 +185,7 @@ def _is_foreign(words: Sequence[str], keywords: Collection[str]) -> bool:
 def dependencies(
     team: TeamSpec, request: str | None = None, known_names: Collection[str] = ()
 ) -> dict[str, list[str]]:
-    """Return whose output each department needs for a request; without a request, all that it may need."""
+    """Return the dependencies of each department for a request; without a request, all possible ones."""
     needs: dict[str, list[str]] = {}
     said = set(stems_of(request or ""))
     named = request is not None and bool(names_in(team, request, known_names))
@@ -202,7 +207,7 @@ def _knows(names: Collection[str], name: str) -> bool:
 def routed(
     team: TeamSpec, scores: Sequence[Score], needs: Mapping[str, Sequence[str]] | None = None
 ) -> Route:
-    """Primary, supporting and mode from the departments' relevance."""
+    """Return a route from the departments' relevance."""
     order = team.by_priority()
     ranked = sorted(scores, key=lambda one: (-one.relevance, order.index(one.department)))
     warnings: tuple[str, ...] = ()
@@ -216,12 +221,13 @@ def routed(
 
 
 def find_department(team: TeamSpec, text: str) -> str:
-    """Return the key of the department that a key or a name stands for, or an empty string."""
+    """Return the key of the department with this key or name, or an empty string."""
     return find_key(text, {key: (one.name,) for key, one in team.departments.items()})
 
 
 def find_key(text: str, known: Mapping[str, Sequence[str]]) -> str:
-    """Return the key that a text is, or that has it as one of its names; spelling and case do not count."""
+    """Return the key that equals the text or has it as a name, ignoring case and punctuation; else an empty
+    string."""
     if text in known:
         return text
     wanted = _plain(text)
@@ -232,13 +238,14 @@ def find_key(text: str, known: Mapping[str, Sequence[str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """`Image-Quality Department` as `image quality`."""
+    """Normalize a name: `Image-Quality Department` becomes `image quality`."""
     words = re.sub(r"[\W_]+", " ", text.casefold()).split()
     return " ".join(word for word in words if word not in ("the", "department", "specialist", "of"))
 
 
 def checked_departments(given: str, team: TeamSpec) -> list[str]:
-    """The keys in `story, audio`, each once; refused if one is nobody's, or if there is none."""
+    """Parse department keys such as `story, audio`, without duplicates. Raise `UsageError` for an unknown or
+    empty list."""
     parts = [part.strip() for part in given.split(",") if part.strip()]
     named = list(dict.fromkeys(find_department(team, part) or part for part in parts))
     known = f"The team {team.name} has: {', '.join(team.departments)}."
@@ -253,7 +260,7 @@ def checked_departments(given: str, team: TeamSpec) -> list[str]:
 
 
 def route_fixed(team: TeamSpec, departments: Sequence[str]) -> Route:
-    """Somebody has chosen: the first one is the primary."""
+    """Return the route that the user fixed. The first department is the primary one."""
     scores = [
         Score(key, float(key in departments), one.priority,
               "chosen by hand" if key in departments else "not chosen")
@@ -266,19 +273,19 @@ def route_fixed(team: TeamSpec, departments: Sequence[str]) -> Route:
 
 
 def relevance(weights: Sequence[float]) -> float:
-    """Each sign takes its share of the doubt that the others leave: never above 1, never by counting."""
+    """Combine the weights as independent evidence: 1 minus the product of (1 - weight). Never above 1."""
     doubt = 1.0
     for weight in weights:
         doubt *= 1 - weight
     return round(1 - doubt, 4)
 
 
-# ── what a request says ──────────────────────────────────────────────────────────────────────────
+# ── keywords and names in a request ──────────────────────────────────────────────────────────────
 
 
 def keywords_said(team: TeamSpec, request: str) -> list[str]:
-    """The keywords of all departments that occur, each once. A longer phrase hides the words in it: `sound
-    design` does not speak for whoever does design."""
+    """Return the keywords of all departments in the request, without duplicates. A longer phrase hides its
+    words: `sound design` does not match the keyword `design`."""
     phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for department in team.departments.values():
         for keyword in department.keywords:
@@ -303,11 +310,11 @@ def keywords_said(team: TeamSpec, request: str) -> list[str]:
 
 
 def names_in(team: TeamSpec, request: str, known: Collection[str] = ()) -> list[str]:
-    """Names of people: those that the project knows, and capitalised words in mid-sentence."""
+    """Return people's names: names that the project knows, and capitalised words in mid-sentence."""
     low = f" {' '.join(words_of(request)).lower()} "
     found = {name: None for name in known if f" {' '.join(words_of(name)).lower()} " in low}
     keywords = {part for one in team.departments.values() for word in one.keywords for part in stems_of(word)}
-    if is_german(request):  # every noun has a capital: none of them tells a name
+    if is_german(request):  # German capitalises every noun, so capitals do not indicate names
         return list(found)
     for sentence in _SENTENCE.split(request):
         found |= dict.fromkeys(word for word in _capitalised(sentence) if stem(word) not in keywords)
@@ -330,3 +337,70 @@ def _reason(words: Sequence[str]) -> str:
 
 def _quoted(words: Sequence[str]) -> str:
     return " and ".join(f"“{word}”" for word in words)
+
+
+UNABLE = "Unable to generate content"
+ALL_ZERO = "The model finds no department relevant for this request; keywords decide."
+
+
+async def choose_route(
+    run: Run, team: TeamSpec, request: str, fixed: Sequence[str], router: str, names: list[str]
+) -> Route:
+    """Return the route: fixed by the user, by keywords, or by a model.
+
+    With `auto`, keywords decide unless they are in doubt. A rehearsal has no model to ask, so keywords
+    decide.
+    """
+    if fixed:
+        return route_fixed(team, fixed)
+    by_words = route_by_keywords(team, request, names)
+    rehearsed = bool(run.config.get("rehearsal"))
+    if router == "keywords" or (router == "auto" and (rehearsed or not by_words.doubt)):
+        return by_words
+    try:
+        answer = await _ask(run, team, request, by_words)
+    except StepFailedError as error:
+        if router == "model":
+            raise GaveUpError(f"{UNABLE}: routing failed: {error.reason}") from error
+        note = f"Routing by a model failed, so keywords decide ({by_words.doubt}): {error.reason}"
+        return replace(by_words, warnings=(*by_words.warnings, note))
+    return _route_of(team, answer, by_words)
+
+
+async def _ask(run: Run, team: TeamSpec, request: str, by_words: Route) -> Routing:
+    def check(answer: Routing) -> str:
+        keys = {one.department: find_department(team, one.department) for one in answer.scores}
+        unknown = ", ".join(sorted(name for name, key in keys.items() if not key))
+        if unknown:
+            return f"there is no department {unknown}; there are {', '.join(team.departments)}"
+        twice = [key for key, n in Counter(keys[one.department] for one in answer.scores).items() if n > 1]
+        return f"these departments are scored more than once: {', '.join(twice)}" if twice else ""
+
+    offered = [
+        {"key": key, "name": one.name, "skills": [spec.specialization for spec in one.specialists.values()]}
+        for key, one in team.departments.items()
+    ]
+    signs = [
+        {"department": one.department, "relevance": f"{one.relevance:g}", "reason": one.reason}
+        for one in by_words.scores
+        if one.relevance > 0
+    ]
+    return await run.ask(
+        roles.ROUTER, "route", returns=Routing, check=check, request=request, departments=offered,
+        signs=signs, doubt=by_words.doubt,
+    )  # fmt: skip
+
+
+def _route_of(team: TeamSpec, answer: Routing, by_words: Route) -> Route:
+    scored = {find_department(team, one.department): one for one in answer.scores}
+    if not any(one.relevance > 0 for one in scored.values()):
+        return replace(by_words, warnings=(*by_words.warnings, ALL_ZERO))
+    scores = [
+        Score(key, scored[key].relevance, one.priority, scored[key].reason or "scored by the model")
+        if key in scored
+        else Score(key, 0.0, one.priority, "not scored by the model")
+        for key, one in team.departments.items()
+    ]
+    route = routed(team, scores, dependencies(team))
+    parts = {key: one.part for key, one in scored.items() if one.part}
+    return replace(route, router="model", doubt=by_words.doubt, parts=parts)

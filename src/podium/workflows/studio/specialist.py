@@ -1,4 +1,4 @@
-"""A specialist's work: attempt, grade, and again with the feedback, until it passes or attempts run out."""
+"""Specialist execution: attempt, grade, and retry with feedback until it passes or attempts run out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.errors import BudgetExhaustedError, StepFailedError
-from podium.workflows.studio import events, roles
+from podium.workflows.studio import agents as roles
+from podium.workflows.studio import events
+from podium.workflows.studio.context import Department, Studio
 from podium.workflows.studio.contracts import Grade, SpecialistResult
 from podium.workflows.studio.policy import (
     UNGRADED_SCORE,
@@ -18,7 +20,6 @@ from podium.workflows.studio.policy import (
     score_of,
 )
 from podium.workflows.studio.team import AgentSpec, agent_id
-from podium.workflows.studio.working import Department, Studio
 
 EMPTY = "The answer was empty."
 IMPROVE = (
@@ -26,12 +27,12 @@ IMPROVE = (
     "relevance: do your own assignment, all of it and nothing else",
     "consistency: agree with the request and with the material",
 )
-"""What a retry is told to improve where the grade suggests nothing."""
+"""Default suggestions for a retry if the grade has none."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of a specialist."""
+    """One attempt of a specialist."""
 
     number: int
     output: str
@@ -41,8 +42,8 @@ class Attempt:
 
 
 @dataclass
-class Trying:
-    """A specialist at work: its attempts so far."""
+class SpecialistRun:
+    """State of a specialist's work: its attempts so far."""
 
     studio: Studio
     department: Department
@@ -59,8 +60,8 @@ class Trying:
     @classmethod
     def begin(
         cls, studio: Studio, department: Department, key: str, done: Mapping[str, SpecialistResult]
-    ) -> Trying:
-        """Start a specialist; `done` holds the results of those that worked before it."""
+    ) -> SpecialistRun:
+        """Start a specialist. `done` holds the results of earlier specialists."""
         spec, threshold = department.spec.specialists[key], studio.threshold(department.key, key)
         configured = studio.configured(department.key, key)
         studio.run.emit(
@@ -75,7 +76,7 @@ class Trying:
 
     @property
     def part(self) -> dict[str, Any]:
-        """The specialist and its assignment, for a prompt."""
+        """The specialist and its assignment as data for a prompt."""
         return {
             "key": self.key, "name": self.spec.name, "specialization": self.spec.specialization,
             "task": self.department.assignments[self.key].task, "threshold": f"{self.threshold:g}",
@@ -83,18 +84,18 @@ class Trying:
         }  # fmt: skip
 
     def others(self) -> list[dict[str, str]]:
-        """The assignments of the other specialists."""
+        """Return the assignments of the other specialists."""
         return parts_of(self.department, but=self.key)
 
     @property
     def goes_on(self) -> bool:
-        """Whether another attempt is to be made."""
+        """True if another attempt follows."""
         if self.error or self.exhausted:
             return False
         if not self.attempts:
             return True
         last = self.attempts[-1]
-        if last.score is None:  # an output that nobody could grade counts as it is
+        if last.score is None:  # an ungraded output is final
             return False
         return may_retry(len(self.attempts), self.spec.max_retries, last.score, self.threshold)
 
@@ -104,7 +105,7 @@ class Trying:
         return max(graded, key=lambda one: review_score(one.score), default=None)
 
     def failed(self) -> dict[str, Any] | None:
-        """What a retry is told of the attempts before it."""
+        """Return the feedback for a retry, or None before the first attempt."""
         if not self.attempts:
             return None
         last = self.attempts[-1]
@@ -123,7 +124,7 @@ class Trying:
         ]
 
     def announce(self) -> None:
-        """Tell that another attempt begins."""
+        """Emit that a retry starts, unless it is the first attempt."""
         told = self.failed()
         if told is not None:
             self.studio.run.emit(
@@ -134,7 +135,7 @@ class Trying:
             )  # fmt: skip
 
     def take(self, output: str, grade: Grade | None, score: float | None) -> None:
-        """One more attempt is done and graded; told only if the budget has let the head come to that."""
+        """Record an attempt and its grade. Emit it unless the budget ran out before the grading."""
         feedback = grade.feedback if grade is not None else EMPTY if not output else ""
         made = Attempt(
             len(self.attempts) + 1, output, score, feedback, tuple(grade.suggestions) if grade else ()
@@ -151,7 +152,8 @@ class Trying:
         )  # fmt: skip
 
     def reviewed(self) -> SpecialistResult:
-        """The head's review of the best attempt; an error without any output is a rejected 0."""
+        """Return the review of the best attempt. Without any output, the result is rejected with a score of
+        0."""
         best = self.best
         if best is None:
             score, status, notes = 0.0, "rejected", self.error or str(self.exhausted or EMPTY)
@@ -169,7 +171,7 @@ class Trying:
             counted_suggestions=list(best.suggestions) if best else [],
             graded=best is None or best.score is not None,
         )  # fmt: skip
-        if self.exhausted is not None:  # a budget ended it: that says nothing about the specialist
+        if self.exhausted is not None:  # out of budget: no verdict on the specialist
             return result
         self.studio.run.emit(
             events.SpecialistReviewed(
@@ -182,12 +184,12 @@ class Trying:
 
 
 def review_score(score: float | None) -> float:
-    """What an attempt counts; one that nobody could grade counts as an average one."""
+    """Return the score of an attempt. An ungraded one counts as average."""
     return UNGRADED_SCORE if score is None else score
 
 
 def parts_of(department: Department, but: str = "") -> list[dict[str, str]]:
-    """The assignments of a department's specialists, without one of them."""
+    """Return the assignments of a department's specialists, except `but`."""
     return [
         {"name": department.spec.specialists[key].name, "task": one.task}
         for key, one in department.assignments.items()
@@ -195,14 +197,14 @@ def parts_of(department: Department, but: str = "") -> list[dict[str, str]]:
     ]
 
 
-async def execute(trying: Trying) -> str | None:
-    """One attempt's text. An error or a time-out ends the specialist's work; so does an empty budget."""
+async def execute(trying: SpecialistRun) -> str | None:
+    """Make one attempt and return its text. An error, a timeout or an exhausted budget ends the specialist's
+    work and returns None."""
     try:
         text = await trying.studio.run.ask(
             roles.specialist_of(trying.spec), "execute", request=trying.studio.request,
             failed=trying.failed(), approach=trying.department.approach, part=trying.part,
             others=trying.others(), context=trying.department.context(),
-            first_version=trying.studio.first_version,
         )  # fmt: skip
     except StepFailedError as error:
         trying.error = error.reason
@@ -213,8 +215,8 @@ async def execute(trying: Trying) -> str | None:
     return trying.studio.run.marked(text)
 
 
-async def run_specialist(trying: Trying) -> SpecialistResult:
-    """Attempts one after the other, each graded by the head."""
+async def run_specialist(trying: SpecialistRun) -> SpecialistResult:
+    """Make attempts one after the other; the head grades each."""
     began = await trying.studio.clock()
     while trying.goes_on:
         trying.announce()
@@ -227,8 +229,9 @@ async def run_specialist(trying: Trying) -> SpecialistResult:
     return trying.reviewed()
 
 
-async def grade(trying: Trying, output: str) -> None:
-    """The head's grade. An empty text needs none, and one that could not be had is left open."""
+async def grade(trying: SpecialistRun, output: str) -> None:
+    """Let the head grade an output. An empty output scores 0 without a call; if grading fails, the output
+    stays ungraded."""
     if not output:
         trying.take(output, None, 0.0)
         return

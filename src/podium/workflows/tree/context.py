@@ -1,205 +1,226 @@
-"""The material that each role of the tree is shown."""
+"""Shared state of a tree run: the tree, scratchpads, node results and the final output."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
-from podium.workflows.delivery.policy import LEAST, cut
-from podium.workflows.tree.node import Attempt, Kept, Node, Returned
+from podium.agents.ask import Run
+from podium.engine.budget import Budget
+from podium.engine.codec import encode
+from podium.tools.tool import ToolSpec
+from podium.tools.toolbox import Toolbox
+from podium.workflows.tree import events
+from podium.workflows.tree.contracts import Answer, Artifact, ScratchpadNote
+from podium.workflows.tree.node import KeptArtifact, Node, Returned
 from podium.workflows.tree.policy import (
-    MAX_TOOL_CALLS,
+    SCRATCHPAD,
     Deliverable,
-    Limits,
+    TreeLimits,
     child_labels,
-    tail,
-    wanted,
+    file_names,
+    gaps_of,
+    is_met,
+    preview,
+    with_includes,
 )
 
-READ_ON = 20_000
-"""Characters that one `read_document` returns."""
 
-READ_DOCUMENT = "read_document"
-_READ_SPEC = {
-    "name": READ_DOCUMENT,
-    "description": "Read on in a document that is shown only in part.",
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "label": {"type": "string", "description": "The document's label, as shown: stepId/label."},
-            "offset": {"type": "integer", "description": "The character to begin at."},
-        },
-        "required": ["label"],
-    },
-}
+@dataclass
+class Tree:
+    """State shared by all nodes of a run. What it collects is used only for the output."""
 
+    run: Run
+    limits: TreeLimits
+    deliverable: Deliverable
+    toolbox: Toolbox
+    room: int = 0
+    """Characters of documents that fit into one prompt."""
+    timed: bool = False
+    """Planners see the remaining time."""
+    tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
+    nodes: dict[str, NodeRow] = field(default_factory=dict[str, "NodeRow"])
+    open_nodes: set[str] = field(default_factory=set[str])
+    """Nodes below the root that wait for children. They share the half of the closing reserve that is not the
+    root's."""
+    root_document: str = ""
+    documents: dict[str, list[KeptArtifact]] = field(default_factory=dict[str, list["KeptArtifact"]])
+    """Documents and data by node id, without the root's primary document."""
+    gaps: list[str] = field(default_factory=list[str])
+    """Gaps that the root's result names."""
+    met: bool = True
+    """False if the root's own assessment says that the request is not met."""
 
-class Piece(NamedTuple):
-    """One artifact that can be shown, and how much it matters to the reader."""
+    @property
+    def tools_shown(self) -> list[dict[str, Any]]:
+        """The tools as data for a prompt."""
+        return [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in self.tools
+        ]
 
-    label: str
-    kept: Kept
-    rank: int
-
-
-# ── the whole ──
-
-
-def whole_context(node: Node) -> dict[str, Any]:
-    """The user's request, the objectives from the root down, and the work of others: for every role."""
-    above = list(node.line)[:-1]
-    return {
-        "request": node.root.title,
-        "is_root": node.is_root,
-        "draft": node.root.draft,
-        "objectives": [{"title": one.title, "reason": one.reason} for one in above if not one.is_root],
-        "band_goal": "" if node.band is None else node.band.goal,
-        "assumptions": [said for one in node.line if one.plan is not None for said in one.plan.assumptions],
-        "others": []
-        if node.plan is None
-        else [step.title for step in node.plan.steps if node.step is None or step.id != node.step.id],
-    }
-
-
-# ── documents ──
-
-
-def pieces_of(returned: Sequence[Returned], *, nearer: int = 0) -> list[Piece]:
-    """Everything that was returned, ranked: what a `parentHint` names, other documents, other data. Results
-    from further up, before number `nearer`, come after those."""
-    pieces: list[Piece] = []
-    for number, one in enumerate(returned):
-        named = one.hinted
-        for kept in one.artifacts:
-            label = kept.label if not one.step_id else f"{one.step_id}/{kept.label}"
-            rank = 0 if kept.label in named or label in named else 1 if kept.document_id else 2
-            pieces.append(Piece(label, kept, rank + (3 if number < nearer else 0)))
-    return pieces
+    @asynccontextmanager
+    async def closing(self, node: Node) -> AsyncGenerator[None]:
+        """Draw on the closing reserve. Half of the remainder is reserved for the root, because without its
+        result the other results would be lost. The open nodes share the other half equally."""
+        async with self.run.closing():
+            if node.is_root:
+                yield
+                return
+            share = _share(self.run, 2 * max(1, len(self.open_nodes)))
+            async with self.run.branch("closing", budget=share):
+                yield
 
 
-def shown_pieces(pieces: Sequence[Piece], room: int) -> dict[str, dict[str, Any]]:
-    """The texts of artifacts by label: whole as far as there is room, the most relevant first. What is cut
-    says how much of it is shown."""
-    shown: dict[str, dict[str, Any]] = {}
-    for piece in sorted(pieces, key=lambda one: one.rank):
-        text, note = cut(piece.kept.text, max(room, LEAST))
-        room -= len(text)
-        shown[piece.label] = {**piece.kept.shown(), "label": piece.label, "text": text, "note": note}
-    return {piece.label: shown[piece.label] for piece in pieces}
+@dataclass
+class NodeRow:
+    """A node as listed in the output."""
+
+    node: Node
+    status: str = "planning"
+    outcome: str = ""
+    summary: str = ""
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "nodeId": self.node.id, "parentNodeId": self.node.parent_id, "title": self.node.title,
+            "depth": self.node.depth, "status": self.status, "outcome": self.outcome,
+        }  # fmt: skip
 
 
-def read_document(pieces: Iterable[Piece], args: Mapping[str, Any]) -> tuple[bool, str]:
-    """Answer a `read_document` call: whether it worked, and the text or the reason."""
-    known = {piece.label: piece.kept.text for piece in pieces}
-    label, offset = str(args.get("label", "")), args.get("offset", 0)
-    if label not in known:
-        return False, f"there is no document {label!r}; there are: {', '.join(known) or 'none'}"
-    if not isinstance(offset, int) or isinstance(offset, bool) or not 0 <= offset <= len(known[label]):
-        return False, f"offset must be a whole number from 0 to {len(known[label])}"
-    part = known[label][offset : offset + READ_ON]
-    end = offset + len(part)
-    rest = "" if end == len(known[label]) else f"\n\n[read on at offset {end}]"
-    return True, f"[characters {offset:,} to {end:,} of {len(known[label]):,}]\n\n{part}{rest}"
+class Notes:
+    """The scratchpad of one node. Every role appends to it; the next role reads its tail."""
+
+    def __init__(self, run: Run, node: Node) -> None:
+        self._run = run
+        self._node = node
+        self._id = f"{node.id}/scratchpad"
+        self.text = ""
+        run.emit(events.ScratchpadLinked(node_id=node.id, scratchpad_id=self._id))
+
+    def add(self, role: str, note: ScratchpadNote) -> None:
+        self.text += f"## {role}\n\n{note.append_markdown.strip()}\n\n"
+        told = preview(note.tail_preview, note.append_markdown)
+        self._run.emit(
+            events.ScratchpadUpdated(node_id=self._node.id, scratchpad_id=self._id, tail_preview=told)
+        )
+
+    async def keep(self) -> None:
+        """Save the scratchpad as an artifact, unless it is empty."""
+        if self.text:
+            await self._run.artifact(SCRATCHPAD, f"# {self._node.title}\n\n{self.text}", "text/markdown")
 
 
-# ── the roles ──
-
-
-def planner_context(
-    node: Node, limits: Limits, seconds_left: float | None, notes: str, before: Attempt | None
-) -> dict[str, Any]:
-    """Identity, the whole, budgets, notes; when replanning also the old plan and what it brought."""
-    children = [] if before is None else list(before.returned.values())
-    return {
-        "node": node.shown(),
-        "whole": whole_context(node),
-        "parent_ask": _parent_ask(node),
-        "budgets": limits.shown(seconds_left, node.allowance),
-        "scratchpad": tail(notes),
-        "existing_plan": None if before is None else _outlined(before),
-        "children": [
-            {
-                "stepId": child.step_id, "title": child.title, "status": child.status,
-                "outcome": child.outcome, "summary": child.summary,
-            }
-            for child in children
-        ],
-    }  # fmt: skip
-
-
-def executor_context(
+async def finished(
+    tree: Tree,
     node: Node,
-    deliverable: Deliverable,
-    notes: str,
-    pieces: Sequence[Piece],
-    returned: Sequence[Returned],
-    room: int,
-    tools: Sequence[Mapping[str, Any]],
-    tool_results: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """The task, the whole, the deliverable, notes, and what there is to read: of earlier steps, children and
-    tools."""
-    shown = shown_pieces(pieces, room)
-    offered = list(tools) + ([_READ_SPEC] if any(one["note"] for one in shown.values()) else [])
-    return {
-        "node": node.shown(),
-        "whole": whole_context(node),
-        "deliverable": wanted(node, deliverable),
-        "scratchpad": tail(notes),
-        "hints": [
-            {
-                "stepId": one.step_id, "title": one.title, "status": one.status, "summary": one.summary,
-                "artifacts": [shown[label] for label in child_labels([one]) if label in shown],
-            }
-            for one in returned
-        ],
-        "tools": offered,
-        "tool_results": list(tool_results),
-        "tool_calls_left": MAX_TOOL_CALLS - len(tool_results) if offered else 0,
-    }  # fmt: skip
+    notes: Notes,
+    answer: Answer,
+    outcome: str,
+    metrics: dict[str, int],
+    children: Sequence[Returned] = (),
+) -> Returned:
+    """Save a node's artifacts and return its result. Emits artifacts, hint, result and completed, in this
+    order."""
+    run = tree.run
+    await notes.keep()
+    primary = answer.primary
+    kept = [await _kept(tree, node, one, name, one is primary, children) for one, name in _named(answer)]
+    ids = {one.label: one.artifact_id for one in kept}
+    hinted = {**child_labels(children), **ids}
+    hint = answer.result.parent_hint
+    documents = {one.artifact_id: one.document_id for child in children for one in child.artifacts}
+    documents |= {one.artifact_id: one.document_id for one in kept}
+    named = [hinted[label] for label in hint.artifact_labels if label in hinted]
+    run.emit(
+        events.ParentHint(
+            node_id=node.id,
+            parent_node_id=node.parent_id,
+            hint_type=hint.hint_type,
+            artifact_ids=named,
+            document_ids=[document for one in named if (document := documents.get(one))],
+            based_on_artifact_ids=[one.artifact_id for child in children for one in child.artifacts],
+        )
+    )
+    envelope = answer.result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    envelope |= {
+        "artifactIds": list(ids.values()),
+        "documentIds": [one.document_id for one in kept if one.document_id],
+        "primaryArtifactId": ids[primary.label] if primary is not None else None,
+    }
+    run.emit(events.NodeResult(node_id=node.id, result=envelope))
+    run.emit(events.NodeCompleted(node_id=node.id, outcome=outcome, metrics=metrics))
+    if node.is_root:
+        tree.gaps, tree.met = gaps_of(answer), is_met(answer)
+    row = tree.nodes[node.id]
+    row.status, row.outcome, row.summary = "completed", outcome, answer.result.summary
+    step_id = "" if node.step is None else node.step.id
+    return Returned(node.id, step_id, node.title, "completed", outcome, envelope, tuple(kept))
 
 
-def aggregator_context(
-    node: Node,
-    notes: str,
-    children: Sequence[Returned],
-    room: int,
-    tool_results: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """The whole, and everything that the children returned: envelopes, documents and data."""
-    shown = shown_pieces(pieces_of(children), room)
-    part = any(one["note"] for one in shown.values())
+async def _kept(
+    tree: Tree, node: Node, one: Artifact, name: str, primary: bool, children: Sequence[Returned]
+) -> KeptArtifact:
+    if one.type == "document":
+        text, kind = with_includes(one.document_markdown or "", children), "text/markdown"
+    else:
+        text, kind = encode(one.json_payload).decode(), "application/json"
+    file = await tree.run.artifact(name, text, kind)
+    document_id = f"doc-{file.id}" if one.type == "document" else None
+    tree.run.emit(
+        events.ArtifactCreated(
+            node_id=node.id, artifact_id=file.id, artifact_type=one.type, document_id=document_id,
+            label=one.label,
+        )
+    )  # fmt: skip
+    if node.is_root and primary:
+        tree.root_document = text
+    kept = KeptArtifact(file.id, one.type, one.label, one.title or one.label, text, document_id, primary)
+    if not (node.is_root and primary):
+        tree.documents.setdefault(node.id, []).append(kept)
+    return kept
+
+
+def _named(answer: Answer) -> list[tuple[Artifact, str]]:
+    return list(zip(answer.artifacts, file_names(answer), strict=True))
+
+
+def _share(run: Run, parts: int) -> Budget:
+    """Return an equal share of the remaining USD, tokens and calls. Unlimited dimensions stay unlimited."""
+    limits, spent = run.budget, run.spent
+    return Budget(
+        usd=None if limits.usd is None else max(0.0, limits.usd - spent.usd) / parts,
+        tokens=None if limits.tokens is None else max(0, limits.tokens - spent.tokens) // parts,
+        calls=None if limits.calls is None else max(0, limits.calls - spent.calls) // parts,
+    )
+
+
+def output_of(grown: Tree, returned: Returned | None) -> dict[str, Any]:
+    """Return the run's output: the root's envelope, its document, the gaps, and every node."""
     return {
-        "node": node.shown(),
-        "whole": whole_context(node),
-        "is_root": node.is_root,
-        "scratchpad": tail(notes),
-        "results": [child.shown() for child in children],
-        "artifacts": list(shown.values()),
-        "tools": [_READ_SPEC] if part else [],
-        "tool_results": list(tool_results),
-        "tool_calls_left": MAX_TOOL_CALLS - len(tool_results) if part else 0,
+        "result": returned.envelope or None if returned is not None else None,
+        "document": grown.root_document,
+        "gaps": grown.gaps,
+        "nodes": [row.shown() for row in grown.nodes.values()],
     }
 
 
-def _parent_ask(node: Node) -> dict[str, Any] | None:
-    """What the parent wants of this node, and what is there already; nothing for the root."""
-    if node.parent is None:
-        return None
-    return {
-        "parentTitle": node.parent.title,
-        "parentSuccessCriteria": [] if node.parent.is_root else list(node.parent.criteria),
-        "earlierResults": [f"{one.step_id}: {one.title}. {one.summary}" for one in node.earlier],
-    }
+def as_it_stands(grown: Tree) -> str:
+    """Render an unfinished tree as Markdown: every node with its status and, if there is one, its summary."""
+    rows = list(grown.nodes.values())
+    done = sum(row.status == "completed" for row in rows)
+    lines = [
+        f"# {rows[0].node.title}",
+        f"Not finished: the budget ran out with {done} of {len(rows)} nodes completed. No aggregator could "
+        "be paid for, so this is the tree as it stands.",
+        *(_entry(row) for row in rows[1:]),
+    ]
+    return "\n\n".join(lines) + "\n"
 
 
-def _outlined(before: Attempt) -> dict[str, Any]:
-    return {
-        "version": before.version,
-        "summary": before.plan.summary,
-        "steps": [
-            {"id": step.id, "title": step.title, "successCriteria": step.success_criteria}
-            for step in before.plan.steps
-        ],
-        "replanReason": before.replan_reason,
-    }
+def _entry(row: NodeRow) -> str:
+    state = f"{row.status}, {row.outcome}" if row.outcome else row.status
+    heading = f"{'#' * min(row.node.depth + 1, 6)} {row.node.title} ({state})"
+    return f"{heading}\n\n{row.summary}" if row.summary else heading

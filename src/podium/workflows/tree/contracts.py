@@ -16,13 +16,13 @@ from pydantic.alias_generators import to_camel
 Name = Field(min_length=1, max_length=200)
 
 
-class Shape(BaseModel):
+class StrictModel(BaseModel):
     """Python names here, the contract's names in JSON."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
 
-class ScratchpadNote(Shape):
+class ScratchpadNote(StrictModel):
     """What a role adds to its node's notes."""
 
     append_markdown: str
@@ -32,7 +32,7 @@ class ScratchpadNote(Shape):
 # ── planner ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class Step(Shape):
+class Step(StrictModel):
     id: str = Name
     title: str = Name
     reason: str
@@ -42,14 +42,14 @@ class Step(Shape):
     """The planner says that one writer can do it in one reply: no planner is asked for it."""
 
 
-class Band(Shape):
+class Band(StrictModel):
     index: int
     goal: str
     parallelizable: bool
     steps: list[Step] = Field(min_length=1)
 
 
-class Plan(Shape):
+class Plan(StrictModel):
     summary: str
     bands: list[Band]
     assumptions: list[str] = []
@@ -74,13 +74,13 @@ class Plan(Shape):
         return found
 
 
-class LeafDecision(Shape):
+class LeafDecision(StrictModel):
     can_execute_directly: bool
     complexity: Literal["low", "medium", "high"]
     blockers: list[str]
 
 
-class PlannerOutput(Shape):
+class PlannerOutput(StrictModel):
     """Do it, or split it."""
 
     mode: Literal["execute", "plan"]
@@ -101,14 +101,14 @@ class PlannerOutput(Shape):
 # ── executor and aggregator ──────────────────────────────────────────────────────────────────────
 
 
-class Action(Shape):
+class Action(StrictModel):
     kind: Literal["analysis", "tool_call", "document"]
     note: str
     tool_name: str | None = None
     tool_args: dict[str, Any] | None = None
 
 
-class Artifact(Shape):
+class Artifact(StrictModel):
     type: Literal["document", "json"]
     label: str = Name
     title: str | None = None
@@ -128,19 +128,19 @@ class Artifact(Shape):
         return [] if self.json_payload is not None else [f"the json artifact {self.label} has no jsonPayload"]
 
 
-class SuccessAssessment(Shape):
+class SuccessAssessment(StrictModel):
     met: bool
     notes: str | None = None
 
 
-class Hint(Shape):
+class Hint(StrictModel):
     """What the parent should read."""
 
     hint_type: Literal["read_documents", "read_json"]
     artifact_labels: list[str]
 
 
-class Result(Shape):
+class Result(StrictModel):
     """The envelope in which a child answers its parent."""
 
     kind: Literal["json", "document", "hybrid"]
@@ -150,7 +150,7 @@ class Result(Shape):
     parent_hint: Hint
 
 
-class Answer(Shape):
+class Answer(StrictModel):
     """What executor and aggregator have in common."""
 
     artifacts: list[Artifact]
@@ -200,13 +200,13 @@ class ExecutorOutput(Answer):
         return [action for action in self.actions if action.kind == "tool_call"]
 
 
-class Synthesis(Shape):
+class Synthesis(StrictModel):
     summary: str
     key_findings: list[str]
     gaps: list[str]
 
 
-class Next(Shape):
+class Next(StrictModel):
     should_replan: bool
     replan_reason: str | None = None
 

@@ -1,4 +1,4 @@
-"""What a tree tells while it grows. Field names are those of the contract: camelCase in JSON."""
+"""Event types of `tree`. Field names follow the contract: camelCase in JSON."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class NodeDelegated(TreeEvent, frozen=True, kw_only=True, rename="camel"):
 class NodeStatus(TreeEvent, frozen=True, kw_only=True, rename="camel"):
     type: ClassVar[str] = "tree.node_status"
     status: str
-    """`planning, delegating, executing, waiting, aggregating` or `blocked`; the two ends have events of
-    their own."""
+    """`planning, delegating, executing, waiting, aggregating` or `blocked`. Completion and failure have their
+    own events."""
     role: str = ""
     message: str = ""
     """`band:0`, `guard:maxDepth`, `budget:usd`, …"""
@@ -68,7 +68,7 @@ class ReplanRequested(TreeEvent, frozen=True, kw_only=True, rename="camel"):
 class NodeResult(TreeEvent, frozen=True, kw_only=True, rename="camel"):
     type: ClassVar[str] = "tree.node_result"
     result: dict[str, Any]
-    """The envelope, with the ids of what its labels name."""
+    """The result envelope, with labels resolved to artifact ids."""
 
 
 class NodeCompleted(TreeEvent, frozen=True, kw_only=True, rename="camel"):
@@ -86,7 +86,7 @@ class NodeFailed(TreeEvent, frozen=True, kw_only=True, rename="camel"):
     type: ClassVar[str] = "tree.node_failed"
     error: str
     retryable: bool
-    """It may work another time: the provider was in trouble, or somebody changed the plan."""
+    """True if a retry may succeed: the error is a provider failure or a timeout, not a wrong answer."""
 
 
 # ── plans ────────────────────────────────────────────────────────────────────────────────────────
@@ -124,7 +124,7 @@ class StepStatus(TreeEvent, frozen=True, kw_only=True, rename="camel"):
     """`executing, completed, failed, blocked`; `reused` if an earlier plan's result still holds."""
 
 
-# ── what a node writes ───────────────────────────────────────────────────────────────────────────
+# ── output of a node ─────────────────────────────────────────────────────────────────────────────
 
 
 class ScratchpadLinked(TreeEvent, frozen=True, kw_only=True, rename="camel"):
@@ -170,4 +170,4 @@ class ParentHint(TreeEvent, frozen=True, kw_only=True, rename="camel"):
     artifact_ids: list[str]
     document_ids: list[str]
     based_on_artifact_ids: list[str]
-    """Of an aggregation: the children's artifacts that it was made from."""
+    """Aggregations only: the children's artifacts that the result is based on."""

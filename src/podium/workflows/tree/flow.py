@@ -1,4 +1,4 @@
-"""The tree: every node decides whether to do its task or to split it, and reads what its children return."""
+"""Orchestration of `tree`: every node executes or splits its task and aggregates its children's results."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from podium.engine.branch import Failed, Ok
 from podium.engine.effect import Effect
 from podium.engine.workflow import Outcome, Partial, Workflow
 from podium.errors import BudgetExhaustedError, StepFailedError
-from podium.models.window import context_window
+from podium.models.registry import context_window
 from podium.tools.files import readable_folder
 from podium.tools.toolbox import Toolbox
 from podium.workflows.delivery.contracts import Draft
 from podium.workflows.delivery.flow import RESULT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
 from podium.workflows.delivery.policy import room_for
-from podium.workflows.tree import events, rehearsal, roles, telling
-from podium.workflows.tree.context import aggregator_context, pieces_of, planner_context
+from podium.workflows.tree import agents as roles
+from podium.workflows.tree import events, rehearsal
+from podium.workflows.tree import node_events as telling
+from podium.workflows.tree.context import Notes, Tree, as_it_stands, finished, output_of
 from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan, PlannerOutput, Step
-from podium.workflows.tree.growing import Notes, Tree, finished
 from podium.workflows.tree.leaf import run_leaf, use_tool
+from podium.workflows.tree.material import aggregator_context, pieces_of, planner_context
 from podium.workflows.tree.node import Attempt, Node, Returned
-from podium.workflows.tree.outline import as_it_stands, output_of
 from podium.workflows.tree.policy import (
     CONCURRENCY,
     MAX_BANDS,
@@ -37,8 +38,8 @@ from podium.workflows.tree.policy import (
     MAX_TOOL_CALLS,
     ONE_REPLY,
     Deliverable,
-    Limits,
     PlanCheck,
+    TreeLimits,
     aggregator_problem,
     execution_guard,
     may_replan,
@@ -51,11 +52,11 @@ from podium.workflows.tree.policy import (
 __all__ = ["WORKFLOW", "rehearsal"]
 
 CLOSING = 0.1
-"""Share of every ceiling that is kept for the aggregators of a tree that is out of budget."""
+"""Share of every budget ceiling that is reserved for the aggregators of a tree that is out of budget."""
 
 
 class PlanRejectedError(Exception):
-    """A person did not want the root's plan."""
+    """Raised when the root's plan is not approved."""
 
 
 async def tree(
@@ -85,7 +86,7 @@ async def tree(
         concurrency=run.config.get("concurrency") or CONCURRENCY,
     )  # fmt: skip
     async with toolbox:
-        limits = Limits(max_depth, max_bands, max_steps, replans, max_nodes)
+        limits = TreeLimits(max_depth, max_bands, max_steps, replans, max_nodes)
         grown = Tree(run, limits, deliverable, toolbox)
         await _equip(grown)
         run.emit(events.RunStarted(node_id="root", objective=request))
@@ -100,8 +101,8 @@ async def tree(
 
 
 async def _equip(grown: Tree) -> None:
-    """Find out once which tools there are, what fits into a prompt, and whether time is limited. Recorded,
-    because a resume with another model or limit must not ask everyone again only because of that."""
+    """Determine once which tools exist, how much fits into a prompt, and whether time is limited. The values
+    are recorded: a resume with another model or limit must not repeat model calls because of them."""
     run = grown.run
 
     async def timed(effect: Effect) -> bool:
@@ -122,7 +123,8 @@ async def _equip(grown: Tree) -> None:
 
 
 async def _grow(grown: Tree, root: Node, desk: Desk, draft: Draft | None) -> Outcome | Partial:
-    """The root's result; out of budget, the tree as it stands. Its failure is the run's."""
+    """Run the root and return its result. Out of budget, return the unfinished tree. A failed root fails the
+    run."""
     notes = Notes(grown.run, root)
     try:
         returned = await run_node(grown, root, notes)
@@ -148,8 +150,8 @@ async def _grow(grown: Tree, root: Node, desk: Desk, draft: Draft | None) -> Out
 
 
 async def _deliver(grown: Tree, returned: Returned, desk: Desk, draft: Draft | None) -> Outcome | Partial:
-    """The root's result after the editor's pass; `partial`, with its gaps, where it does not meet the
-    request."""
+    """Return the root's result after the editor's pass. It is `partial`, with its gaps, if the request is not
+    met."""
     before = grown.root_document
     material = [(one.title, one.text) for _, kept in sorted(grown.documents.items()) for one in kept]
     delivered = await deliver(desk, before, draft, material=material, gaps=grown.gaps)
@@ -171,8 +173,7 @@ async def _deliver(grown: Tree, returned: Returned, desk: Desk, draft: Draft | N
 
 
 async def run_node(grown: Tree, node: Node, notes: Notes) -> Returned:
-    """One node, whatever it turns out to be: plan and execute; or plan, delegate, aggregate, and perhaps
-    plan again."""
+    """Run one node: plan and execute, or plan, delegate, aggregate and possibly replan."""
     if guard := must_execute(node, grown.limits):
         guard = "" if guard == ONE_REPLY else guard
         return await run_leaf(grown, node, notes, roles.EXECUTOR, guard=guard)
@@ -217,7 +218,8 @@ async def _plan(grown: Tree, node: Node, notes: Notes, before: Attempt | None) -
 
 
 async def _time_left(run: Run) -> float | None:
-    """Recorded, because a resume must not ask again only because there is less time."""
+    """Return the seconds left, or None if time is unlimited. Recorded, so that a resume with less time does
+    not repeat model calls."""
 
     async def time_left(effect: Effect) -> float | None:
         return None if run.budget.seconds is None else max(0.0, run.budget.seconds - run.driven_s)
@@ -226,7 +228,7 @@ async def _time_left(run: Run) -> float | None:
 
 
 async def _check_gate(grown: Tree, node: Node, plan: Plan) -> None:
-    """With `--approve plan` a person sees the root's plan before anything of it is done."""
+    """With `--approve plan`, ask for approval of the root's plan before any step runs."""
     if not node.is_root:
         return
     steps = [f"band {band.index + 1}: {step.title}" for band in ordered(plan) for step in band.steps]
@@ -239,7 +241,7 @@ async def _check_gate(grown: Tree, node: Node, plan: Plan) -> None:
 
 
 async def _delegate(grown: Tree, node: Node, plan: Plan, before: Attempt | None) -> Attempt:
-    """Run the bands one after the other; once the budget is used up no further one is begun."""
+    """Run the bands in order. Once the budget is used up, start no further band."""
     attempt = Attempt(1 if before is None else before.version + 1, plan)
     telling.planned(grown, node, attempt)
     await _check_gate(grown, node, plan)
@@ -260,7 +262,8 @@ async def _delegate(grown: Tree, node: Node, plan: Plan, before: Attempt | None)
 async def _run_band(
     grown: Tree, node: Node, band: Band, children: dict[str, Node], before: Attempt | None
 ) -> dict[str, Returned]:
-    """The steps of a band side by side; or one after the other, each seeing what was done before it."""
+    """Run the steps of a band in parallel or, if the band is not parallelizable, in order, each with the
+    earlier results."""
     done: dict[str, Returned] = {}
     if band.parallelizable:
         steps = {name: _run_step(grown, node, child) for name, child in children.items()}
@@ -275,7 +278,7 @@ async def _run_band(
 
 
 async def _run_step(grown: Tree, parent: Node, child: Node) -> Returned:
-    """A child in its own branch. Its failure is data: the parent names the gap."""
+    """Run a child in its own branch. A failure is returned as data, so that the parent can name the gap."""
     notes = Notes(grown.run, child)
     try:
         returned = await run_node(grown, child, notes)
@@ -291,7 +294,7 @@ async def _run_step(grown: Tree, parent: Node, child: Node) -> Returned:
 
 
 def _kept(grown: Tree, parent: Node, child: Node, outcome: Ok[Returned] | Failed) -> Returned:
-    """What a branch came to; one that broke in an unforeseen way is a failed node as well."""
+    """Return the result of a branch. An unexpected exception counts as a failed node."""
     if isinstance(outcome, Ok):
         return outcome.value
     returned = telling.failed(grown, child, outcome.error)
@@ -320,11 +323,12 @@ def out_of_budget(returned: Iterable[Returned]) -> bool:
 async def _aggregate(
     grown: Tree, node: Node, notes: Notes, attempt: Attempt
 ) -> AggregatorOutput | BudgetExhaustedError:
-    """Ask the aggregator; out of budget, from the closing reserve, as far as that goes."""
+    """Ask the aggregator. The root, and any node out of budget, draws on the closing reserve. Return the
+    error if that is used up too."""
     children = list(attempt.returned.values())
     telling.status(grown, node, "aggregating", "aggregator")
     try:
-        if node.is_root or out_of_budget(children):  # the root's result is what the reserve is kept for
+        if node.is_root or out_of_budget(children):  # the reserve exists for the root's result
             answer = await _ask_in_closing(grown, node, notes, children)
         else:
             answer = await _ask_aggregator(grown, node, notes, children)
@@ -384,7 +388,7 @@ async def _complete(
 
 
 def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Options as a later process can use them: the folder by its full path, if there is one."""
+    """Return options that a later process can use: the folder as an absolute path, if there is one."""
     return {**options, "files": readable_folder(options["files"])} if options.get("files") else options
 
 

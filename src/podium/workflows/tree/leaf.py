@@ -1,26 +1,20 @@
-"""A leaf does its task: ask, run the tools that it wants, ask again, until an answer wants none."""
+"""Execution of a leaf: ask the executor, run the tools that it calls, and repeat until it calls none."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from podium.agents.agent import Agent
-from podium.tools.tool import ToolResult
-from podium.tools.untrusted import unfenced
+from podium.tools.tool import ToolResult, unfenced
 from podium.workflows.tree import events
-from podium.workflows.tree.context import READ_DOCUMENT, Piece, executor_context, pieces_of, read_document
+from podium.workflows.tree.context import Notes, Tree, finished
 from podium.workflows.tree.contracts import Action, ExecutorOutput
-from podium.workflows.tree.growing import Notes, Tree, finished
+from podium.workflows.tree.material import READ_DOCUMENT, Piece, executor_context, pieces_of, read_document
 from podium.workflows.tree.node import Node, Returned
-from podium.workflows.tree.policy import (
-    MAX_TOOL_CALLS,
-    executor_problem,
-    outcome_of,
-    snippet,
-)
+from podium.workflows.tree.policy import MAX_TOOL_CALLS, executor_problem, outcome_of, snippet
 
 TOLD = 300
-"""Characters of a tool's answer that its event repeats; the step holds all of it."""
+"""Characters of a tool result in its event. The step stores the full text."""
 
 
 async def run_leaf(
@@ -32,7 +26,7 @@ async def run_leaf(
     guard: str = "",
     children: tuple[Returned, ...] = (),
 ) -> Returned:
-    """Execute a node. `children` are those of a plan that was given up."""
+    """Execute a node. `children` are the results of a plan that was given up."""
     message = f"guard:{guard}" if guard else ""
     tree.run.emit(events.NodeStatus(node_id=node.id, status="executing", role="executor", message=message))
     tree.nodes[node.id].status = "executing"
@@ -75,7 +69,7 @@ async def _ask(
 
 
 async def use_tool(tree: Tree, node: Node, action: Action, pieces: list[Piece]) -> dict[str, Any]:
-    """Run one tool call: two events, and a result whatever happens."""
+    """Run one tool call, emit a request and a result event, and return the result even if the tool fails."""
     name, args = action.tool_name or "", action.tool_args or {}
     tree.run.emit(events.ToolCallRequested(node_id=node.id, tool_name=name, args=args, purpose=action.note))
     if name == READ_DOCUMENT:

@@ -1,4 +1,4 @@
-"""A node of the tree, and what it returns to its parent. Plain values: branches share nothing."""
+"""Nodes of the tree and the results they return to their parents. Plain values: branches share no state."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 from podium.workflows.tree.contracts import Band, Plan, Step
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """An artifact that a node left behind, as its parent sees it."""
+class KeptArtifact(msgspec.Struct, frozen=True):
+    """A saved artifact, as the parent sees it."""
 
     artifact_id: str
     type: str
@@ -22,7 +22,7 @@ class Kept(msgspec.Struct, frozen=True):
     primary: bool = False
 
     def shown(self) -> dict[str, Any]:
-        """For a prompt."""
+        """The artifact as data for a prompt, without its text."""
         return {
             "artifactId": self.artifact_id,
             "documentId": self.document_id,
@@ -33,7 +33,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """What became of a node: completed with an outcome, failed, or blocked by a budget."""
+    """Result of a node: completed with an outcome, failed, or blocked by a budget."""
 
     node_id: str
     step_id: str
@@ -41,12 +41,12 @@ class Returned(msgspec.Struct, frozen=True):
     status: str
     outcome: str = ""
     envelope: dict[str, Any] = {}
-    artifacts: tuple[Kept, ...] = ()
+    artifacts: tuple[KeptArtifact, ...] = ()
     error: str = ""
 
     @property
     def hinted(self) -> frozenset[str]:
-        """The labels that its parent should read."""
+        """Labels of the artifacts that the parent should read."""
         hint: dict[str, list[str]] = self.envelope.get("parentHint") or {}
         return frozenset(hint.get("artifactLabels", ()))
 
@@ -55,7 +55,7 @@ class Returned(msgspec.Struct, frozen=True):
         return str(self.envelope.get("summary") or self.error)
 
     def shown(self) -> dict[str, Any]:
-        """For a prompt: the envelope of a child that returned one, the reason of one that did not."""
+        """The result as data for a prompt: the envelope of a completed node, otherwise the error."""
         told = {"stepId": self.step_id, "nodeId": self.node_id, "title": self.title, "status": self.status}
         if self.status != "completed":
             return {**told, "error": self.error}
@@ -63,7 +63,7 @@ class Returned(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """One task, and where it stands in the tree."""
+    """One task and its position in the tree."""
 
     id: str
     title: str
@@ -75,15 +75,15 @@ class Node(msgspec.Struct, frozen=True):
     band: Band | None = None
     step_index: int | None = None
     earlier: tuple[Returned, ...] = ()
-    """What earlier bands of the parent's plan, and of the plans above it, have delivered."""
+    """Results of earlier bands of the parent's plan and of the plans above it."""
     nearer: int = 0
-    """The number in `earlier` from which on results belong to the parent's own plan."""
+    """Index in `earlier` at which the results of the parent's own plan start."""
     plan: Plan | None = None
-    """The plan that it is a step of."""
+    """The plan that this node is a step of."""
     allowance: int = 0
-    """How many nodes there may be below it."""
+    """Maximum number of nodes below this one."""
     draft: str = ""
-    """One direct answer to the whole request; only the root has it."""
+    """A direct answer to the whole request. Only the root has one."""
 
     @property
     def is_root(self) -> bool:
@@ -103,7 +103,7 @@ class Node(msgspec.Struct, frozen=True):
         return None if self.parent is None else self.parent.id
 
     def shown(self) -> dict[str, Any]:
-        """Its identity, for a prompt."""
+        """The node's identity as data for a prompt."""
         return {
             "title": self.title,
             "reason": self.reason,
@@ -113,12 +113,12 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One plan of a node and what its steps returned: what a new plan starts from."""
+    """One plan of a node and the results of its steps. A replan starts from it."""
 
     version: int
     plan: Plan
     returned: dict[str, Returned] = {}
     """By step id."""
     runs: dict[str, int] = {}
-    """How often each step has been given to a node, over all plans."""
+    """Number of nodes created for each step, over all plans."""
     replan_reason: str = ""

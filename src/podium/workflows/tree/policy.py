@@ -1,4 +1,4 @@
-"""Every rule and number of the tree, as pure functions: guards, bands, replans, outcomes, contexts."""
+"""Rules and limits of `tree` as pure functions: guards, bands, replans, outcomes, contexts."""
 
 from __future__ import annotations
 
@@ -24,44 +24,45 @@ from podium.workflows.tree.node import Attempt, Node, Returned
 Deliverable = Literal["document", "json", "both"]
 
 MAX_TOOL_CALLS = 6
-"""Per node."""
+"""Maximum tool calls per node."""
 SCRATCHPAD_TAIL = 6_000
-"""Characters of its notes that a role is shown."""
+"""Characters of the scratchpad's tail in a prompt."""
 MAX_NODES = 60
-"""Nodes of a whole tree, where nobody gives another number."""
+"""Default limit of nodes in the whole tree."""
 PREVIEW = 280
-"""Characters of a scratchpad's last lines that its event carries."""
+"""Characters of the scratchpad preview in an event."""
 
 INCLUDE = re.compile(r"^[ \t]*\{\{\s*include\s+(\S+?)\s*\}\}[ \t]*$", re.MULTILINE)
-"""A line of an aggregator's document that stands for a child's document."""
+"""An include line in an aggregator's document. A child's document replaces it."""
 _HEADING = re.compile(r"^(#{1,6}) +", re.MULTILINE)
 
 MAX_DEPTH, MAX_BANDS, MAX_STEPS, MAX_REPLANS, CONCURRENCY = 4, 3, 4, 1, 4
-"""The guards, where nobody gives others."""
+"""Default limits."""
 
 
 # ── guards ───────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The guards of a run."""
+class TreeLimits:
+    """Limits of a run's tree."""
 
     depth: int = MAX_DEPTH
     bands: int = MAX_BANDS
     steps: int = MAX_STEPS
-    """Per band."""
+    """Steps per band."""
     replans: int = MAX_REPLANS
     nodes: int = MAX_NODES
-    """In the whole tree, the root included."""
+    """Nodes in the whole tree, including the root."""
 
     @property
     def children(self) -> int:
-        """Per node."""
+        """Maximum children per node."""
         return self.bands * self.steps
 
     def shown(self, seconds_left: float | None, allowance: int) -> dict[str, Any]:
-        """What a planner may plan with; `allowance` is how many nodes there may be below its own."""
+        """Return the limits for a planner's prompt. `allowance` is the maximum number of nodes below its
+        node."""
         return {
             "maxDepth": self.depth,
             "maxBandsPerPlan": self.bands,
@@ -73,11 +74,11 @@ class Limits:
 
 
 ONE_REPLY = "oneReply"
-"""Not a limit: the parent's planner has decided that a step is small enough."""
+"""Not a limit: the parent's planner marked the step as small enough for one reply."""
 
 
-def must_execute(node: Node, limits: Limits) -> str:
-    """The guard that forbids a node to split, so that no planner is asked; empty: it may."""
+def must_execute(node: Node, limits: TreeLimits) -> str:
+    """Return the guard that forbids a node to split, or an empty string. A guarded node asks no planner."""
     if node.step is not None and node.step.one_reply:
         return ONE_REPLY
     if node.depth >= limits.depth:
@@ -86,13 +87,13 @@ def must_execute(node: Node, limits: Limits) -> str:
 
 
 def share_of(node: Node, children: int) -> int:
-    """How many nodes there may be below each of a node's children: equal parts of what is left of its own
-    allowance. It depends on the plan alone, so a resume finds the same."""
+    """Return the maximum number of nodes below each child: an equal share of the node's remaining allowance.
+    It depends only on the plan, so a resume computes the same value."""
     return max(0, node.allowance - children) // max(1, children)
 
 
-def broken_guard(plan: Plan, limits: Limits, allowance: int) -> str:
-    """The first cap that a plan passes; empty if it keeps within all."""
+def broken_guard(plan: Plan, limits: TreeLimits, allowance: int) -> str:
+    """Return the first limit that a plan exceeds, or an empty string."""
     if len(plan.bands) > limits.bands:
         return "maxBandsPerPlan"
     if any(len(band.steps) > limits.steps for band in plan.bands):
@@ -102,8 +103,8 @@ def broken_guard(plan: Plan, limits: Limits, allowance: int) -> str:
     return "maxNodes" if len(plan.steps) > allowance else ""
 
 
-def over_caps(plan: Plan, limits: Limits, allowance: int) -> str:
-    """What a planner is told of a plan that is too large."""
+def over_caps(plan: Plan, limits: TreeLimits, allowance: int) -> str:
+    """Return the correction for a planner whose plan is too large, or an empty string."""
     guard = broken_guard(plan, limits, allowance)
     if not guard:
         return ""
@@ -115,21 +116,22 @@ def over_caps(plan: Plan, limits: Limits, allowance: int) -> str:
     )
 
 
-def execution_guard(decision: PlannerOutput, limits: Limits, allowance: int) -> str:
-    """Why a node has to execute although its planner wants to split it; empty: it need not."""
+def execution_guard(decision: PlannerOutput, limits: TreeLimits, allowance: int) -> str:
+    """Return the guard that forces a node to execute although its planner wants to split, or an empty
+    string."""
     if decision.mode == "execute" or decision.plan is None:
         return ""
     return broken_guard(decision.plan, limits, allowance)
 
 
 class PlanCheck:
-    """What is wrong with a planner's decision beyond its shape.
+    """Semantic check of a planner's decision, beyond its schema.
 
-    A plan that passes a cap, or comes with `mode: execute`, is sent back once; after that the guard or the
-    mode decides. A plan that renames steps it keeps is sent back as often as any other broken rule.
+    A plan that exceeds a limit, or comes with `mode: execute`, is rejected once; after that the guard or the
+    mode decides. A plan that renames steps it keeps is rejected as often as any other broken rule.
     """
 
-    def __init__(self, limits: Limits, before: Attempt | None, allowance: int) -> None:
+    def __init__(self, limits: TreeLimits, before: Attempt | None, allowance: int) -> None:
         self._limits = limits
         self._allowance = allowance
         self._before = before
@@ -155,7 +157,7 @@ class PlanCheck:
 
 
 def ordered(plan: Plan) -> list[Band]:
-    """Bands by their index, their steps by theirs."""
+    """Return the bands sorted by index, with their steps sorted by index."""
     return [
         band.model_copy(update={"steps": sorted(band.steps, key=lambda step: step.step_index)})
         for band in sorted(plan.bands, key=lambda band: band.index)
@@ -166,7 +168,7 @@ def ordered(plan: Plan) -> list[Band]:
 
 
 def renamed_steps(before: Plan, after: Plan) -> str:
-    """Step ids stay when a node plans again: a step that keeps its title keeps its id."""
+    """Return a correction if a replanned step keeps its title but changes its id."""
     known = {step.title: step.id for step in before.steps}
     wrong = [
         f"{step.title!r} was {known[step.title]!r}, now {step.id!r}"
@@ -177,7 +179,8 @@ def renamed_steps(before: Plan, after: Plan) -> str:
 
 
 def still_holds(step: Step, before: Attempt | None) -> Returned | None:
-    """The result of a step that need not run again: unchanged id, title and criteria, and it succeeded."""
+    """Return the result of a step that need not run again, or None. Its id, title and criteria must be
+    unchanged, and it must have succeeded."""
     returned = None if before is None else before.returned.get(step.id)
     if before is None or returned is None or returned.outcome != "success":
         return None
@@ -186,7 +189,7 @@ def still_holds(step: Step, before: Attempt | None) -> Returned | None:
     return returned if unchanged else None
 
 
-def may_replan(replans_so_far: int, limits: Limits) -> bool:
+def may_replan(replans_so_far: int, limits: TreeLimits) -> bool:
     return replans_so_far < limits.replans
 
 
@@ -194,7 +197,7 @@ def may_replan(replans_so_far: int, limits: Limits) -> bool:
 
 
 def missing_document(node: Node, answer: Answer) -> str:
-    """The root ends with a document that stands for the whole."""
+    """Return a correction if the root's answer has no document as its primary artifact."""
     if not node.is_root:
         return ""
     primary = answer.primary
@@ -207,13 +210,14 @@ def missing_document(node: Node, answer: Answer) -> str:
 
 
 def executor_problem(node: Node, answer: ExecutorOutput, *, last: bool = False) -> str:
-    """What is wrong with a leaf's answer beyond its shape; one that still wants tools, and may have them, is
-    not its last."""
+    """Return the correction for a leaf's answer, or an empty string. An answer that calls tools, unless it is
+    the `last`, is not final and passes."""
     return "" if answer.tool_calls and not last else missing_document(node, answer)
 
 
 def aggregator_problem(node: Node, children: Sequence[Returned], answer: AggregatorOutput) -> str:
-    """An aggregator may hint at its own artifacts and at its children's, as `stepId/label`."""
+    """Return the correction for an aggregator's answer, or an empty string. It may hint at its own artifacts
+    and, as `stepId/label`, at its children's."""
     own = [artifact.label for artifact in answer.artifacts]
     theirs = child_labels(children)
     known = {*own, *theirs}
@@ -226,7 +230,7 @@ def aggregator_problem(node: Node, children: Sequence[Returned], answer: Aggrega
 
 
 def unknown_includes(answer: Answer, known: Iterable[str]) -> str:
-    """Includes that name no document of a child."""
+    """Return a correction for includes that name no document of a child."""
     texts = [artifact.document_markdown or "" for artifact in answer.artifacts]
     wrong = [label for text in texts for label in INCLUDE.findall(text) if label not in set(known)]
     if not wrong:
@@ -237,7 +241,7 @@ def unknown_includes(answer: Answer, known: Iterable[str]) -> str:
 
 
 def with_includes(text: str, children: Iterable[Returned]) -> str:
-    """A document with the documents of children in the place of its includes."""
+    """Replace the includes in a document with the children's documents."""
     texts = {f"{child.step_id}/{kept.label}": kept.text for child in children for kept in child.artifacts}
 
     def included(found: re.Match[str]) -> str:
@@ -250,8 +254,8 @@ def with_includes(text: str, children: Iterable[Returned]) -> str:
 
 
 def _level_above(text: str, place: int, included: str) -> int:
-    """The level of the heading that an included document belongs below. One that brings its own heading and
-    does not follow one directly is a section like the others, not a part of the section before it."""
+    """Return the heading level that an included document belongs below. A document with its own heading that
+    does not directly follow a heading is a section of its own, not part of the section before it."""
     before = list(_HEADING.finditer(text, 0, place))
     if not before:
         return 0
@@ -263,8 +267,8 @@ def _level_above(text: str, place: int, included: str) -> int:
 
 
 def demoted(text: str, below: int) -> str:
-    """A document whose headings stand below a heading of a level. One that repeats that heading is left to
-    its writer."""
+    """Shift a document's headings below the given level. A document whose headings are deep enough stays
+    unchanged. A repeated heading is not removed."""
     levels = [len(heading[1]) for heading in _HEADING.finditer(text)]
     if not levels or min(levels) > below:
         return text.strip()
@@ -273,7 +277,7 @@ def demoted(text: str, below: int) -> str:
 
 
 def child_labels(children: Iterable[Returned]) -> dict[str, str]:
-    """What direct children left behind: `stepId/label` to the artifact's id."""
+    """Map `stepId/label` to the artifact id, for the artifacts of direct children."""
     return {
         f"{child.step_id}/{kept.label}": kept.artifact_id for child in children for kept in child.artifacts
     }
@@ -290,13 +294,13 @@ def outcome_of(result: Result, artifacts: int, children: Sequence[Returned] = ()
 
 
 def is_met(answer: Answer) -> bool:
-    """Whether a result meets its criteria; without an assessment, whether it names no gap."""
+    """True if a result meets its criteria or, without an assessment, names no gap."""
     assessed = answer.result.success_assessment
     return not gaps_of(answer) if assessed is None else assessed.met
 
 
 def gaps_of(answer: Answer) -> list[str]:
-    """What a result does not answer, in its own words."""
+    """Return the gaps that a result names itself."""
     assessed = answer.result.success_assessment
     gaps = list(answer.synthesis.gaps) if isinstance(answer, AggregatorOutput) else []
     if assessed is not None and not assessed.met and not gaps:
@@ -305,7 +309,7 @@ def gaps_of(answer: Answer) -> list[str]:
 
 
 def retryable(error: Exception) -> bool:
-    """Whether a failed node might do better another time: a provider in trouble, not a wrong answer."""
+    """True if a retry may succeed: a provider failure or a timeout, not a wrong answer."""
     trouble = isinstance(error, (ModelFailedError, StepTimeoutError))
     return trouble and getattr(error, "error_type", "") in ("ProviderError", "ModelFault", "TimeoutError")
 
@@ -314,7 +318,7 @@ SCRATCHPAD = "scratchpad.md"
 
 
 def file_names(answer: Answer) -> list[str]:
-    """A file name for each artifact: its label, with what it holds. The notes keep theirs."""
+    """Return a file name for each artifact: its label and an extension. The scratchpad's name is reserved."""
     names = [f"{one.label}.{'md' if one.type == 'document' else 'json'}" for one in answer.artifacts]
     return [f"result-{name}" if name == SCRATCHPAD else name for name in names]
 
@@ -323,7 +327,7 @@ def file_names(answer: Answer) -> list[str]:
 
 
 def tail(text: str, length: int = SCRATCHPAD_TAIL) -> str:
-    """The end of a text, from the beginning of a line where that is near."""
+    """Return the end of a text, from the start of a line if one is near."""
     if len(text) <= length:
         return text
     cut = text[-length:]
@@ -336,12 +340,12 @@ def snippet(text: str, length: int) -> str:
 
 
 def preview(note: str, appended: str) -> str:
-    """The last words of a scratchpad, for its event."""
+    """Return the preview of a scratchpad for its event."""
     return snippet(" ".join((note.strip() or tail(appended, PREVIEW)).split()), PREVIEW)
 
 
 def wanted(node: Node, deliverable: Deliverable) -> str:
-    """The deliverable in words. Whatever the run asks of its leaves, the root owes a document."""
+    """Describe the deliverable in words. The root always writes a document, whatever the leaves return."""
     words = {
         "document": "a document in Markdown",
         "json": "a JSON artifact",

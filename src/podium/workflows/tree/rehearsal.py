@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from podium.models.german import is_german, orders
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses
-from podium.models.values import LABEL
-from podium.models.words import keywords, slug
+from podium.models.request_words import is_german, keywords, orders, slug
+from podium.models.sample_values import LABEL
 
 _TASK = re.compile(
     r"^# Task\s+(.+?)\s*(?=^Why: |^It is done|^A complete answer|^No criteria)", re.DOTALL | re.MULTILINE

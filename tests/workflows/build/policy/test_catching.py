@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.build.policy.answers import hard_coded_answers
-from podium.workflows.build.policy.catching import closes_the_gate, is_worth_telling, secrets_in
+from podium.workflows.build.answer_checks import hard_coded_answers
+from podium.workflows.build.policy import closes_the_gate, is_worth_telling, secrets_in
 
 
 @pytest.mark.parametrize(

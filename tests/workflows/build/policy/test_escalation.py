@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.build.policy.escalation import (
+from podium.workflows.build.policy import (
     GUIDANCE,
     LEVELS,
     Standing,

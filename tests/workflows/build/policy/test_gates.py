@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from podium.workflows.build.agents import AGENTS
 from podium.workflows.build.contracts import Verification
-from podium.workflows.build.policy.gates import (
+from podium.workflows.build.policy import (
+    FALLBACKS,
     THRESHOLDS,
+    TRIES,
     Gate,
     code_problems,
     goal_problems,
     passes,
     step_problems,
+    wait_after,
 )
-from podium.workflows.build.policy.recovery import FALLBACKS, TRIES, wait_after
-from podium.workflows.build.roles import AGENTS
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.build.policy.planning import (
+from podium.workflows.build.policy import (
     MAX_ITERATIONS,
     circle_of,
     may_iterate,

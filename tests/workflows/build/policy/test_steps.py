@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.build.policy.steps import (
+from podium.workflows.build.policy import (
     MAX_LOOK_UPS,
     are_done_or_acceptable,
     blocked_reason,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.build.policy.time import (
+from podium.workflows.build.policy import (
     DEFAULT_LIMIT_S,
     allocate,
     execution_window,

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.workflows.research.measures.citations import (
-    check_citations,
-    cited_by_name,
-    cited_ids,
-    only_known,
-)
+from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
 from podium.workflows.research.measures.markup import CITATION, ids_of
 from podium.workflows.research.measures.styles import render
 from tests.workflows.research.measures.sources import AGENCY, EVERY, source

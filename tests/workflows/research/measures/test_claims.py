@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.workflows.research.measures.claims import (
+from podium.workflows.research.measures.citations import (
     Mark,
     Sentence,
     marks_of,
@@ -58,7 +58,7 @@ def test_general_knowledge_is_no_claim_and_joins_no_other_sentence() -> None:
         Sentence("It compares both.", ("s2",)),
         Sentence("Three · none", ("s1",)),
     ]
-    assert unsourced_in(text) == ["Lost updates become errors.", "dpkg asks.", "possible"]
+    assert unsourced_in(text) == ["Lost updates become errors.", "dpkg asks.", "Two · possible"]
     assert [one.sentence for one in marks_of(text)] == [
         "The code is 40001.",
         "It compares both.",

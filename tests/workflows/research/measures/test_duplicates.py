@@ -8,8 +8,8 @@ import random
 import msgspec
 
 from podium.engine.log import Store
-from podium.tools.sources.found import Found, Retrieved
-from podium.workflows.research.measures.duplicates import is_contained, works_of
+from podium.tools.sources.providers import Found, Retrieved
+from podium.workflows.research.measures.quotes import is_contained, works_of
 from tests.workflows.research.crew import Crew, Shelves, study
 
 WORDS = (

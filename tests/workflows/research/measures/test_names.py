@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.workflows.research.measures.links import site_of, web_address
-from podium.workflows.research.measures.names import Date, Name, date_of, name_of
+from podium.report.words import site_of, web_address
+from podium.workflows.research.measures.styles import Date, Name, date_of, name_of
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from podium.workflows.research.measures.plagiarism import ROW, overlap
+from podium.workflows.research.measures.quotes import ROW, overlap
 
 SOURCE = "Before it. The quick brown fox jumps over the lazy dog near the river bank. And after it."
 COPIED = "The quick brown fox jumps over the lazy dog near the river bank"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.research.measures.readability import readability
-from podium.workflows.research.measures.syllables import count_syllables
+from podium.workflows.research.measures.structure import count_syllables, readability
 
 KNOWN = {
     1: "the a I cat make makes made walked jumped changed year years eye eyes through strengths freed"

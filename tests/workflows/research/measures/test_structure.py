@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.research.measures.seo import description_of, keywords, seo, title_of
-from podium.workflows.research.measures.structure import structure
+from podium.workflows.research.measures.structure import description_of, keywords, seo, structure, title_of
 
 GOOD = """# How solar power changes the grid
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.research.measures.duplicates import translations_in
+from podium.workflows.research.measures.quotes import translations_in
 
 HISTORY = {
     "s1": "corpus:docs/history.en.pdf",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from podium.workflows.research.contracts import Check, Claim, FoundPassage
-from podium.workflows.research.measures.claims import split_claims
+from podium.workflows.research.measures.citations import split_claims
 from podium.workflows.research.measures.support import find_support
 from podium.workflows.research.workers.quality import tied
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from podium.workflows.research.measures.length import length_score, reading_minutes
 from podium.workflows.research.measures.markup import Block, blocks_of, ids_of
-from podium.workflows.research.measures.words import count_words, sentences_in, words_in
+from podium.workflows.research.measures.text import (
+    count_words,
+    length_score,
+    reading_minutes,
+    sentences_in,
+    words_in,
+)
 
 
 @pytest.mark.parametrize(

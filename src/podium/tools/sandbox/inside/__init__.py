@@ -1,1 +1,3 @@
-"""Programs that run on the way into the sandbox, by `python -I -S`: the standard library is all they have."""
+"""Programs that run on the way into the sandbox under `python -I -S`, with only the standard library."""
+
+from __future__ import annotations

@@ -1,7 +1,11 @@
-"""The way into the second tier, and its keeper: starts the program shut in, and ends what it leaves behind.
+"""Program: Landlock entry and reaper.
 
-Where there are no namespaces, a program's orphans would be adopted by the machine's first process. This one
-adopts them instead, ends them all when the program ends or when it is told to, and only then ends itself.
+A spare user gets access to the folders as in `drop.py`: by mounts that only this process has, but at the
+folders' own paths. Where root may not mount (most containers) the workspace is lent: the spare user owns it
+while the program runs.
+
+Without PID namespaces, init would adopt a program's orphans. This process adopts them instead (subreaper),
+kills them all when the program ends or on a signal, and only then exits.
 """
 
 from __future__ import annotations
@@ -13,44 +17,207 @@ import json
 import os
 import resource
 import signal
+import stat
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from podium.tools.sandbox.inside import kernel, landlock, owners, reaper
+from podium.tools.openat_walk import NO_LINKS, open_root, visit_folders
+from podium.tools.sandbox.inside import kernel
+from podium.tools.sandbox.inside import kernel as landlock
+from podium.tools.sandbox.inside.drop import take
+
+Loan = tuple[str, int, int, int]
+"""A folder, its original uid and gid, and the spare uid that owns it now."""
+
+
+def open_ways(folders: list[str], writable: list[str], spare: int, lent: list[Loan]) -> None:
+    """Give the spare user access to all folders, and write access to some. Each loan is added to `lent` as it
+    is made, so that it can always be returned."""
+    try:
+        kernel.own_mounts()
+        _mount_in_place(folders, writable, spare)
+    except OSError:  # mounting is not permitted, or the file system does not support id-mapped mounts
+        for folder in writable:
+            owner = os.stat(folder)
+            lent.append((folder, owner.st_uid, owner.st_gid, spare))
+            _change_owner(folder, (owner.st_uid, owner.st_gid), (spare, spare), lend=True)
+
+
+def give_back(lent: Iterable[Loan]) -> None:
+    """Give everything that the spare user owns in these folders back to the original owner."""
+    for folder, user, group, spare in lent:
+        _change_owner(folder, (spare, spare), (user, group), lend=False)
+
+
+def _mount_in_place(folders: list[str], writable: list[str], spare: int) -> None:
+    """Clone all trees before anything is covered; then cover the folders that the spare user may not
+    enter."""
+    found = [(folder, _closed_above(folder)) for folder in sorted(set(folders), key=len)]
+    wanted = [(folder, closed) for folder, closed in found if closed or folder in writable]
+    trees = [_clone(folder, folder in writable, spare) for folder, _ in wanted]
+    for closed in dict.fromkeys(closed for _, closed in wanted if closed):
+        kernel.mount_memory(closed)
+    for (folder, closed), tree in zip(wanted, trees, strict=True):
+        if closed:
+            os.makedirs(folder, exist_ok=True)
+        kernel.hang(tree, folder)
+        os.close(tree)
+
+
+def _clone(folder: str, writable: bool, spare: int) -> int:
+    return take(folder, spare) if writable else kernel.clone_tree(folder)
+
+
+def _closed_above(folder: str) -> str:
+    """Return the first parent folder that others may not enter; empty if all are open."""
+    place = ""
+    for part in folder.strip("/").split("/")[:-1]:
+        place += f"/{part}"
+        if not os.stat(place).st_mode & stat.S_IXOTH:
+            return place
+    return ""
+
+
+def _change_owner(folder: str, old: tuple[int, int], new: tuple[int, int], *, lend: bool) -> None:
+    """Change the owner of a folder and its contents; no symlink is followed.
+
+    Files with several hard links are not lent, since another name may lie elsewhere. Device files, pipes and
+    sockets are not lent either.
+    """
+    root = open_root(Path(folder))
+    try:
+        _change_one("", root, os.fstat(root), old, new)
+        for visit in visit_folders(root, lambda name, handle: os.open(name, NO_LINKS, dir_fd=handle)):
+            for entry in visit.entries:
+                with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                    found = entry.stat(follow_symlinks=False)
+                    if not lend or _may_be_lent(found):
+                        _change_one(entry.name, visit.handle, found, old, new)
+    finally:
+        os.close(root)
+
+
+def _may_be_lent(found: os.stat_result) -> bool:
+    kind = stat.S_IFMT(found.st_mode)
+    return kind in (stat.S_IFDIR, stat.S_IFLNK) or (kind == stat.S_IFREG and found.st_nlink == 1)
+
+
+def _change_one(
+    name: str, handle: int, found: os.stat_result, old: tuple[int, int], new: tuple[int, int]
+) -> None:
+    if found.st_uid != old[0]:
+        return
+    if name:
+        os.chown(name, *new, dir_fd=handle, follow_symlinks=False)
+    else:
+        os.fchown(handle, *new)
+
+
+_PASSES = 500
+
+
+def sweep(spare: int | None) -> None:
+    """Kill all descendants of this process, which adopts their orphans. Returns when none is left."""
+    if spare is not None:
+        _kill_as(spare)
+    _freeze()
+    while True:
+        for pid in below(os.getpid()):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not _reap():
+            return
+
+
+def _kill_as(spare: int) -> None:
+    """Kill all processes of the spare user at once, which the kernel does atomically."""
+    child = os.fork()
+    if child == 0:
+        os.setresuid(spare, spare, spare)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _freeze() -> None:
+    """Stop all processes before killing any: a stopped process cannot fork, and still counts towards the
+    limit."""
+    known: set[int] = set()
+    for _ in range(_PASSES):
+        new = set(below(os.getpid())) - known
+        if not new:
+            return
+        for pid in new:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGSTOP)
+        known |= new
+
+
+def _reap() -> bool:
+    """Reap ended children; return True if others are left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def below(root: int) -> list[int]:
+    """Return all descendants of a process; empty without /proc (not Linux)."""
+    children: dict[int, list[int]] = {}
+    if not os.path.isdir("/proc/self"):
+        return []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                text = file.read()
+                parent = int(text[text.rindex(b")") + 2 :].split()[1])
+                children.setdefault(parent, []).append(int(name))
+    found, waiting = list[int](), [root]
+    while waiting:
+        more = children.get(waiting.pop(), [])
+        found += more
+        waiting += more
+    return found
+
 
 _SECCOMP_FILTER = 2
 _EVERY_SIGNAL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class _ToldToEnd(BaseException):
-    """A signal came: the program is to be ended."""
+    """Raised by a signal: the program must be ended."""
 
 
 def main() -> None:
-    """Read the plan, start its program, keep it, tell how it ended."""
+    """Read the plan, run and supervise its program, and report how it ended."""
     plan: dict[str, Any] = json.loads(sys.argv[1])
     told, spare = int(plan["told"]), plan["spare"]
     os.set_inheritable(told, False)
     for number in _EVERY_SIGNAL:
         signal.signal(number, _raise)
     code: int | None = None
-    lent: list[owners.Loan] = []
+    lent: list[Loan] = []
     try:
         if sys.platform == "linux":
             kernel.control(kernel.PARENT_DEATH_SIGNAL, signal.SIGTERM)
             kernel.control(kernel.SUBREAPER)
-        if os.getppid() != plan["host"]:  # it died before the kernel was told to say so
+        if os.getppid() != plan["host"]:  # the host died before PDEATHSIG was set
             return
         if spare is not None:
-            owners.open_ways([*plan["readable"], *plan["writable"]], plan["writable"], spare, lent)
+            open_ways([*plan["readable"], *plan["writable"]], plan["writable"], spare, lent)
         code = _wait_for(_start(plan))
     except _ToldToEnd:
         code = None
     finally:
         for number in _EVERY_SIGNAL:
             signal.signal(number, signal.SIG_IGN)
-        reaper.sweep(spare)
-        owners.give_back(lent)
+        sweep(spare)
+        give_back(lent)
         if code is not None:
             os.write(told, json.dumps({"exit-code": code}).encode() + b"\n")
     sys.exit(code or 0)
@@ -79,7 +246,8 @@ def _start(plan: dict[str, Any]) -> int:
 
 
 def _give_up(plan: dict[str, Any]) -> None:
-    """Every right that the program shall not have; the filter comes last, since it forbids the rest."""
+    """Drop all rights that the program must not have. The seccomp filter comes last, since it forbids the
+    other steps."""
     spare = plan["spare"]
     if spare is not None:
         os.setgroups([])
@@ -104,7 +272,7 @@ def _load_filter(rules: bytes) -> None:
 
 
 def _wait_for(child: int) -> int:
-    """How the program ended, as a shell tells it; orphans that end meanwhile are taken in."""
+    """Return the exit code as in a shell; orphans that end meanwhile are reaped."""
     while True:
         pid, status = os.wait()
         if pid == child:

@@ -1,9 +1,9 @@
-"""Root's way into the sandbox: become a spare user who can still write the workspace.
+"""Program: root's entry into the sandbox, as a spare user that can still write to the workspace.
 
-The spare user may not enter root's folders, and would own nothing. So what it shall see is first hung up in a
-place of its own, in mounts that only this process has, and writable folders are shown there with their owner
-exchanged for the spare user (an id-mapped mount). Files that the program writes are stored as the owner's:
-nothing is handed over, and nothing has to be given back, not even after a crash.
+The spare user may not enter root's folders, and would own nothing. So the visible folders are first mounted
+in a separate place, in a private mount namespace. Writable folders are id-mapped there: the spare user
+appears as their owner. Files that the program writes are stored as the original owner's, so nothing has to be
+given back, not even after a crash.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 from podium.tools.sandbox.inside import kernel
 
 STAGE = "/tmp"
-"""Where things are hung up: everybody may enter it, and only this process sees what is hung there."""
+"""Mount point for the folders: every user may enter it, and only this process sees its mounts."""
 
 
 def main() -> None:
-    """Read the plan, hang up the folders, drop to the spare user, become the program of the plan."""
+    """Read the plan, mount the folders, drop to the spare user, and exec the plan's program."""
     plan: dict[str, Any] = json.loads(sys.argv[1])
     spare = int(plan["spare"])
-    program = os.open(plan["argv"][0], os.O_RDONLY)  # while we may still go where it is
+    program = os.open(plan["argv"][0], os.O_RDONLY)  # opened while root can still reach it
     os.set_inheritable(program, False)
     kernel.own_mounts()
     trees = [(take(source, spare), os.path.isdir(source)) for source in plan["sources"]]
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def take(source: str, spare: int) -> int:
-    """A file or folder as the spare user shall see it: what is its owner's is the spare user's."""
+    """Clone a file or folder as the spare user sees it: the spare user appears in place of its owner."""
     tree, found = kernel.clone_tree(source), os.stat(source)
     kernel.map_owners(tree, exchanged(found.st_uid, found.st_gid, spare))
     return tree
@@ -48,13 +48,13 @@ def take(source: str, spare: int) -> int:
 
 @functools.cache
 def exchanged(user: int, group: int, spare: int) -> int:
-    """A user namespace in which an owner and the spare user have changed places. It takes a process to make
-    one, and most folders have the same owner."""
+    """Return a user namespace that swaps an owner and the spare user. Cached: creating one takes a process,
+    and most folders have the same owner."""
     return kernel.user_namespace(exchange(user, spare), exchange(group, spare))
 
 
 def hang_up(tree: int, place: str, *, is_folder: bool) -> None:
-    """Hang up one file or folder."""
+    """Mount one file or folder."""
     if is_folder:
         os.mkdir(place)
     else:
@@ -64,7 +64,7 @@ def hang_up(tree: int, place: str, *, is_folder: bool) -> None:
 
 
 def exchange(owner: int, spare: int) -> str:
-    """A map of ids in which two have changed places, and everybody else is who they are."""
+    """Return an id map that swaps two ids and keeps all others."""
     low, high = sorted((owner, spare))
     parts = [
         (0, 0, low), (low, high, 1), (low + 1, low + 1, high - low - 1),
@@ -74,7 +74,7 @@ def exchange(owner: int, spare: int) -> str:
 
 
 def known_ids() -> int:
-    """How many ids there are here: fewer than all in some containers."""
+    """Return the number of ids mapped here, which is limited in some containers."""
     with open("/proc/self/uid_map", encoding="ascii") as file:
         return int(file.readline().split()[2])
 

@@ -1,10 +1,12 @@
-"""System calls that Python has no names for."""
+"""Raw system calls and Landlock rules."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
+from collections.abc import Iterable
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -19,7 +21,7 @@ _HERE = -100
 
 
 def call(result: int, what: str) -> int:
-    """The result of a call, or its error with a name."""
+    """Return the result of a call, or raise an `OSError` that names the call."""
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{what}: {os.strerror(code)}")
@@ -27,48 +29,48 @@ def call(result: int, what: str) -> int:
 
 
 def control(option: int, value: int = 1, more: int = 0) -> None:
-    """`prctl`."""
+    """Call `prctl`."""
     call(_LIBC.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(more), 0, 0), f"prctl {option}")
 
 
 def system_call(number: int, *arguments: int | bytes | None) -> int:
-    """Any call by its number; these numbers are the same on all architectures of today."""
+    """Make a system call by number; the numbers used here are the same on all current architectures."""
     given = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     return call(_LIBC.syscall(ctypes.c_long(number), *given), f"system call {number}")
 
 
 def own_mounts() -> None:
-    """From here on this process mounts what it likes, and nobody else sees it."""
+    """Enter a private mount namespace: later mounts are visible to this process only."""
     call(_LIBC.unshare(_UNSHARE_MOUNTS), "unshare mounts")
     call(_LIBC.mount(b"none", b"/", None, ctypes.c_ulong(_PRIVATE_ALL), None), "make mounts private")
 
 
 def mount_memory(place: str) -> None:
-    """A small tmpfs, to hang mounts into."""
+    """Mount a small tmpfs that holds mount points."""
     options = b"mode=755,size=1m"
     made = _LIBC.mount(b"podium", os.fsencode(place), b"tmpfs", ctypes.c_ulong(_TMPFS_FLAGS), options)
     call(made, f"mount a tmpfs on {place}")
 
 
 def clone_tree(path: str) -> int:
-    """A copy of what is mounted there, not yet hung in anywhere."""
+    """Clone the mounts at a path, not yet attached anywhere; return a descriptor."""
     return system_call(_OPEN_TREE, _HERE, os.fsencode(path), _CLONE_TREE | _CLOSE_ON_EXEC | _RECURSIVE)
 
 
 def map_owners(tree: int, users: int) -> None:
-    """Show the files of a cloned tree as the user namespace `users` maps their owners. In that mount setuid
-    bits have no effect and device files cannot be opened."""
+    """Id-map a cloned tree by the user namespace `users`. In that mount setuid bits have no effect and device
+    files cannot be opened."""
     attributes = struct.pack("=QQQQ", _ATTRIBUTE_ID_MAP | _NO_SETUID | _NO_DEVICES, 0, 0, users)
     system_call(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, attributes, len(attributes))
 
 
 def hang(tree: int, place: str) -> None:
-    """Hang a cloned tree in."""
+    """Attach a cloned tree at a path."""
     system_call(_MOVE_MOUNT, tree, b"", _HERE, os.fsencode(place), _MOVE_FROM_EMPTY_PATH)
 
 
 def user_namespace(mapping: str, group_mapping: str) -> int:
-    """A descriptor of a user namespace with these maps, which nobody lives in."""
+    """Return a descriptor of a user namespace with these maps, without any process in it."""
     ready, done = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
@@ -87,3 +89,52 @@ def user_namespace(mapping: str, group_mapping: str) -> int:
     finally:
         os.close(done[1])
         os.waitpid(child, 0)
+
+
+_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
+_ASK_VERSION, _PATH_BENEATH = 1, 1
+
+_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_REFER, _TRUNCATE, _DEVICES = 1 << 13, 1 << 14, 1 << 15
+_FIRST_VERSION = (1 << 13) - 1
+"""All rights of the first version, including creating and removing files, folders, links and devices."""
+
+_MAKE_DEVICES = (1 << 6) | (1 << 11)
+_TCP, _SCOPES = 0b11, 0b11
+"""TCP bind and connect; abstract sockets and signals."""
+
+
+def version() -> int:
+    """Return the Landlock version of this kernel; 0 if it is missing or disabled."""
+    try:
+        return system_call(_CREATE, None, 0, _ASK_VERSION)
+    except OSError:
+        return 0
+
+
+def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]) -> None:
+    """Drop all access except to these paths. Irreversible, and inherited by all child processes."""
+    known = version()
+    files = _FIRST_VERSION
+    files |= _REFER if known >= 2 else 0
+    files |= _TRUNCATE if known >= 3 else 0
+    files |= _DEVICES if known >= 5 else 0
+    attributes = struct.pack("=QQQ", files, _TCP if known >= 4 else 0, _SCOPES if known >= 6 else 0)
+    size = 24 if known >= 6 else 16 if known >= 4 else 8
+    rules = system_call(_CREATE, attributes[:size], size, 0)
+    allow(rules, readable, _EXECUTE | _READ | _LIST)
+    allow(rules, writable, files & ~_MAKE_DEVICES & ~_DEVICES)
+    allow(rules, devices, _READ | _WRITE | (files & _DEVICES))
+    system_call(_RESTRICT, rules, 0)
+    os.close(rules)
+
+
+def allow(rules: int, paths: Iterable[str], access: int) -> None:
+    """Add a rule for each existing path; rights that only folders have are removed for files."""
+    of_files = _EXECUTE | _WRITE | _READ | _TRUNCATE | _DEVICES
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError, PermissionError):  # inaccessible paths stay blocked
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            granted = access if os.path.isdir(path) else access & of_files
+            system_call(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", granted, place), 0)
+            os.close(place)

@@ -1,7 +1,7 @@
-"""The watch over an execution: memory, processes and disk, looked at from outside.
+"""Program: watches memory, processes and disk usage of an execution from outside.
 
-The kernel's limits are per process and per file, so none of them bounds the whole. It is a process of its own
-because looking takes time that the event loop of the host, and everything it drives, would miss.
+Kernel limits apply per process and per file, so none of them bounds the total. The watch is a separate
+process, because its scans would block the host's event loop.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.tools.descent import NO_LINKS, open_root, visit_folders
-from podium.tools.sandbox.inside.family import family_of, shared_once
-from podium.tools.sandbox.inside.holding import (
+from podium.tools.openat_walk import NO_LINKS, open_root, visit_folders
+from podium.tools.sandbox.inside.processes import (
     disk_bytes,
+    family_of,
     free_inodes,
     free_space,
     mapped_together,
     maps_nameless_files,
     nameless_files,
     shared_memory,
+    shared_once,
 )
 
 _LOOK_EVERY = 0.1
 _WALK_EVERY, _WALK_SHARE = 0.25, 4
-"""Folders are walked this often, but never for more than one part in five of the time."""
+"""Seconds between two walks over the folders; walks take at most one fifth of the time."""
 
 _OWN = 2
 """Processes of the sandbox itself."""
 
 
 def main() -> None:
-    """Look until a limit is passed, and say which. When input ends, the program has: then once more at the
-    folders, since it may have written the most at the very end."""
+    """Check until a limit is exceeded, and print which one. When stdin ends, the program has ended: check the
+    folders once more, since it may have written most at the very end."""
     plan: dict[str, Any] = json.loads(sys.argv[1])
     folders = Folders(plan)
     next_walk = 0.0
@@ -59,20 +60,20 @@ def _has_ended(seconds: float) -> bool:
 
 
 def _passed(plan: dict[str, Any]) -> str:
-    """The limit on processes or memory that is passed now; empty if none is."""
+    """Return the limit on processes or memory that is exceeded now; empty if none."""
     usage = family_of(int(plan["root"]))
     if usage.threads - _OWN > plan["processes"]:
         return "processes"
     most = plan["memory_bytes"]
     if usage.resident > most and shared_once(usage) > most:
         return "memory"
-    # What is shared and was let go of is in no process, but it is still there.
+    # Shared memory that no process maps any more still occupies memory.
     grown = shared_memory() - plan["shared_before"]
     return "memory" if grown > most and mapped_together(usage.pids) > most else ""
 
 
 class Folders:
-    """What a program may fill: some folders as a whole, of others only what it adds."""
+    """The writable folders: some count as a whole, of others only the growth counts."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._folders: list[str] = [*plan["folders"], *plan["grown"]]
@@ -82,15 +83,15 @@ class Folders:
         self._inodes_at_walk = self._inodes
         self._new_files = int(plan["files"])
         self._closed = False
-        """Whether there was something that could not be looked at."""
+        """True if something could not be inspected."""
 
     def are_filling_up(self) -> bool:
-        """Whether the disk has lost so many inodes since the last walk that the limit may be passed. Other
-        programs use them too, so only a walk tells."""
+        """Return True if the disk has lost so many inodes since the last walk that the limit may be exceeded.
+        Other programs use inodes too, so only a walk is conclusive."""
         return self._inodes_at_walk - free_inodes(self._folders[0]) > self._new_files
 
     def passed(self, pids: Sequence[int] = ()) -> str:
-        """The limit that is passed, with files that these processes keep open without a name; or nothing."""
+        """Return the exceeded limit, counting deleted files that these processes keep open; empty if none."""
         self._closed = False
         inodes = self._inodes_at_walk = free_inodes(self._folders[0])
         size, count = self._measure()
@@ -103,7 +104,7 @@ class Folders:
             return "files"
         if size + nameless_size > self._max_bytes:
             return "workspace"
-        # Where we may not look, what the disk has lost meanwhile decides.
+        # If something could not be inspected, the free space and inodes of the disk decide.
         if self._closed and self._inodes - inodes > self._new_files:
             return "files"
         lost = self._free - free_space(self._folders[0])
@@ -111,7 +112,8 @@ class Folders:
         return "workspace" if hidden else ""
 
     def _measure(self) -> tuple[int, int]:
-        """Bytes on disk and number of entries in all folders. Stops as soon as there are too many entries."""
+        """Return bytes on disk and number of entries in all folders. Stops early when there are too many
+        entries."""
         size = count = 0
         for folder in self._folders:
             try:

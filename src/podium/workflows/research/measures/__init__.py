@@ -1,1 +1,3 @@
-"""What a program can tell about an article by itself: pure functions of texts, no I/O and no model."""
+"""Measurements of an article by program: pure functions of texts, without I/O or models."""
+
+from __future__ import annotations

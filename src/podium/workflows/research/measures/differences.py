@@ -1,4 +1,4 @@
-"""Names, figures, opposites and negations in which a claim and a passage differ."""
+"""Detection of names, figures, opposites and negations in which a claim and a passage differ."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from podium.brain.words import word_set
-from podium.workflows.research.excerpts import terms_of
-from podium.workflows.research.measures.facts_in import MONTHS, NEGATORS, OPPOSITES, figures_of, tokens_of
-from podium.workflows.research.measures.words import sentences_in
+from podium.brain.vocabulary import word_set
+from podium.workflows.research.measures.figures import MONTHS, NEGATORS, OPPOSITES, figures_of, tokens_of
+from podium.workflows.research.measures.text import sentences_in, terms_of
 
 NEAR_COPY = 0.7
-"""Share of the claim's words that stand in the passage in the same order, if it is nearly a copy of it."""
+"""Minimum share of the claim's words that occur in the passage in the same order, for a near copy."""
 LONGEST_EXCHANGE = 3
-"""Words that stand in the place of others, if one name or figure was exchanged."""
+"""Maximum words that replace others, for an exchanged name or figure."""
 LONGEST_OPENING = 7
-"""Words of a passage's opening, more than the claim's, in which a negation of both is looked for."""
+"""Words before the match, beyond the claim's own opening, in which a matching negation is searched."""
 CAPITALISED = 0.35
-"""Share of capital letters within a sentence from which on they mark no names: German, headings."""
+"""Share of capitalised words within a sentence above which capitals do not indicate names: German,
+headings."""
 RUN_TOGETHER = 14
-"""Letters from which on a word of a passage may be several without spaces, as in texts of PDF files."""
+"""Minimum letters of a word that may be several words run together, as in text from PDF files."""
 _STEM = 6
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ies|ed|es|e|s|y)$")
 _INSIDE = re.compile(r"(?<=[\w,;)’'\"”] )([A-ZÀ-ÖØ-Þ][\w’'-]*)")
@@ -31,7 +31,7 @@ _CLAUSE = re.compile(r"[;:.!?]|,\s|\b(?:but|while|whereas|although|unless|except
 _WITH_DIGITS = re.compile(r"\b[^\W\d_]+[\d_][\w-]*")
 """Names such as `MD5` and `MERGE_HEAD`."""
 _FLAG = re.compile(r"--?no-(?=\w)")
-"""An option that switches off, such as `--no-edit`: a name, no negation."""
+"""An option that switches something off, such as `--no-edit`: a name, not a negation."""
 _STARTERS = word_set(
     "a an the this that these those such some any each every all both either neither no one another other"
     " many most more few several much my your his her its our their i you he she it we they who whoever whom"
@@ -58,7 +58,7 @@ _STARTERS = word_set(
 
 
 def stems(text: str) -> set[str]:
-    """Return the content words of a text without their endings, each by its first letters."""
+    """Return the content words of a text without endings, truncated to a fixed number of letters."""
     return {_ENDING.sub("", word)[:_STEM] for word in terms_of(text)} | _pairs(text)
 
 
@@ -68,7 +68,7 @@ def _pairs(text: str) -> set[str]:
 
 
 def held_stems(needed: Collection[str], passage: str) -> set[str]:
-    """Return those of the needed stems that a passage holds, also within words that are run together."""
+    """Return the needed stems that a passage contains, including those within run-together words."""
     held = stems(passage)
     long = [word for word in terms_of(passage) if len(word) >= RUN_TOGETHER]
     return {
@@ -80,7 +80,8 @@ def held_stems(needed: Collection[str], passage: str) -> set[str]:
 
 
 def names_of(text: str, known: str = "") -> Counter[str]:
-    """Capitalised words that do not begin a sentence, and first words that are capitalised within `known`."""
+    """Return capitalised words within sentences, and first words of sentences that are also capitalised
+    within `known`."""
     inside = [_base(one) for one in _INSIDE.findall(text)]
     words = [one for one in tokens_of(text) if one[0].isalpha()]
     if len(words) > 3 and len(inside) / len(words) > CAPITALISED:
@@ -100,9 +101,9 @@ def names_of(text: str, known: str = "") -> Counter[str]:
 
 
 def missing_name(claim: str, passage: str, context: str, text: str = "") -> str:
-    """Return what to say of a name that is in the claim only; empty if there is none.
+    """Return a message about a name that only the claim contains, or an empty string.
 
-    An abbreviation is known if the whole `text` writes it out.
+    An abbreviation is known if the whole `text` spells it out.
     """
     around = f"{passage}\n{context}"
     words = [*tokens_of(around), *_WITH_DIGITS.findall(around)]
@@ -117,7 +118,7 @@ def missing_name(claim: str, passage: str, context: str, text: str = "") -> str:
 
 
 def lacks_names(claim: str, passage: str) -> bool:
-    """Whether each of the two holds a name that the other one does not hold."""
+    """True if each text contains a name that the other does not."""
     present = {_base(one).lower() for one in tokens_of(passage)}
     said = {_base(one).lower() for one in tokens_of(claim)}
     new = [one for one in names_of(claim) if one.lower() not in present]
@@ -151,12 +152,12 @@ def _runs(text: str) -> list[str]:
 
 def _initials(run: str) -> set[str]:
     found = "".join(word[0] for word in run.split() if word[0].isupper())
-    return {found, found[1:]} if len(found) > 2 else {found}  # without the article that begins a sentence
+    return {found, found[1:]} if len(found) > 2 else {found}  # without the article at the start of a sentence
 
 
 @lru_cache(maxsize=256)
 def _acronyms(text: str) -> frozenset[str]:
-    """Initials of runs of capitalised words: `European Food Safety Authority` gives `EFSA`."""
+    """Return the initials of runs of capitalised words: `European Food Safety Authority` gives `EFSA`."""
     return frozenset(one for run in _runs(text) for one in _initials(run))
 
 
@@ -164,13 +165,13 @@ def _acronyms(text: str) -> frozenset[str]:
 
 
 def is_copied(claim: str, passage: str) -> bool:
-    """Whether the passage holds the claim word for word."""
+    """True if the passage contains the claim word for word."""
     words, held = (" ".join(tokens_of(one)).lower() for one in (claim, passage))
     return f" {words} " in f" {held} "
 
 
 def _matched(ours: list[str], theirs: list[str]) -> SequenceMatcher[str] | None:
-    """The words that both share in the same order; None if the claim is no near copy."""
+    """Match the words that both share in the same order. None if the claim is no near copy."""
     low, held = ([_base(one).lower() for one in side] for side in (ours, theirs))
     matcher = SequenceMatcher(None, low, held, autojunk=False)
     same = sum(block.size for block in matcher.get_matching_blocks())
@@ -178,14 +179,15 @@ def _matched(ours: list[str], theirs: list[str]) -> SequenceMatcher[str] | None:
 
 
 def is_near_copy(claim: str, passage: str) -> bool:
-    """Whether most words of the claim stand in the passage in the same order."""
+    """True if most words of the claim occur in the passage in the same order."""
     return _matched(tokens_of(claim), tokens_of(passage)) is not None
 
 
 def exchanged(claim: str, passage: str) -> str:
-    """What a claim that nearly repeats the passage says differently: a name, a figure, a negation.
+    """Return a message about a name, a figure or a negation in which a near copy differs from the passage, or
+    an empty string.
 
-    This finds names and figures that stand in the passage, too, but at another place.
+    This also finds names and figures that occur elsewhere in the passage.
     """
     claim, passage = (_FLAG.sub(" ", one) for one in (claim, passage))
     ours, theirs = tokens_of(claim), tokens_of(passage)
@@ -212,13 +214,13 @@ def exchanged(claim: str, passage: str) -> str:
 
 
 def _count_negators(tokens: list[str]) -> int:
-    """Count the negations of a passage; `neither … nor` is one."""
+    """Count the negations of a passage. `neither … nor` counts once."""
     found = [one.lower() for one in tokens if _is_negator(one)]
     return len(found) - (found.count("nor") if "neither" in found else 0)
 
 
 def _differ(mine: list[str], other: list[str]) -> bool:
-    """Whether a name stands in the place of another name, or a figure in that of another."""
+    """True if a name replaces another name, or a figure another figure."""
     figures = [figures_of(" ".join(side)).values for side in (mine, other)]
     if figures[0] and figures[1] and figures[0] != figures[1]:
         return True
@@ -230,8 +232,8 @@ def _differ(mine: list[str], other: list[str]) -> bool:
 
 
 def _without_starters(tokens: list[str], text: str) -> list[str]:
-    """The tokens of a text, determiners, pronouns and the like in lower case where they begin a sentence:
-    their capital letter makes them no names."""
+    """Return the tokens of a text with determiners, pronouns and the like in lower case at the start of
+    sentences, where their capital does not make them names."""
     found = list(tokens)
     at = 0
     for sentence in sentences_in(text):
@@ -249,7 +251,8 @@ def _is_negator(word: str) -> bool:
 
 
 def opposed(claim: str, passage: str) -> str:
-    """Return which word of the claim has its opposite in the passage, of the same thing; empty if none."""
+    """Return a message about a word of the claim whose opposite the passage says of the same thing, or an
+    empty string."""
     words = {one.lower() for one in tokens_of(claim)}
     held = {one.lower() for one in tokens_of(passage)}
     if _count_negators(tokens_of(claim)) != _count_negators(tokens_of(passage)):
@@ -265,7 +268,7 @@ def opposed(claim: str, passage: str) -> str:
 
 
 def _around(word: str, text: str) -> set[str]:
-    """The content words next to a word."""
+    """Return the content words next to a word."""
     tokens = tokens_of(text)
     places = [nth for nth, one in enumerate(tokens) if one.lower() == word]
     return {
@@ -274,10 +277,10 @@ def _around(word: str, text: str) -> set[str]:
 
 
 def denied(claim: str, passage: str, *, strict: bool) -> str:
-    """Return what is denied on one side only; empty if nothing.
+    """Return a message if only one side denies something, or an empty string.
 
-    Without `strict` somebody has read the passage: then a negation counts only if the passage speaks of what
-    the claim denies.
+    Without `strict`, a fact checker has read the passage: then a negation of the claim counts only if the
+    passage mentions what it denies.
     """
     ours, theirs = _negated(claim), _negated(passage)
     behind = " ".join(stem for one in theirs for stem in one.wider)
@@ -293,12 +296,12 @@ def denied(claim: str, passage: str, *, strict: bool) -> str:
 
 
 class _Negation(NamedTuple):
-    """The stems of the content words that a negation governs in its clause."""
+    """Stems of the content words that a negation governs in its clause."""
 
     nearest: frozenset[str]
     wider: frozenset[str]
     before: frozenset[str]
-    """Of the clause before, where the negation ends its own: `A can do it. B can't.`"""
+    """Stems of the clause before, if the negation ends its own: `A can do it. B can't.`"""
 
 
 def _negated(text: str) -> list[_Negation]:

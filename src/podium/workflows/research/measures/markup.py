@@ -1,4 +1,4 @@
-"""An article's Markdown, read once for all measures: its blocks, and the citations `[@s3; @s7]` in them."""
+"""Parser for an article's Markdown: its blocks and the citations `[@s3; @s7]` in them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CITATION = re.compile(r"\[\s?@[^\[\]]{1,300}\]")
 """One citation of one or more sources, as the writer may write it."""
 _ID = re.compile(r"@([A-Za-z][\w-]{0,39})")
 OPEN, CLOSE = "\ue000", "\ue001"
-"""Around the ids of a citation in a block's text: no article may hold these two itself."""
+"""Delimiters of the ids of a citation in a block's text. Articles may not contain these characters."""
 CITED = re.compile(f"{OPEN}([^{CLOSE}]*){CLOSE}")
 BETWEEN_CELLS = " · "
-"""Between the cells of a table's row."""
+"""Separator of the cells of a table row."""
 MOST_BRACKETS = 5_000
-"""Many times more than an article has citations and links. Reading takes the square of their number, so a
-text with more is read without them."""
+"""Far more than the citations and links of an article. Parsing time grows with the square of their number, so
+a text with more is parsed without them."""
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 _LEADING = re.compile(r"^(```|~~~)[^\n]*\n(?:(?!\1)[^\n]*\n)*|(?<=\n\n) (?=[^\s\d*+>|#-])", re.MULTILINE)
 """A block of code, or the space before a paragraph."""
@@ -40,28 +40,28 @@ class Block(msgspec.Struct, frozen=True):
 
     kind: Kind
     text: str
-    """Without markup, on one line; a citation is its ids between `OPEN` and `CLOSE`."""
+    """One line without markup. A citation is represented by its ids between `OPEN` and `CLOSE`."""
     level: int = 0
-    """Of a heading: 1 to 6."""
+    """Heading level, 1 to 6."""
     quoted: bool = False
-    """It stands in a block quotation."""
+    """The block is part of a block quotation."""
     links: tuple[str, ...] = ()
 
 
 def ids_of(citation: str) -> list[str]:
-    """The source ids of one citation, each once, in the order in which they stand."""
+    """Return the source ids of one citation, without duplicates, in order."""
     return list(dict.fromkeys(found.lower() for found in _ID.findall(citation)))
 
 
 def cleaned(markdown: str) -> str:
-    """The text as every measure and every page reads it: nothing that steers, no marks of our own, and no
-    space before a paragraph, which a sentence that was taken out leaves."""
+    """Clean a text for all measures and pages: remove control characters, our own delimiters, and a space
+    before a paragraph, which a removed sentence may leave."""
     text = _LEADING.sub(lambda found: found[0] if found[1] else "", _MARKS.sub("", safe(markdown)))
     return text if text.count("[") <= MOST_BRACKETS else text.replace("[", "(")
 
 
 def understands_citations(parser: MarkdownIt) -> None:
-    """Teach a Markdown parser what a citation is. Definitions of links are not read: `[@s3]: x` is a text."""
+    """Add citations to a Markdown parser. Link definitions are disabled, so `[@s3]: x` is text."""
     parser.disable(["image", "reference"])
     parser.inline.ruler.before("link", "citation", _citation)
 
@@ -81,7 +81,7 @@ def _citation(state: StateInline, silent: bool) -> bool:
 
 @lru_cache(maxsize=4)
 def blocks_of(markdown: str) -> tuple[Block, ...]:
-    """All blocks in their order."""
+    """Return all blocks in order."""
     parser = MarkdownIt("js-default", {"html": False, "linkify": False, "typographer": False})
     understands_citations(parser)
     return tuple(_blocks(parser.parse(cleaned(markdown))))
@@ -111,7 +111,7 @@ def _blocks(tokens: list[Token]) -> Iterator[Block]:
 
 
 def _kind(inside: list[str]) -> Kind:
-    """The innermost that tells."""
+    """Return the kind of the innermost known container."""
     for one in reversed(inside):
         if one in _KINDS:
             return _KINDS[one]
@@ -119,7 +119,7 @@ def _kind(inside: list[str]) -> Kind:
 
 
 def _text(token: Token) -> str:
-    """What a reader reads of a block."""
+    """Return the visible text of a block."""
     parts: list[str] = []
     for child in token.children or ():
         if child.type == "citation":
@@ -132,12 +132,12 @@ def _text(token: Token) -> str:
 
 
 def without_citations(text: str) -> str:
-    """A block's or a sentence's text as it is read aloud."""
+    """Return the text of a block or a sentence without citations."""
     return " ".join(re.sub(r"\s*" + CITED.pattern, "", text).split())
 
 
 def prose_of(markdown: str) -> list[str]:
-    """What is written in sentences: paragraphs, items and quotations, without citations."""
+    """Return the texts of paragraphs, list items and quotations, without citations."""
     kinds = ("paragraph", "item", "quote")
     texts = (without_citations(one.text) for one in blocks_of(markdown) if one.kind in kinds)
     return [text for text in texts if text]

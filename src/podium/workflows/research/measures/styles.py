@@ -1,6 +1,6 @@
-"""Citations as readers know them: APA, MLA, Chicago (author and date), numbers; and the list of references.
+"""Citation styles and author names.
 
-The result is Markdown in which nothing that a source says of itself is markup.
+The result is Markdown. Metadata of sources is escaped, so it cannot add markup.
 """
 
 from __future__ import annotations
@@ -9,55 +9,142 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from podium.brain.vocabulary import word_set
 from podium.report.markdown import cell
-from podium.report.words import one_line
-from podium.workflows.research.measures.links import site_of, web_address
+from podium.report.words import one_line, site_of, web_address
 from podium.workflows.research.measures.markup import CITATION, ids_of
-from podium.workflows.research.measures.names import MONTHS, Date, Name, date_of, listed, names_of
 
 if TYPE_CHECKING:
     from podium.workflows.research.contracts import Source
+
+
+_PARTICLES = word_set("van von der den de del della di da dos du la le bin ibn al ter ten zu")
+_BODIES = re.compile(
+    r"\b(?:"
+    r"academ\w*|administration|agenc\w*|alliance|archives?|associat\w*|authority|bank|blog"
+    r"|board|bulletin|bureau|centers?|centres?|chronicle|circle|club|collective|college"
+    r"|commission|committee|community|company|consortium|corp\w*|council|daily|database"
+    r"|department|desk|digest|editors?|encyclop\w*|federal|federation|forum|foundation|fund"
+    r"|gazette|group|guide|guild|handbook|herald|inc|initiative|institut\w*|international"
+    r"|journal|laborator\w*|labs?|league|library|ltd|magazine|ministry|monitor|monthly"
+    r"|museum|national|network|news|newsletter|notes|observatory|office|online|org\w*|panel"
+    r"|partnership|post|press|programme|project|quarterly|register|report\w*|research|review"
+    r"|roasters|service|society|staff|standards|studio|survey|team|times|today|tribune"
+    r"|trust|union|united|universit\w*|watch|weekly|wiki\w*|world|the"
+    r")\b",
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?!\d)")
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
+LONGEST = 80
+"""Maximum characters of a name."""
+
+
+class Name(NamedTuple):
+    """A person, or an organisation, which has only a `family`."""
+
+    family: str
+    given: str = ""
+
+    @property
+    def initials(self) -> str:
+        """`J.-L. M.` for `Jean-Luc Marie`."""
+        words = [re.sub(r"(\w)[\w'’.]*", r"\1.", word) for word in self.given.split()]
+        return " ".join(words)
+
+
+class Date(NamedTuple):
+    """A date, as far as it is known."""
+
+    year: int
+    month: int = 0
+    day: int = 0
+
+
+def name_of(author: str) -> Name | None:
+    """Parse an author's name. `Jane van der Berg` and `van der Berg, Jane` give the same; an organisation
+    keeps its name."""
+    text = one_line(author, LONGEST).strip(" ,;")
+    if not any(map(str.isalnum, text)):
+        return None
+    family, comma, given = (part.strip() for part in text.partition(","))
+    if comma and family and given and not _BODIES.search(text):
+        return Name(family, given)
+    words = text.split()
+    if comma or not 2 <= len(words) <= 5 or _BODIES.search(text) or not words[-1][0].isalpha():
+        return Name(text)
+    if not all(word[0].isupper() or word.lower() in _PARTICLES for word in words):
+        return Name(text)
+    last = len(words) - 1
+    while last > 1 and words[last - 1].lower() in _PARTICLES:
+        last -= 1
+    return Name(" ".join(words[last:]), " ".join(words[:last]))
+
+
+def names_of(authors: list[str] | tuple[str, ...]) -> list[Name]:
+    return [name for name in map(name_of, authors) if name is not None]
+
+
+def date_of(text: str) -> Date | None:
+    """Parse an ISO date or its beginning. None if there is none."""
+    found = _DATE.match(text.strip())
+    if found is None or not 1000 <= int(found[1]) <= 2999:
+        return None
+    month, day = int(found[2] or 0), int(found[3] or 0)
+    if not 1 <= month <= 12:
+        return Date(int(found[1]))
+    return Date(int(found[1]), month, day if 1 <= day <= 31 else 0)
+
+
+def listed(names: list[str], word: str) -> str:
+    """Join names: `A, and B`, `A, B, and C`, or with `&`. A name may contain a comma, so there is one before
+    the last too."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])}, {word} {names[-1]}" if names else ""
+
 
 STYLES = ("apa", "mla", "chicago", "numeric")
 _MLA_MONTHS = (
     "Jan.", "Feb.", "Mar.", "Apr.", "May", "June", "July", "Aug.", "Sept.", "Oct.", "Nov.", "Dec.",
 )  # fmt: skip
 SHORT = 4
-"""Words of a title where it stands for an author."""
+"""Words of a title that replaces a missing author."""
 
 
-class Entry(NamedTuple):
-    """One line of the references."""
+class Reference(NamedTuple):
+    """One entry of the references."""
 
     source_id: str
     mark: str
-    """How the text cites it: `Smith, 2020`, or `3`."""
+    """Citation text: `Smith, 2020`, or `3`."""
     text: str
     """Markdown."""
 
 
 class Rendered(NamedTuple):
-    """An article with readable citations, and the list of those that it cites as Markdown."""
+    """An article with rendered citations, and its bibliography as Markdown."""
 
     markdown: str
     bibliography: str
 
 
 class _Cited(NamedTuple):
-    """A source with what the styles need of it."""
+    """A source with the data that the styles need."""
 
     source: Source
     names: list[Name]
     date: Date | None
     suffix: str
-    """`a`, `b` where author and year alone would name two sources."""
+    """`a`, `b` if author and year are the same for several sources."""
     number: int
     ambiguous: bool
     """Another cited source has the same author."""
 
 
 def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> Rendered:
-    """Put the style's words in the place of every `[@s3; @s7]`. Ids that no source has leave nothing."""
+    """Replace every `[@s3; @s7]` with the style's citation. Unknown ids are removed."""
     style = style if style in STYLES else "numeric"
     found = {one.source_id: one for one in references(markdown, sources, style)}
 
@@ -77,27 +164,27 @@ def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> 
     return Rendered(text, bibliography(list(found.values()), style))
 
 
-def references(markdown: str, sources: Sequence[Source], style: str = "numeric") -> list[Entry]:
-    """The cited sources, in the order of the style: by number, or by name."""
+def references(markdown: str, sources: Sequence[Source], style: str = "numeric") -> list[Reference]:
+    """Return the cited sources in the order of the style: by number or by name."""
     known = {one.id: one for one in sources}
     cited = dict.fromkeys(
         one for group in CITATION.findall(markdown) for one in ids_of(group) if one in known
     )
     gathered = _gathered([known[one] for one in cited])
-    entries = [(one, Entry(one.source.id, *_WRITERS[style](one))) for one in gathered]
+    entries = [(one, Reference(one.source.id, *_WRITERS[style](one))) for one in gathered]
     if style != "numeric":
         entries.sort(key=lambda pair: (_sorting(pair[0]), pair[0].suffix, pair[0].number))
     return [entry for _, entry in entries]
 
 
-def bibliography(entries: Sequence[Entry], style: str = "numeric") -> str:
-    """References as a Markdown list."""
+def bibliography(entries: Sequence[Reference], style: str = "numeric") -> str:
+    """Return references as a Markdown list."""
     sign = "{0}. " if style == "numeric" else "- "
     return "\n".join(sign.format(one.mark) + one.text for one in entries)
 
 
 def _gathered(sources: list[Source]) -> list[_Cited]:
-    """Everything that is needed to tell the sources apart."""
+    """Collect everything that is needed to distinguish the sources."""
     names = [names_of(one.authors) for one in sources]
     dates = [date_of(one.published) for one in sources]
     keys = [
@@ -116,7 +203,7 @@ def _gathered(sources: list[Source]) -> list[_Cited]:
 
 
 def _letter(nth: int) -> str:
-    """`a` to `z`, then `aa`."""
+    """Return `a` to `z`, then `aa`."""
     return (_letter(nth // 26 - 1) if nth >= 26 else "") + chr(ord("a") + nth % 26)
 
 
@@ -130,7 +217,7 @@ def _sorting(one: _Cited) -> str:
     return f"{key} {one.date.year if one.date else ''}".casefold()
 
 
-# ── the parts of a citation ──────────────────────────────────────────────────────────────────────
+# ── parts of a citation ──────────────────────────────────────────────────────────────────────────
 
 
 def _title(source: Source) -> str:
@@ -143,7 +230,7 @@ def _short(source: Source) -> str:
 
 
 def _who(source: Source, names: list[Name], word: str = "and") -> str:
-    """Authors in the text: one, two, or the first of many; without any, the title."""
+    """Return the authors for the text: one, two, or the first of many; without any, the title."""
     if not names:
         return f"“{cell(_short(source), 120)}”"
     if len(names) > 2:
@@ -152,17 +239,17 @@ def _who(source: Source, names: list[Name], word: str = "and") -> str:
 
 
 def _marked(who: str, rest: str) -> str:
-    """A comma stands inside the quote marks of a title."""
+    """Join author and rest. A comma goes inside the quotation marks of a title."""
     return f"{who[:-1]},”{rest[1:]}" if who.endswith("”") and rest.startswith(",") else who + rest
 
 
 def _ended(text: str) -> str:
-    """With one full stop."""
+    """End a text with one full stop."""
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 def _where(source: Source, *, retrieved: str = "") -> str:
-    """The address of a page, which can be opened; a document of the corpus is named."""
+    """Return the link to a page, or the name of a corpus document."""
     link = web_address(source.url)
     if link:
         return f"{retrieved}<{link}>"
@@ -184,7 +271,7 @@ def _joined(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-# ── the styles ───────────────────────────────────────────────────────────────────────────────────
+# ── styles ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _apa(one: _Cited) -> tuple[str, str]:

@@ -1,7 +1,7 @@
-"""Whether a passage of a source supports the whole of a claim, as far as a program can tell.
+"""Check whether a passage of a source supports the whole of a claim, as far as a program can decide.
 
-A model says that it does; this is the check of what a model overlooks: numbers, units, dates, names and
-negations that differ, and quotations too short to support anything.
+A model says that it does. This check finds what models overlook: numbers, units, dates, names and negations
+that differ, and quotations too short to support anything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from podium.brain.words import word_set
+from podium.brain.vocabulary import word_set
 from podium.workflows.research.measures.differences import (
     denied,
     exchanged,
@@ -23,29 +23,30 @@ from podium.workflows.research.measures.differences import (
     opposed,
     stems,
 )
-from podium.workflows.research.measures.facts_in import NEGATORS, Figures, figures_of, tokens_of
+from podium.workflows.research.measures.figures import NEGATORS, Figures, figures_of, tokens_of
 from podium.workflows.research.measures.markup import BETWEEN_CELLS
 from podium.workflows.research.measures.quotes import locate
-from podium.workflows.research.measures.words import sentences_in
+from podium.workflows.research.measures.text import sentences_in
 
 LEAST_WORDS = 3
-"""Content words that a passage must have, or as many as the claim has."""
+"""Minimum content words of a passage, or as many as the claim has."""
 LEAST_SHARED = 0.34
-"""Share of the claim's content words that must be in the passage."""
+"""Minimum share of the claim's content words in the passage."""
 LEAST_READ = 0.25
-"""The same share where a fact checker has read the passage."""
+"""The same share if a fact checker has read the passage."""
 WIDEST = 2
-"""Sentences before and after a quotation that may be added to it."""
+"""Maximum sentences before and after a quotation that may be added to it."""
 LONGEST = 1_500
-"""Characters of a passage."""
+"""Maximum characters of a passage."""
 NEARLY_ALL = 0.6
-"""Share of the claim's content words from which on a sentence says the same as the claim, or its opposite."""
+"""Minimum share of the claim's content words with which a sentence says the same as the claim, or its
+opposite."""
 MOST_PARTS = 3
-"""Sentences that stand apart and support a claim together."""
+"""Maximum separate sentences that support a claim together."""
 PARTS_HOLD = 0.7
-"""Share of the claim's content words that these have to hold."""
+"""Minimum share of the claim's content words that these must contain."""
 TRIED = 6
-"""Sentences of a text that are tried as the support of a claim."""
+"""Maximum sentences of a text that are tried as support of a claim."""
 _FUNCTION_WORDS = {
     "en": word_set("the of and is are was to in that for with by it on as be this"),
     "de": word_set("der die das und ist sind von zu den mit ein eine für auf dem im wird"),
@@ -59,11 +60,11 @@ _FUNCTION_WORDS = {
 def missing_support(
     claim: str, passage: str, context: str = "", *, text: str = "", read: bool = False
 ) -> str:
-    """Return what the passage lacks to support the claim, as a sentence; empty if nothing.
+    """Return a sentence that says what the passage lacks to support the claim, or an empty string.
 
-    `context` holds names that count as present: the title of the source. `text` is the whole source, where
-    abbreviations are written out. `read`: a fact checker has read the passage and says that it supports the
-    claim; then only what contradicts it counts.
+    `context` holds names that count as present: the title of the source. `text` is the whole source, in which
+    abbreviations are spelled out. `read` means that a fact checker has read the passage and says that it
+    supports the claim; then only contradictions count.
     """
     needed, held = stems(claim), stems(passage)
     if len(held) < min(LEAST_WORDS, max(len(needed), 1)):
@@ -73,16 +74,16 @@ def missing_support(
     wrong = _figures(figures_of(claim, claim=True), figures_of(passage))
     if wrong:
         return wrong
-    if _other_language(claim, passage):  # words and names are translated; figures are not
+    if _other_language(claim, passage):  # words and names are translated, figures are not
         return ""
     least = LEAST_READ if read else LEAST_SHARED
     if needed and len(held_stems(needed, f"{passage}\n{context}")) / len(needed) < least:
         return "The quoted passage speaks of something else."
     named = missing_name(claim, passage, context, text)
-    if BETWEEN_CELLS in claim:  # the row of a table: its `No` denies a heading
+    if BETWEEN_CELLS in claim:  # a table row: its `No` denies a column heading
         return named
     different = exchanged(claim, passage) or named
-    if not different and (not read or is_near_copy(claim, passage)):  # a reader sees what other words mean
+    if not different and (not read or is_near_copy(claim, passage)):  # a fact checker understands paraphrases
         different = opposed(claim, passage)
     return different or denied(claim, passage, strict=not read)
 
@@ -92,27 +93,28 @@ def supporting_span(
 ) -> tuple[int, int] | None:
     """Return the shortest span of the text around `start:end` that supports the whole claim, or None.
 
-    The quotation itself comes first, then its whole sentences, then these with up to two more on each side.
+    The quotation itself is tried first, then its whole sentences, then these with up to two more on each
+    side.
     """
     spans = list(_spans(text, start, end))
     own = own_passage(text, start, end)
     if not is_copied(claim, text[start:end]) and exchanged(claim, text[start:end]):
-        return None  # in a list without full stops its whole sentence is too long to be compared
+        return None  # in a list without full stops the sentence is too long to compare
     settled = _is_replaced(claim, own)
     for begin, stop in spans:
         passage = text[begin:stop]
         around = "" if settled else context
         if not missing_support(claim, passage, around, text=text if read else "", read=read):
             return begin, stop
-        if settled and own in passage:  # its own sentences say it differently: others do not count
+        if settled and own in passage:  # its own sentences say something else, so others do not count
             return None
     return None
 
 
 def find_support(claim: str, text: str, context: str = "") -> tuple[int, int] | None:
-    """Return a span of the text that supports the whole claim, found without a model; None if there is none.
+    """Return a span of the text that supports the whole claim, found without a model, or None.
 
-    Where nobody has read the passage, most of the claim's content words have to stand in it.
+    Without a fact checker, the passage must contain most of the claim's content words.
     """
     needed = stems(claim)
     if not needed:
@@ -124,7 +126,7 @@ def find_support(claim: str, text: str, context: str = "") -> tuple[int, int] | 
     places = [(len(needed & held), start, end) for start, end, held in _indexed(text)]
     best = sorted((one for one in places if one[0]), key=lambda one: (-one[0], one[1]))[:TRIED]
     for _, start, end in best:
-        if _is_replaced(claim, text[start:end]):  # what is most alike says something else
+        if _is_replaced(claim, text[start:end]):  # the most similar sentence says something else
             return None
         span = supporting_span(claim, text, start, end, context, read=False)
         if span and len(needed & stems(text[span[0] : span[1]])) / len(needed) >= NEARLY_ALL:
@@ -133,8 +135,8 @@ def find_support(claim: str, text: str, context: str = "") -> tuple[int, int] | 
 
 
 def _together(claim: str, needed: set[str], text: str, context: str) -> tuple[int, int] | None:
-    """Support by a few sentences that stand apart, each with a part of the claim; return the one with the
-    largest part. They have to hold more of the claim's words than one passage."""
+    """Find support by a few separate sentences, each with a part of the claim, and return the one with the
+    largest part. They must contain more of the claim's words than a single passage."""
     chosen, left = list[tuple[int, int]](), set(needed)
     sentences = _indexed(text)
     while len(chosen) < MOST_PARTS and left:
@@ -151,22 +153,22 @@ def _together(claim: str, needed: set[str], text: str, context: str) -> tuple[in
 
 @lru_cache(maxsize=64)
 def _indexed(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    """The sentences of a text with their content words."""
+    """Return the sentences of a text with their content words."""
     spans = _sentence_spans(text, 0, len(text))
     return tuple((start, end, frozenset(stems(text[start:end]))) for start, end in spans)
 
 
 def own_passage(text: str, start: int, end: int) -> str:
-    """Return the whole sentences in which a quotation stands."""
+    """Return the whole sentences that contain a quotation."""
     low, high = max(start - LONGEST, 0), min(end + LONGEST, len(text))
     within = [one for one in _sentence_spans(text, low, high) if one[0] < end and one[1] > start]
     return text[within[0][0] : within[-1][1]] if within else text[start:end]
 
 
 def _is_replaced(claim: str, own: str) -> bool:
-    """Whether the quoted sentences say the same of another figure or name, or deny it.
+    """True if the quoted sentences say the same of another figure or name, or deny it.
 
-    Such a claim is wrong whatever stands in the sentences around.
+    Such a claim is wrong, whatever the surrounding sentences say.
     """
     needed = stems(claim)
     if not needed or is_copied(claim, own) or _other_language(claim, own) or BETWEEN_CELLS in claim:
@@ -200,14 +202,14 @@ def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_whole_clause(text: str, start: int, end: int) -> bool:
-    """Whether a quotation leaves out no negation of its own sentence before or behind it."""
+    """True if a quotation leaves out no negation of its sentence before or after it."""
     before = re.split(r"[.!?\n]", text[max(start - 300, 0) : start])[-1]
     after = re.split(r"[.!?\n]", text[end : end + 300])[0]
     return not {one.lower() for one in tokens_of(f"{before} ; {after}")} & NEGATORS
 
 
 def _sentence_spans(text: str, low: int, high: int) -> list[tuple[int, int]]:
-    """Where sentences stand; an empty line ends one, too."""
+    """Return the spans of sentences. A blank line also ends a sentence."""
     found: list[tuple[int, int]] = []
     for block in re.finditer(r"\S(?:[^\n]|\n(?!\s*\n))*", text[low:high]):
         at = low + block.start()
@@ -252,7 +254,7 @@ def _other_language(claim: str, passage: str) -> bool:
 
 
 def language_of(text: str) -> str:
-    """The language whose function words stand out; empty if none does."""
+    """Return the language whose function words dominate, or an empty string."""
     words = Counter(token.lower() for token in tokens_of(text))
     scores = sorted(
         ((sum(words[one] for one in known), name) for name, known in _FUNCTION_WORDS.items()), reverse=True

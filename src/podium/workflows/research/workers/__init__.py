@@ -1,1 +1,3 @@
-"""The workers, by what they do: research, analysis, writing, quality. `doing.py` finds the right one."""
+"""Workers by category: research, analysis, writing, quality. `orchestrator.py` dispatches them."""
+
+from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The quality workers. What a program can find it finds; only facts and language are left to models."""
+"""Quality workers. Programs find what they can; only facts and language are left to models."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from podium.agents.agent import Agent
-from podium.brain.words import word_set
-from podium.tools.aside import aside
+from podium.brain.vocabulary import word_set
+from podium.engine.process import offload
+from podium.workflows.research.agents import agent_of
+from podium.workflows.research.context import Checked, Study, WorkerOutput
 from podium.workflows.research.contracts import (
     Check,
     Claim,
@@ -20,43 +22,43 @@ from podium.workflows.research.contracts import (
     Passage,
     PointCheck,
 )
-from podium.workflows.research.measures.citations import check_citations, cited_by_name, cited_ids, only_known
-from podium.workflows.research.measures.claims import split_claims
+from podium.workflows.research.measures.citations import (
+    check_citations,
+    cited_by_name,
+    cited_ids,
+    only_known,
+    split_claims,
+)
 from podium.workflows.research.measures.differences import stems
-from podium.workflows.research.measures.plagiarism import overlap
-from podium.workflows.research.measures.quotes import locate, parts_of
-from podium.workflows.research.measures.readability import readability
-from podium.workflows.research.measures.seo import seo
+from podium.workflows.research.measures.quotes import locate, overlap, parts_of
+from podium.workflows.research.measures.structure import readability, seo
 from podium.workflows.research.measures.support import (
     find_support,
     missing_support,
     own_passage,
     supporting_span,
 )
-from podium.workflows.research.measures.words import count_words
-from podium.workflows.research.roles import agent_of
-from podium.workflows.research.study import Checked, Made, Study
-from podium.workflows.research.workers.analysis import value_of
-from podium.workflows.research.workers.writing import clean_draft, revised, unwrapped
+from podium.workflows.research.measures.text import count_words
+from podium.workflows.research.workers.writing import clean_draft, revised, unwrapped, value_of
 
 AT_A_TIME = 60
-"""Claims in one ask of the fact checker."""
+"""Maximum claims in one call of the fact checker."""
 LEAST_KEPT = 0.6
-"""An edit that leaves less of the words, or of the cited sources, is no edit."""
+"""Minimum share of the words and of the cited sources that an edit must keep to be accepted."""
 COPIED = 0.25
-"""Share of copied words from which on it is told."""
+"""Share of copied words from which a warning is added."""
 
 
 # ── facts ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def check_facts(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def check_facts(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     """Check the claims of the draft."""
     checked = await facts_of(study, clean_draft(study)[0], agent_of(worker, cheaper=cheaper))
     counts = {name: sum(one.verdict == name for one in checked.claims) for name in VERDICTS}
     told: dict[str, Any] = {"claims": len(checked.claims), **counts}
     told |= {"unsupported": checked.unsupported} if checked.unsupported else {}
-    return Made(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
+    return WorkerOutput(worker, checked, result={**told, "contradictions": len(checked.contradictions)})
 
 
 async def facts_of(
@@ -66,10 +68,12 @@ async def facts_of(
     points: Sequence[str] | None = None,
     known: Checked | None = None,
 ) -> Checked:
-    """Tie every claim to the passage that supports it. A quote that does not stand in its source counts for
-    nothing, whatever the model says. Many claims are checked in several parts, side by side.
-    `points` are looked for in the sources, too; by default the study's checklist. Where a program alone
-    cannot confirm what the checker says is verified, a verdict that is `known` counts."""
+    """Link every claim to the passage that supports it. A quotation that does not occur in its source is
+    ignored, whatever the model says. Many claims are checked in several parts in parallel.
+
+    `points` are also searched for in the sources; by default the study's checklist. If a program cannot
+    confirm what the checker verified, a `known` verdict is used.
+    """
     claims = claims_in(article, cited_only=known is not None and known.cited_only)
     points = study.checklist if points is None else points
     parts = in_parts(claims, AT_A_TIME)
@@ -93,7 +97,7 @@ async def facts_of(
 
 
 def in_parts(claims: list[Claim], most: int) -> list[list[Claim]]:
-    """Split claims into parts of nearly the same size."""
+    """Split claims into parts of nearly equal size."""
     size = -(-len(claims) // max(-(-len(claims) // most), 1)) or 1
     return [claims[at : at + size] for at in range(0, len(claims), size)] or [[]]
 
@@ -105,7 +109,8 @@ def _tied_or_known(
     titles: Mapping[str, str],
     known: Mapping[str, Claim],
 ) -> Claim:
-    """The verdict on a claim; what the checker did not confirm stays unconfirmed."""
+    """Return the verdict on a claim, with the known one as fallback. A claim that the checker did not confirm
+    stays unverified."""
     found = tied(claim, check, texts, titles)
     before = known.get(claim.text)
     if found.verdict != "unverified" or before is None or before.verdict != "verified":
@@ -115,7 +120,8 @@ def _tied_or_known(
 
 
 async def _check(study: Study, agent: Agent, claims: list[Claim], points: Sequence[str] | None) -> FactCheck:
-    """One part: with all sources where points and contradictions are looked for, else with those it cites."""
+    """Check one part: with all sources if points and contradictions are wanted, otherwise with the cited
+    ones."""
     cited = None if points is not None else {source for one in claims for source in one.source_ids}
     return await study.run.ask(
         agent, "fact_check", returns=FactCheck, topic=study.brief.topic,
@@ -138,7 +144,7 @@ def claims_in(markdown: str, *, cited_only: bool = False) -> list[Claim]:
 def tied(
     claim: Claim, check: Check | None, texts: Mapping[str, str], titles: Mapping[str, str] | None = None
 ) -> Claim:
-    """The verdict that a program can stand behind, and the shortest passage that supports the claim."""
+    """Return the verdict that a program can confirm, and the shortest passage that supports the claim."""
     if check is None:
         return claim.model_copy(update={"reason": "The fact checker said nothing about it."})
     if check.verdict == "unverified":
@@ -170,8 +176,8 @@ def tied(
 
 
 def _places(check: Check, texts: Mapping[str, str]) -> list[tuple[str, tuple[int, int]]]:
-    """Where the passages of a check stand: source and span. Parts of a quotation with `…` may stand far from
-    each other; without one of them there is no place at all."""
+    """Return source and span of each passage of a check. Parts of a quotation with `…` may be far apart; if
+    one is missing, the result is empty."""
     found: list[tuple[str, tuple[int, int]]] = []
     named = [(check.source_id, check.quote), *((one.source_id, one.quote) for one in check.also)]
     for source, quote in named:
@@ -193,8 +199,8 @@ def _quoted(check: Check, text: str, place: tuple[int, int]) -> dict[str, Any]:
 
 
 def uncovered(points: list[str], checks: list[PointCheck], texts: Mapping[str, str]) -> list[str]:
-    """Return the points for which the fact checker names no passage that stands in a source. A point of which
-    it says nothing is unknown, and not among them."""
+    """Return the points for which the fact checker names no passage that occurs in a source. A point that it
+    does not mention is unknown and not included."""
     names = {f"p{nth}": point for nth, point in enumerate(points, 1)}
     said = {one.point_id: one for one in checks if one.point_id in names}
     return [
@@ -205,7 +211,7 @@ def uncovered(points: list[str], checks: list[PointCheck], texts: Mapping[str, s
 
 
 def contradictions_in(found: list[FoundContradiction], texts: dict[str, str]) -> list[Contradiction]:
-    """Those whose two passages really stand in two sources."""
+    """Return the contradictions whose two passages actually occur in two sources."""
     kept: dict[tuple[str, int, str, int], Contradiction] = {}
     for one in found:
         passages: list[Passage] = []
@@ -222,7 +228,7 @@ def contradictions_in(found: list[FoundContradiction], texts: dict[str, str]) ->
 
 
 def looked_up(claim: Claim, texts: Mapping[str, str], titles: Mapping[str, str]) -> Claim:
-    """Tie a claim to a passage of a source that it cites, by program alone."""
+    """Link a claim to a passage of a cited source, by program alone."""
     for source in claim.source_ids:
         text = texts.get(source, "")
         place = find_support(claim.text, text, titles.get(source, ""))
@@ -236,7 +242,8 @@ def looked_up(claim: Claim, texts: Mapping[str, str], titles: Mapping[str, str])
 
 
 def checked_again(study: Study, checked: Checked | None, article: str) -> Checked | None:
-    """Verify the claims of an edited article: old verdicts where nearly the same is said, else by program."""
+    """Verify the claims of an edited article: keep verdicts of nearly unchanged claims, and check the others
+    by program."""
     if checked is None:
         return None
     carried, names = carried_over(checked, article), study.contexts
@@ -245,9 +252,9 @@ def checked_again(study: Study, checked: Checked | None, article: str) -> Checke
 
 
 def carried_over(checked: Checked, markdown: str) -> Checked:
-    """The verdicts for the article as the editor left it. A sentence that was changed keeps its verdict if it
-    still says nearly the same and cites the same; so does one made of two that follow each other. Otherwise
-    nobody has checked it."""
+    """Transfer the verdicts to the edited article. A changed sentence keeps its verdict if it still says
+    nearly the same and cites the same; so does one made of two consecutive sentences. Otherwise it is
+    unchecked."""
     same = {old.text: old for old in checked.claims}
     every = [*checked.claims, *(_joined(*two) for two in pairwise(checked.claims))]
     claims: list[Claim] = []
@@ -263,7 +270,7 @@ def carried_over(checked: Checked, markdown: str) -> Checked:
 
 
 def _joined(first: Claim, second: Claim) -> Claim:
-    """Two claims as one sentence; it is verified only if both are."""
+    """Join two claims into one sentence, which is verified only if both are."""
     verdict = first.verdict if first.verdict == second.verdict else "unverified"
     other = Passage(source_id=second.quote_source, quote=second.quote, start=second.start, end=second.end)
     also = [*first.also, *([other] if second.quote else []), *second.also]
@@ -272,7 +279,7 @@ def _joined(first: Claim, second: Claim) -> Claim:
 
 
 SAME_WORDS = 0.9
-"""Share of a changed sentence's content words that the one before has to hold."""
+"""Minimum share of a changed sentence's content words that the original must contain."""
 ALIKE = 0.75
 CHANGED = "The editor changed it after it was checked."
 
@@ -296,7 +303,7 @@ _LIMITS = word_set("only may might could must should unless except some most all
 
 
 def _keeps_limits(old: Claim, new: Claim) -> bool:
-    """Whether a changed sentence has the words that limit the one before, and no others."""
+    """True if a changed sentence has exactly the limiting words of the original."""
     first, second = (set(one.text.lower().replace(",", " ").split()) & _LIMITS for one in (old, new))
     return first == second
 
@@ -304,8 +311,8 @@ def _keeps_limits(old: Claim, new: Claim) -> bool:
 # ── language ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def edit(study: Study, worker: str, *, cheaper: bool) -> Made:
-    """The mended article. One that lost words or citations on the way is not taken, but its grade is."""
+async def edit(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
+    """Edit the article's language. An edit that lost too much is discarded, but its grade is used."""
     (draft, _), again = clean_draft(study), revised(study)
     found = await study.run.ask(
         agent_of(worker, cheaper=cheaper, words=study.brief.length), "edit", returns=Edit,
@@ -319,43 +326,43 @@ async def edit(study: Study, worker: str, *, cheaper: bool) -> Made:
     fits = count_words(known.markdown) >= words * LEAST_KEPT and len(left) >= len(cited) * LEAST_KEPT
     value = found.model_copy(update={"article": known.markdown if fits else ""})
     told = {"grammar": found.grammar, "changes": found.changes, "taken": fits}
-    return Made(worker, value, result={**told, "removed": list(known.removed)})
+    return WorkerOutput(worker, value, result={**told, "removed": list(known.removed)})
 
 
 def article_of(study: Study) -> str:
-    """The article as it stands: edited, if that was done and could be used."""
+    """Return the current article: the edited one if it was accepted, otherwise the draft."""
     edited = value_of(study, "editor", Edit)
     return edited.article if edited and edited.article else clean_draft(study)[0]
 
 
-# ── by program ───────────────────────────────────────────────────────────────────────────────────
+# ── checks by program ────────────────────────────────────────────────────────────────────────────
 
 
-async def format_citations(study: Study, worker: str) -> Made:
-    """Find citations of sources that do not exist, sources that are not cited, sentences that cite nobody."""
+async def format_citations(study: Study, worker: str) -> WorkerOutput:
+    """Find citations of sources that do not exist, sources without a citation, and sentences without one."""
     draft, removed = clean_draft(study)
     check = check_citations(draft, study.sources)
     told = {
         "quality": check.accuracy, "orphans": list(check.orphans), "missing": list(check.missing)[:20],
         "errors": removed, "by_name": cited_by_name(draft),
     }  # fmt: skip
-    return Made(worker, told, result=told)
+    return WorkerOutput(worker, told, result=told)
 
 
-async def optimize_seo(study: Study, worker: str) -> Made:
+async def optimize_seo(study: Study, worker: str) -> WorkerOutput:
     found = seo(clean_draft(study)[0], study.brief.topic)
     told = {"score": found.score, "findings": list(found.findings)}
-    return Made(worker, told, result=told)
+    return WorkerOutput(worker, told, result=told)
 
 
-async def check_readability(study: Study, worker: str) -> Made:
+async def check_readability(study: Study, worker: str) -> WorkerOutput:
     found = readability(clean_draft(study)[0])
     told = {"flesch": found.flesch, "grade": found.grade, "score": found.score}
-    return Made(worker, told, result=told)
+    return WorkerOutput(worker, told, result=told)
 
 
-async def check_plagiarism(study: Study, worker: str) -> Made:
-    found = await aside(overlap, clean_draft(study)[0], study.texts)
+async def check_plagiarism(study: Study, worker: str) -> WorkerOutput:
+    found = await offload(overlap, clean_draft(study)[0], study.texts)
     passages = [{"text": one.text[:300], "source_id": one.source_id} for one in found.passages[:20]]
     told = {"share": found.share, "passages": passages, "copied": found.share >= COPIED}
-    return Made(worker, told, result=told)
+    return WorkerOutput(worker, told, result=told)

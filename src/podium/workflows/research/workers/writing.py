@@ -1,26 +1,99 @@
-"""The writing workers, and the article that is put together from what they wrote."""
+"""Analysis and writing workers."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
-from podium.tools.untrusted import unfenced
+from podium.tools.tool import unfenced
+from podium.workflows.research.agents import agent_of
+from podium.workflows.research.context import Study, WorkerOutput
+from podium.workflows.research.contracts import Insights, Point, Summaries, Synthesis
 from podium.workflows.research.measures.citations import cited_ids, only_known
-from podium.workflows.research.measures.words import count_words
-from podium.workflows.research.roles import agent_of
-from podium.workflows.research.study import Made, Study
-from podium.workflows.research.workers.analysis import known, material, value_of
+from podium.workflows.research.measures.text import count_words
+
+T = TypeVar("T")
+
+
+async def synthesize(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
+    def check(answer: Synthesis) -> str:
+        points = [*answer.points, *answer.outline]
+        return unknown_ids(study, (one for point in points for one in point.source_ids))
+
+    found = await study.run.ask(
+        agent_of(worker, cheaper=cheaper), "synthesize", returns=Synthesis, check=check, **material(study)
+    )
+    told = {"points": len(found.points), "sections": len(found.outline)}
+    return WorkerOutput(worker, found, result={**told, "disagreements": found.disagreements})
+
+
+async def summarize(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
+    def check(answer: Summaries) -> str:
+        return unknown_ids(study, (one.source_id for one in answer.summaries))
+
+    found = await study.run.ask(
+        agent_of(worker, cheaper=cheaper), "summarize", returns=Summaries, check=check, **material(study)
+    )
+    return WorkerOutput(worker, found, result={"summaries": len(found.summaries)})
+
+
+async def extract_insights(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
+    def check(answer: Insights) -> str:
+        return unknown_ids(study, (one for point in answer.insights for one in point.source_ids))
+
+    found = await study.run.ask(
+        agent_of(worker, cheaper=cheaper), "extract_insights", returns=Insights, check=check,
+        **material(study),
+    )  # fmt: skip
+    return WorkerOutput(worker, found, result={"insights": len(found.insights)})
+
+
+def material(study: Study) -> dict[str, Any]:
+    """Return the task and the sources for a prompt."""
+    return {"task": study.task, "sources": study.fenced()}
+
+
+def known(study: Study) -> dict[str, Any]:
+    """Return the available results of the analysis workers for a prompt."""
+    synthesis = value_of(study, "content_synthesizer", Synthesis)
+    summaries = value_of(study, "summarization", Summaries)
+    insights = value_of(study, "insight_extractor", Insights)
+    return {
+        "points": _points(synthesis.points) if synthesis else [],
+        "outline": [one.shown() for one in synthesis.outline] if synthesis else [],
+        "disagreements": synthesis.disagreements if synthesis else [],
+        "summaries": [one.shown() for one in summaries.summaries] if summaries else [],
+        "insights": _points(insights.insights) if insights else [],
+    }
+
+
+def value_of(study: Study, worker: str, kind: type[T]) -> T | None:
+    """Return the result of a worker, or None if there is none of this type."""
+    made = study.made.get(worker)
+    return made.value if made is not None and isinstance(made.value, kind) else None
+
+
+def unknown_ids(study: Study, ids: Iterable[str]) -> str:
+    """Return the correction for ids that match no source, or an empty string."""
+    listed = {one.id for one in study.sources}
+    unknown = sorted({one for one in ids if one not in listed})
+    return f"there is no source {', '.join(unknown[:10])}" if unknown else ""
+
+
+def _points(points: list[Point]) -> list[dict[str, Any]]:
+    return [one.shown() for one in points]
+
 
 OPENING, ENDING = 0.1, 0.08
-"""Shares of the length that a separate introduction and conclusion take."""
+"""Shares of the length for a separate introduction and conclusion."""
 MOST_FAILED = 40
-"""Unconfirmed claims that a writer is shown."""
+"""Maximum unconfirmed claims in a writer's prompt."""
 _TITLE = re.compile(r"\A\s*#\s+(.+)$", re.MULTILINE)
 
 
-async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool = False) -> Made:
-    """The body, or all of it where nobody else writes the introduction and the conclusion."""
+async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool = False) -> WorkerOutput:
+    """Write the body, plus the introduction and the conclusion if no other worker writes them."""
     workers = study.plan.workers if study.plan and not alone else []
     opening, ending = "introduction_writer" not in workers, "conclusion_writer" not in workers
     share = 1 - (0 if opening else OPENING) - (0 if ending else ENDING)
@@ -33,14 +106,14 @@ async def write_article(study: Study, worker: str, *, cheaper: bool, alone: bool
 
 
 def revised(study: Study) -> dict[str, Any]:
-    """The last version and its claims that no source confirmed, for whoever writes it again."""
+    """Return the last version and its unconfirmed claims, for a rewrite."""
     version = study.final or (study.versions[-1] if study.versions else None)
     last = version.article if version else ""
     failed = [{"text": one.text, "reason": one.reason} for one in study.failed[:MOST_FAILED]]
     return {"last": study.sealed(last, "the last version") if last else "", "failed": failed}
 
 
-async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     text = await study.run.ask(
         agent_of(worker, cheaper=cheaper), "write_introduction",
         words=round(study.brief.length * OPENING), **material(study), **known(study), **revised(study),
@@ -48,7 +121,7 @@ async def write_introduction(study: Study, worker: str, *, cheaper: bool) -> Mad
     return _written(study, worker, text)
 
 
-async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
+async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> WorkerOutput:
     text = await study.run.ask(
         agent_of(worker, cheaper=cheaper), "write_conclusion", task=study.task,
         draft=study.sealed(clean_draft(study)[0], "the article"),
@@ -57,14 +130,14 @@ async def write_conclusion(study: Study, worker: str, *, cheaper: bool) -> Made:
     return _written(study, worker, text)
 
 
-def _written(study: Study, worker: str, text: str) -> Made:
+def _written(study: Study, worker: str, text: str) -> WorkerOutput:
     plain = unwrapped(text)
     result = {"word_count": count_words(plain), "cites": cited_ids(plain)}
-    return Made(worker, study.run.marked(plain), result=result)
+    return WorkerOutput(worker, study.run.marked(plain), result=result)
 
 
 def draft_of(study: Study) -> str:
-    """Title, introduction, body and conclusion as they were written, invented sources included."""
+    """Return title, introduction, body and conclusion as written, including invented sources."""
     body = value_of(study, "article_writer", str) or ""
     opening = value_of(study, "introduction_writer", str) or ""
     ending = value_of(study, "conclusion_writer", str) or ""
@@ -77,7 +150,7 @@ def draft_of(study: Study) -> str:
 
 
 def clean_draft(study: Study) -> tuple[str, list[str]]:
-    """The draft with real sources only, and what had to be taken out."""
+    """Return the draft with real sources only, and the parts that were removed."""
     known = only_known(draft_of(study), study.sources)
     return known.markdown, list(known.removed)
 
@@ -88,12 +161,12 @@ def title_of(markdown: str, otherwise: str) -> str:
 
 
 def _headless(text: str) -> str:
-    """Without the heading that was not asked for."""
+    """Remove an unrequested heading."""
     return re.sub(r"\A\s*#{1,6}\s+[^\n]*\n+", "", text).strip()
 
 
 def unwrapped(text: str) -> str:
-    """Markdown that a model has put between fences, its own or ours, is meant as it is."""
+    """Remove the fences that a model put around its Markdown."""
     text = unfenced(text.strip())
     found = re.fullmatch(r"\s*```(?:markdown|md)?\s*\n(.*)\n```\s*", text, re.DOTALL)
     return found[1] if found else text

@@ -1,1 +1,0 @@
-"""`podium brain`: what projects know."""
