@@ -1,7 +1,7 @@
-"""Data that fits a JSON schema, as msgspec and pydantic write them.
+"""Data that fits a JSON schema of msgspec or pydantic.
 
-Recursive schemas end: past a depth or a size only what is required is written, and of several
-alternatives the one that needs the fewest levels.
+Recursive schemas end: past a depth or a size, only required fields are written, and of several alternatives
+the one that needs the fewest levels.
 """
 
 from __future__ import annotations
@@ -11,23 +11,20 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from podium.engine.codec import encode
-from podium.models.sample_values import Place, Words, make_integer, make_number, make_string
+from podium.models.sample_values import Place, Words, make_number, make_string
 
 Schema = Mapping[str, Any]
 
-_RICH_DEPTH = 5
-"""Down to here lists are filled and optional fields written."""
-_RICH_SIZE = 600
-"""Up to this many values too."""
-_DEEPEST = 100
-_LARGEST = 50_000
-"""A type that holds itself without an end cannot be written at all; stop instead of going on for ever."""
+_RICH_DEPTH, _RICH_SIZE = 5, 600
+"""Up to this depth and number of values, lists are filled and optional fields written."""
+_DEEPEST, _LARGEST = 100, 50_000
+"""Limits for a type that requires itself and can never be complete."""
 _ITEMS = 2
 
 
 def sample(schema: Schema, words: Words, *, cautious: bool = False) -> Any:
-    """A value for a schema. `cautious`: only what is required, and keys of dictionaries that are also
-    numbers; for the case that a schema does not tell everything its type wants."""
+    """Return a value for a schema. `cautious` writes required fields only, and numeric dictionary keys: for
+    types that want more than their schema says."""
     return _Sampler(schema, words, cautious).make(schema, (), 0)
 
 
@@ -62,17 +59,15 @@ class _Sampler:
             case "array":
                 return self._array(schema, place, depth)
             case "integer":
-                return make_integer(schema, self._words, place)
+                return int(make_number(schema, self._words, place, schema.get("multipleOf", 1)))
             case "number":
-                return make_number(schema, self._words, place)
+                return make_number(schema, self._words, place, schema.get("multipleOf"))
             case "boolean":
                 return bool(schema.get("default", True))
             case "null":
                 return None
             case _:
                 return make_string(schema, self._words, place)
-
-    # ── objects ──
 
     def _object(self, schema: Schema, place: Place, depth: int) -> dict[str, Any]:
         properties: dict[str, Schema] = schema.get("properties", {})
@@ -111,16 +106,12 @@ class _Sampler:
         words = self._words.words
         if self._cautious:
             return str(index + 1)
-        return (
-            words[index] if index < len(words) else f"{words[index % len(words)]}-{index // len(words) + 1}"
-        )
+        return words[index] if index < len(words) else f"{words[index % len(words)]}-{index}"
 
     def _tags(self, schema: Schema) -> bool:
         """Whether a field tells alternatives apart: it is written even where it has a default."""
         found = self._resolved(schema)
         return "const" in found or len(found.get("enum", ())) == 1
-
-    # ── arrays ──
 
     def _array(self, schema: Schema, place: Place, depth: int) -> list[Any]:
         prefix: list[Schema] = schema.get("prefixItems", [])
@@ -142,8 +133,6 @@ class _Sampler:
                 seen.add(name)
             made.append(value)
         return made
-
-    # ── references and alternatives ──
 
     def _resolved(self, schema: Schema) -> Schema:
         """The schema with its references followed and merged; what stands beside a reference wins."""
@@ -178,20 +167,11 @@ class _Sampler:
     def _lean(self, depth: int) -> bool:
         return self._cautious or depth >= _RICH_DEPTH or self._size > _RICH_SIZE
 
-    # ── how many levels a schema needs at least ──
-
     def _measure(self) -> None:
-        """Heights of all definitions: start with "endless" and lower them until nothing changes."""
+        """Find how many levels each definition needs: each pass settles at least one of them."""
         definitions: dict[str, Schema] = self._root.get("$defs", {})
-        self._heights = {f"#/$defs/{name}": math.inf for name in definitions}
-        changed = True
-        while changed:
-            changed = False
-            for name, inner in definitions.items():
-                height = self._height(inner)
-                if height < self._heights[f"#/$defs/{name}"]:
-                    self._heights[f"#/$defs/{name}"] = height
-                    changed = True
+        for _ in definitions:
+            self._heights = {f"#/$defs/{name}": self._height(inner) for name, inner in definitions.items()}
 
     def _height(self, schema: Schema | bool) -> float:
         if isinstance(schema, bool) or "const" in schema or "enum" in schema:

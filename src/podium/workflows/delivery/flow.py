@@ -23,6 +23,7 @@ from podium.models.model import Call
 from podium.models.registry import context_window
 from podium.report.words import count
 from podium.workflows.delivery import agents, events
+from podium.workflows.delivery import rehearsal as rehearsal
 from podium.workflows.delivery.contracts import Comparison, Delivered, Draft, Edit, Judgement
 from podium.workflows.delivery.policy import (
     Accept,

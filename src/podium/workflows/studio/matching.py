@@ -13,6 +13,11 @@ _SMALL_TEXT = """
 """
 _SMALL = frozenset(_SMALL_TEXT.split())
 """Words that say nothing about what a text is about."""
+_GERMAN_TEXT = """
+    aber auch auf aus bei bitte das dem der die ein eine einem einen einer für haben ich im ist keine mir mit
+    nicht noch oder sich sie sind soll und uns unsere von warum wenn wie wir zum zur zwei über
+"""
+_GERMAN = frozenset(_GERMAN_TEXT.split())
 
 
 def words_of(text: str) -> list[str]:
@@ -38,6 +43,11 @@ def stem(word: str) -> str:
 def is_small(word: str) -> bool:
     """Return whether a word is one of the small words of English."""
     return word.lower() in _SMALL
+
+
+def is_german(text: str) -> bool:
+    """Return whether a text has at least two different small words of German."""
+    return len(_GERMAN.intersection(word.lower() for word in words_of(text))) > 1
 
 
 def stems_of(text: str) -> list[str]:

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from podium.agents.ask import Run
 from podium.errors import GaveUpError, StepFailedError, UsageError
-from podium.models.request_words import is_german
 from podium.settings import nearest
 from podium.workflows.studio import agents as roles
 from podium.workflows.studio.contracts import Routing
-from podium.workflows.studio.matching import is_small, stem, stems_of, words_of
+from podium.workflows.studio.matching import is_german, is_small, stem, stems_of, words_of
 from podium.workflows.studio.policy import mode_of, primary_and_supporting
 from podium.workflows.studio.team import TeamSpec
 
@@ -311,7 +310,7 @@ def names_in(team: TeamSpec, request: str, known: Collection[str] = ()) -> list[
     low = f" {' '.join(words_of(request)).lower()} "
     found = {name: None for name in known if f" {' '.join(words_of(name)).lower()} " in low}
     keywords = {part for one in team.departments.values() for word in one.keywords for part in stems_of(word)}
-    if is_german(request):  # every noun has a capital: none of them tells a name
+    if is_german(request):  # nouns are capitalised, so capitals say nothing about names
         return list(found)
     for sentence in _SENTENCE.split(request):
         found |= dict.fromkeys(word for word in _capitalised(sentence) if stem(word) not in keywords)
