@@ -68,6 +68,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     """Makes its HTML, without the title. Everything is escaped unless it went through `prose`."""
     context: dict[str, Any] = {}
     """What the template needs besides, such as a drawing that is made of the data."""
+    scored: bool = False
+    """It shows scores or verdicts of models: a report of a rehearsal marks them as made up."""
     style: str = ""
     """A file of CSS for it; the tokens and classes of the report's own are there."""
 
