@@ -97,15 +97,6 @@ PIECES = (
         (("3", '"Fizz"'), ("5", '"Buzz"'), ("7", '"7"'), ("15", '"FizzBuzz"')),
         (("30", '"FizzBuzz"'), ("1", '"1"')),
     ),
-    Piece(
-        "slugify", r"\bslug\w*\b", "(title)", "A title as a part of a web address.",
-        'return title.lower().replace(" ", "-")',
-        'words = "".join(letter if letter.isalnum() else " " for letter in title.lower()).split()\n'
-        'return "-".join(words)',
-        "Signs other than spaces stay in it",
-        (('"Hello World"', '"hello-world"'), ('"It is: here!"', '"it-is-here"')),
-        (('""', '""'), ('"  a  b  "', '"a-b"')),
-    ),
 )  # fmt: skip
 
 

@@ -149,14 +149,6 @@ def rehearse_rebuttal(call: Call) -> dict[str, Any]:
     return {"text": f"{LABEL} To the criticism, idea by idea:\n\n{lines}", "revisions": revisions}
 
 
-@rehearses("council", "synthesize")
-def rehearse_synthesis(call: Call) -> str:
-    ideas = _ideas(call)
-    strong = sorted(ideas, key=lambda idea: number(idea.title))[:2]
-    stays = " and ".join(f"{idea.id} ({idea.title})" for idea in strong) or "nothing yet"
-    return f"{LABEL} {len(ideas)} ideas are on the table. What stays: {stays}."
-
-
 @rehearses("council", "validate")
 def rehearse_evaluation(call: Call) -> dict[str, Any]:
     return {"evaluations": [_evaluation(idea) for idea in _ideas(call)]}

@@ -74,18 +74,20 @@ def _sentences(text: str) -> Iterator[str]:
                 yield sentence
 
 
-def disagreements(found: Sequence[Passage]) -> list[tuple[Passage, Passage, str]]:
+def disagreements(passages: Sequence[Passage]) -> list[tuple[Passage, Passage, str]]:
     """Return pairs of sentences from two sources that give different figures for the same thing."""
-    counted = [(one, terms_of(one.text), figures) for one in found if (figures := _figures_in(one.text))]
+    figured = [(passage, _figures_in(passage.text)) for passage in passages]
+    counted = [(passage, terms_of(passage.text), figures) for passage, figures in figured if figures]
     pairs: list[tuple[float, Passage, Passage, str]] = []
-    for (one, words, figures), (other, others, values) in combinations(counted, 2):
+    for (passage, words, figures), (other, others, values) in combinations(counted, 2):
         shared = {word for word in words & others if not word.isdigit()}
         units = [unit for unit in figures if unit in values and not figures[unit] & values[unit]]
         likeness = len(shared) / min(len(words), len(others))
-        if one.source != other.source and units and len(shared) >= 4 and likeness >= 0.35:
-            ordered = sorted(shared, key=one.text.lower().find)
-            pairs.append((likeness, one, other, f"other figures in {units[0]} for {', '.join(ordered[:5])}"))
-    return [(one, other, about) for _, one, other, about in sorted(pairs, key=lambda pair: -pair[0])]
+        if passage.source != other.source and units and len(shared) >= 4 and likeness >= 0.35:
+            ordered = sorted(shared, key=passage.text.lower().find)
+            about = f"other figures in {units[0]} for {', '.join(ordered[:5])}"
+            pairs.append((likeness, passage, other, about))
+    return [(passage, other, about) for _, passage, other, about in sorted(pairs, key=lambda pair: -pair[0])]
 
 
 def _figures_in(text: str) -> dict[str, set[str]]:
@@ -95,11 +97,11 @@ def _figures_in(text: str) -> dict[str, set[str]]:
     return figures
 
 
-def _best_of_each(found: Sequence[Passage]) -> list[Passage]:
+def _best_of_each(passages: Sequence[Passage]) -> list[Passage]:
     best: dict[str, Passage] = {}
-    for one in found:
-        if one.source not in best or one.score > best[one.source].score:
-            best[one.source] = one
+    for passage in passages:
+        if passage.source not in best or passage.score > best[passage.source].score:
+            best[passage.source] = passage
     return list(best.values())
 
 
@@ -126,21 +128,22 @@ def rehearse_assessment(call: Call) -> dict[str, Any]:
 
 @rehearses("research", "synthesize")
 def rehearse_synthesis(call: Call) -> dict[str, Any]:
-    found = passages_in(call.prompt)
-    best = _best_of_each(found)
+    passages = passages_in(call.prompt)
+    best = _best_of_each(passages)
     nothing = {
         "text": f"{LABEL} nothing that could be quoted",
         "source_ids": re.findall(r"from source (s\d+)", call.prompt)[:1],
     }
     return {
-        "points": [{"text": one.text, "source_ids": [one.source]} for one in best] or [nothing],
+        "points": [{"text": passage.text, "source_ids": [passage.source]} for passage in best] or [nothing],
         "outline": [
             {"heading": aspect.capitalize(), "points": [f"{LABEL} {aspect}"],
-             "source_ids": [one.source for one in best[nth :: len(ASPECTS)]]}
+             "source_ids": [passage.source for passage in best[nth :: len(ASPECTS)]]}
             for nth, aspect in enumerate(ASPECTS)
         ],
         "disagreements": [
-            f"{one.source} and {other.source}: {about}" for one, other, about in disagreements(found)
+            f"{first.source} and {second.source}: {about}"
+            for first, second, about in disagreements(passages)
         ],
     }  # fmt: skip
 
@@ -148,13 +151,15 @@ def rehearse_synthesis(call: Call) -> dict[str, Any]:
 @rehearses("research", "summarize")
 def rehearse_summaries(call: Call) -> dict[str, Any]:
     best = _best_of_each(passages_in(call.prompt))
-    return {"summaries": [{"source_id": one.source, "summary": f"{LABEL} {one.text}"} for one in best]}
+    return {
+        "summaries": [{"source_id": passage.source, "summary": f"{LABEL} {passage.text}"} for passage in best]
+    }
 
 
 @rehearses("research", "extract_insights")
 def rehearse_insights(call: Call) -> dict[str, Any]:
-    best = sorted(_best_of_each(passages_in(call.prompt)), key=lambda one: -one.score)[:6]
-    return {"insights": [{"text": one.text, "source_ids": [one.source]} for one in best]}
+    best = sorted(_best_of_each(passages_in(call.prompt)), key=lambda passage: -passage.score)[:6]
+    return {"insights": [{"text": passage.text, "source_ids": [passage.source]} for passage in best]}
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────
@@ -176,7 +181,7 @@ def rehearse_article(call: Call) -> str:
 
 @rehearses("research", "write_introduction")
 def rehearse_introduction(call: Call) -> str:
-    first = max(passages_in(call.prompt), key=lambda one: one.score, default=None)
+    first = max(passages_in(call.prompt), key=lambda passage: passage.score, default=None)
     text = (
         f"{LABEL} This text stands for an article about {_topic(call).rstrip('?.!')}. No model wrote it: its "
         "sentences are taken from the sources, and every one of them can be followed."
@@ -190,31 +195,31 @@ def rehearse_conclusion(call: Call) -> str:
     return f"{LABEL} This is what the sources say about {topic}. A real writer would weigh it here."
 
 
-def _sections(found: Sequence[Passage], room: int) -> Iterator[str]:
+def _sections(passages: Sequence[Passage], room: int) -> Iterator[str]:
     """Yield a section for each aspect, with other sentences, until the length is reached. Sentences that
     contradict each other stand side by side."""
-    disputed = [one for pair in disagreements(found)[:3] for one in pair[:2]]
-    ranked = [one for one in _taking_turns(found) if one not in disputed]
+    disputed = [passage for pair in disagreements(passages)[:3] for passage in pair[:2]]
+    ranked = [passage for passage in _taking_turns(passages) if passage not in disputed]
     for aspect in ASPECTS:
         chosen = list(disputed) if aspect == "where accounts differ" else []
-        while ranked and sum(len(one.text.split()) for one in chosen) < max(room // len(ASPECTS), 40):
+        while ranked and sum(len(passage.text.split()) for passage in chosen) < max(room // len(ASPECTS), 40):
             chosen.append(ranked.pop(0))
-        lines = [f"{one.text} [@{one.source}]" for one in chosen]
+        lines = [f"{passage.text} [@{passage.source}]" for passage in chosen]
         if lines:
             paragraphs = (" ".join(lines[at : at + 3]) for at in range(0, len(lines), 3))
             yield f"## {aspect.capitalize()}\n\n" + "\n\n".join(paragraphs)
 
 
-def _taking_turns(found: Sequence[Passage]) -> list[Passage]:
+def _taking_turns(passages: Sequence[Passage]) -> list[Passage]:
     """Return the best sentence of every source, then the second best of each, and so on; sentences that hold
     hardly a word of the topic come last."""
     turns: Counter[tuple[int, str]] = Counter()
     ordered: list[tuple[int, int, Passage]] = []
-    for one in sorted(found, key=lambda one: -one.score):
-        relevance = min(one.score, 2)
-        turns[relevance, one.source] += 1
-        ordered.append((-relevance, turns[relevance, one.source], one))
-    return [one for _, _, one in sorted(ordered, key=lambda row: row[:2])]
+    for passage in sorted(passages, key=lambda passage: -passage.score):
+        relevance = min(passage.score, 2)
+        turns[relevance, passage.source] += 1
+        ordered.append((-relevance, turns[relevance, passage.source], passage))
+    return [passage for _, _, passage in sorted(ordered, key=lambda row: row[:2])]
 
 
 # ── quality ──────────────────────────────────────────────────────────────────────────────────────
@@ -224,39 +229,31 @@ def _taking_turns(found: Sequence[Passage]) -> list[Passage]:
 def rehearse_fact_check(call: Call) -> dict[str, Any]:
     """Look the claims up in the passages of the cited sources. The first check misses one in five, so that
     the next iteration has something to improve."""
-    found, tries = passages_in(call.prompt), _iteration(call)
+    passages, tries = passages_in(call.prompt), _iteration(call)
     checks: list[dict[str, Any]] = []
     for claim, cited, text in _CLAIM.findall(section(call.prompt, "Claims")):
-        own = [one for one in found if one.source in cited.split(", ")]
-        match = max(own, key=lambda one: _alike(one.text, text), default=None)
-        if match is not None and (tries > 1 or number(text) % 5) and _alike(match.text, text) >= 0.6:
-            checks.append({"claim_id": claim, "verdict": "verified", "source_id": match.source,
-                           "quote": match.text, "reason": f"{LABEL} the words stand there"})  # fmt: skip
+        cited_passages = [passage for passage in passages if passage.source in cited.split(", ")]
+        own = [passage for passage in cited_passages if passage.text.rstrip(".") in text]
+        if own and (tries > 1 or number(text) % 5):
+            checks.append({"claim_id": claim, "verdict": "verified", "source_id": own[0].source,
+                           "quote": own[0].text, "reason": f"{LABEL} the words stand there"})  # fmt: skip
         else:
-            checks.append({"claim_id": claim, "verdict": "unverified", "reason": f"{LABEL} not found"})
+            checks.append({"claim_id": claim, "verdict": "unverified", "reason": f"{LABEL} not passages"})
     sides = [
-        {"about": about, "first": {"source_id": one.source, "quote": one.text},
+        {"about": about, "first": {"source_id": passage.source, "quote": passage.text},
          "second": {"source_id": other.source, "quote": other.text}}
-        for one, other, about in disagreements(found)[:8]
+        for passage, other, about in disagreements(passages)[:8]
     ]  # fmt: skip
-    return {"checks": checks, "contradictions": sides, "points": list(_points(call.prompt, found))}
+    return {"checks": checks, "contradictions": sides, "points": list(_points(call.prompt, passages))}
 
 
-def _alike(sentence: str, claim: str) -> float:
-    """Return which share of a sentence's words stand in a claim."""
-    if sentence.rstrip(".").lower() in claim.lower():
-        return 1.0
-    words = set(sentence.lower().split())
-    return len(words & set(claim.lower().split())) / len(words)
-
-
-def _points(prompt: str, found: Sequence[Passage]) -> Iterator[dict[str, Any]]:
+def _points(prompt: str, passages: Sequence[Passage]) -> Iterator[dict[str, Any]]:
     """Yield each point with the sentence that shares most words with it, if any does."""
     for point, text in _POINT.findall(section(prompt, "Points of a complete answer")):
         words = terms_of(text)
-        best = max(found, key=lambda one: len(words & terms_of(one.text)), default=None)
-        told = best is not None and bool(words & terms_of(best.text))
-        yield {"point_id": point} | ({"source_id": best.source, "quote": best.text} if best and told else {})
+        best = max(passages, key=lambda passage: len(words & terms_of(passage.text)), default=None)
+        known = best is not None and words & terms_of(best.text)
+        yield {"point_id": point} | ({"source_id": best.source, "quote": best.text} if best and known else {})
 
 
 @rehearses("research", "edit")
