@@ -113,8 +113,7 @@ class Core:
         self.broken: StoreError | None = None
         """The store error after which nothing can be logged."""
         self.wake_driver: Callable[[], None] = _nothing
-        """Called when every branch waits (for a person or asleep) and when the log can no longer be
-        written."""
+        """Called when every branch waits, and when the log can no longer be written."""
         self.attempts: set[CallAttempt] = set()
         """Calls that are reserved, queued or in flight."""
         self.rehearsed = memo.rehearsed
