@@ -161,4 +161,4 @@ def test_a_resume_asks_again_only_what_changed(podium: Shell) -> None:
     events = podium("events", "last", "--json").lines
     calls = [event["path"] for event in events if event["type"] == "model.attempted"]
     assert calls.count("plan") == 1
-    assert calls.count("1-background/execute") == 2
+    assert calls.count("1-goals/execute") == 2

@@ -31,6 +31,7 @@ from podium.report.words import (
     one_line,
     pretty,
     safe,
+    scored,
     size,
     unknown_calls,
 )
@@ -131,7 +132,8 @@ def print_card(result: RunResult, state: RunState, shown: Presentation, commands
 def print_status(console: Console, result: RunResult) -> None:
     """Print the status, its reason, duration, costs and quality."""
     figures = [clock(result.duration_s), *spending(result.usage), *saving(result.saved)]
-    figures += [f"quality {round(result.quality, 2):g}"] if result.quality is not None else []
+    if result.quality is not None:
+        figures.append(scored(f"quality {round(result.quality, 2):g}", result.rehearsal))
     say_prose(console, badge(result.status, console), _reason(result), "  ", ("  ".join(figures), "dim"))
 
 

@@ -1,7 +1,7 @@
-"""`rehearsal`: the whole choreography without a model. Offline, free, and always the same.
+"""The offline `rehearsal` model: free, deterministic, and every text says that it is made up.
 
-It answers with text that is made of the request's own words, or with data that fits the schema. What
-it says is never a model's work, and says so. A workflow whose story needs better answers brings them:
+It answers with a sentence that names keywords of the request, or with data that fits the schema. A workflow
+registers scripted answers where its choreography needs them:
 
     @rehearses("studio", "grade")
     def grade(call: Call) -> dict[str, Any]:
@@ -19,18 +19,18 @@ import msgspec
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
-from podium.models.request_words import keywords, pick, without_codes
+from podium.models.request_words import keywords, without_codes
 from podium.models.sample_values import LABEL, Words
 from podium.models.sampler import sample
 
 Answer = Callable[[Call], Any]
-"""A text, a dictionary, or `None` to leave the call to the general answer."""
+"""Returns a text, a dictionary, or `None` for the general answer."""
 F = TypeVar("F", bound=Answer)
 
 _ANSWERS: dict[tuple[str, str], Answer] = {}
 _PIECE = re.compile(r"\S+\s*|\s+")
 _HEADINGS = re.compile(r"\A(?:#+ [^\n]*\n+)*")
-"""What a text begins with, if it has titles: they stay titles."""
+"""Titles at the start of a text: the label follows them."""
 
 
 def rehearses(workflow: str, task: str) -> Callable[[F], F]:
@@ -68,56 +68,32 @@ class Rehearsal:
 
 
 def rehearse(call: Call) -> Any:
-    """The general answer: text, or data for the call's schema. Registered answers may start from it."""
-    words = Words(keywords(call.prompt), _seed(call))
-    if call.schema is None:
-        return _text(call, words)
-    # A schema cannot tell everything that its type wants, so a repair is answered more cautiously.
-    return sample(call.schema, words, cautious=call.attempt > 1)
+    """Return the general answer: text, or data for the call's schema. Scripted answers may start from it."""
+    seed = (call.workflow, call.path, call.agent, call.role, call.task, call.prompt, str(call.attempt))
+    words = Words(keywords(call.prompt), "\x1f".join(seed))
+    if call.schema is not None:  # a repair is answered more cautiously: types may want more than schemas say
+        return sample(call.schema, words, cautious=call.attempt > 1)
+    agent = f"{call.agent} ({call.role})" if call.role and call.role != call.agent else call.agent
+    about = ", ".join(words.some(4, ("text",)))
+    return f"{LABEL} Here {agent} would {call.task.replace('_', ' ')} at {call.path}, about: {about}."
+
+
+def section(prompt: str, title: str) -> str:
+    """Return the text under the first heading of the top level that starts with `title`."""
+    found = re.search(rf"^# {re.escape(title)}[^\n]*\n(.*?)(?=^# |\Z)", prompt, re.DOTALL | re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def request_in(prompt: str) -> str:
+    """Return what stands between the request tags of a prompt, on one line."""
+    found = re.search(r"^<request>\n(.*?)\n</request>", prompt, re.DOTALL | re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
 
 
 def _own_answer(call: Call) -> Any:
     for workflow in (call.workflow, "*"):
-        answer = _ANSWERS.get((workflow, call.task))
-        found = answer(call) if answer is not None else None
-        if found is not None:
-            return found
+        scripted = _ANSWERS.get((workflow, call.task))
+        answer = scripted(call) if scripted is not None else None
+        if answer is not None:
+            return answer
     return None
-
-
-def _seed(call: Call) -> str:
-    """Everything that makes calls differ; not the run, so that a rehearsal can be repeated."""
-    return "\x1f".join(
-        (call.workflow, call.path, call.agent, call.role, call.task, call.prompt, str(call.attempt))
-    )
-
-
-_OPENINGS = (
-    "Here {agent} would {task}.",
-    "This is where {agent} would {task}.",
-    "With a real model, {agent} would {task} now.",
-)
-_MIDDLES = (
-    "The ask is about {words}.",
-    "On the table: {words}.",
-    "There is {words} to work with.",
-)
-_ENDINGS = (
-    "The answer of {path} belongs in this place.",
-    "What {path} needs would be written out here.",
-    "This stands for the answer of {path}.",
-)
-
-
-def _text(call: Call, words: Words) -> str:
-    """A few sentences that could only belong to this call, and that nobody takes for a model's."""
-    *most, last = words.some(4, ("text",))
-    agent = f"{call.agent} ({call.role})" if call.role and call.role != call.agent else call.agent
-    sentences = [pick(options, words.seed, options[0]) for options in (_OPENINGS, _MIDDLES, _ENDINGS)]
-    told = " ".join(sentences).format(
-        agent=agent,
-        task=call.task.replace("_", " "),
-        words=f"{', '.join(most)} and {last}" if most else last,
-        path=call.path,
-    )
-    return f"{LABEL} {told}"

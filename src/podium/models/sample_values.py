@@ -1,8 +1,4 @@
-"""Sample numbers and strings for a schema.
-
-Python's own parser parses regular expressions, so all syntax of `re` is understood. What cannot be generated
-(look-arounds, back-references) is skipped, and the result is checked.
-"""
+"""Numbers and strings that fit a JSON schema."""
 
 from __future__ import annotations
 
@@ -17,121 +13,34 @@ from typing import Any
 
 from podium.models.request_words import number, slug
 
-_TRIES = 24
-_EXTRA = 3
-"""Maximum number of repetitions above the minimum that are tried."""
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ -_.,:/@+"
-
-Choose = Callable[[int], int]
-"""Returns a number below its argument."""
-
-
-def matching(pattern: str, choose: Choose, accept: Callable[[str], bool]) -> str | None:
-    """Return a string that matches `pattern` and that `accept` allows; `None` if none is found."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compiled = re.compile(pattern)
-            parsed: Any = importlib.import_module("re._parser").parse(pattern)
-    except re.error:
-        return None
-    for attempt in range(_TRIES):
-        text = "".join(_write(item, choose, attempt // 3) for item in parsed)
-        if compiled.search(text) and accept(text):
-            return text
-    return None
-
-
-def _write(item: Any, choose: Choose, generous: int) -> str:
-    """Return text for one element of a parsed expression; `generous` asks for more repetitions."""
-    kind, value = str(item[0]), item[1]
-    match kind:
-        case "LITERAL":
-            return chr(value)
-        case "NOT_LITERAL":
-            return _one_of([c for c in _ALPHABET if ord(c) != value], choose)
-        case "ANY":
-            return _one_of(_ALPHABET, choose)
-        case "IN":
-            return _one_of(_members(value), choose)
-        case "BRANCH":
-            options = value[1]
-            return _all(options[choose(len(options))], choose, generous)
-        case "SUBPATTERN":
-            return _all(value[-1], choose, generous)
-        case "ATOMIC_GROUP":
-            return _all(value, choose, generous)
-        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-            fewest, most, inner = value
-            times = min(
-                int(most), int(fewest) + min(_EXTRA + 8 * generous, choose(2 + _EXTRA + 8 * generous))
-            )
-            return "".join(_all(inner, choose, generous) for _ in range(times))
-        case _:  # anchors take no space; look-arounds and back-references are left to the check
-            return ""
-
-
-def _all(items: Iterable[Any], choose: Choose, generous: int) -> str:
-    return "".join(_write(item, choose, generous) for item in items)
-
-
-def _members(items: list[Any]) -> list[str]:
-    """Return the characters of a class such as `[a-z_]` or `[^/]`."""
-    found: list[str] = []
-    for kind, value in items:
-        match str(kind):
-            case "LITERAL":
-                found.append(chr(value))
-            case "RANGE":
-                low, high = value
-                found.extend(chr(code) for code in range(low, min(high, low + 127) + 1))
-            case "CATEGORY":
-                found.extend(c for c in _ALPHABET if _in_category(c, str(value)))
-            case _:
-                pass
-    if str(items[0][0]) == "NEGATE":
-        return [c for c in _ALPHABET if c not in found]
-    return found
-
-
-def _in_category(character: str, category: str) -> bool:
-    inside = {
-        "DIGIT": character.isdigit(),
-        "WORD": character.isalnum() or character == "_",
-        "SPACE": character == " ",
-    }[category.removeprefix("CATEGORY_").removeprefix("NOT_")]
-    return inside != category.startswith("CATEGORY_NOT_")
-
-
-def _one_of(options: Iterable[str], choose: Choose) -> str:
-    found = list(options)
-    return found[choose(len(found))] if found else ""
-
-
 LABEL = "[rehearsal]"
-"""Prefix of invented text."""
+"""Starts every text that the rehearsal model makes up."""
 
 Place = tuple[str | int, ...]
 """Path of a value in the reply: field names and list positions."""
+Choose = Callable[[int], int]
+"""Returns a number below its argument."""
 
+_TRIES = 24
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ -_.,:/@+"
+_CATEGORIES: dict[str, Callable[[str], bool]] = {
+    "DIGIT": str.isdigit, "WORD": lambda char: char.isalnum() or char == "_", "SPACE": str.isspace,
+}  # fmt: skip
 _IDENTIFIER = re.compile(r"(^|_)(id|ids|key|slug|ref|file|path|filename|branch|code)$", re.IGNORECASE)
 _MOMENT = re.compile(r"(^|_)(at|date|time|datetime|timestamp|when|deadline)$", re.IGNORECASE)
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Words:
-    """The words of the request, and a seed that makes different calls differ."""
+    """Keywords of the request, and a seed that makes the answers of different calls differ."""
 
     def __init__(self, words: list[str], seed: str) -> None:
         self.words = words
         self.seed = seed
 
     def some(self, count: int, place: Place) -> list[str]:
-        """Return a few of the words, different ones for different places."""
+        """Return up to `count` of the keywords, others at other places."""
         start = number(self.seed, *place) % len(self.words)
-        return [
-            self.words[(start + offset) % len(self.words)] for offset in range(min(count, len(self.words)))
-        ]
+        return [*self.words[start:], *self.words[:start]][:count]
 
     def choose(self, most: int, place: Place) -> int:
         """Return a number below `most`; neighbours in a list get different ones."""
@@ -140,107 +49,48 @@ class Words:
         return number(self.seed, *place) % most
 
 
-def make_integer(schema: Mapping[str, Any], words: Words, place: Place) -> int:
-    return int(_multiple(schema, schema.get("multipleOf", 1), words, place))
-
-
-def make_number(schema: Mapping[str, Any], words: Words, place: Place) -> float:
-    if "multipleOf" in schema:
-        return _multiple(schema, schema["multipleOf"], words, place)
-    low, high = _bounds(schema)
-    if low is not None and high is not None:
-        value = low + (high - low) * _upper_part(words, place)
-    elif high is not None:
-        value = high - 0.5 - _small(words, place)
-    else:
-        value = (0 if low is None else low) + 0.5 + _small(words, place)
-    rounded = round(value, 2)
-    return rounded if (low is None or rounded > low) and (high is None or rounded < high) else value
+def make_number(schema: Mapping[str, Any], words: Words, place: Place, step: float | None = None) -> float:
+    """Return a number within the bounds: in a closed range from its upper part, because good scores make
+    the better demonstration. With `step`, a multiple of it."""
+    low = max((schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema), default=None)
+    high = min((schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema), default=None)
+    position = place[-1] if place and isinstance(place[-1], int) else 0
+    small, upper = position or words.choose(5, place), 0.7 + words.choose(25, place) / 100
+    if step is None:
+        if low is not None and high is not None:
+            value = low + (high - low) * upper
+        else:
+            value = (low or 0) + 0.5 + small if high is None else high - 0.5 - small
+        rounded = round(value, 2)
+        return rounded if (low is None or rounded > low) and (high is None or rounded < high) else value
+    first = 1 if low is None else math.ceil(low / step)
+    last = math.inf if high is None else math.floor(high / step)
+    first += low is not None and low == schema.get("exclusiveMinimum") and first * step <= low
+    last -= high is not None and high == schema.get("exclusiveMaximum") and last * step >= high
+    if low is None and last < math.inf:
+        return (last - small) * step
+    if last == math.inf:
+        return (first + small) * step
+    count = max(1, int(last) - first + 1)
+    return (first + (int((count - 1) * upper) + position) % count) * step
 
 
 def make_string(schema: Mapping[str, Any], words: Words, place: Place) -> str:
-    if schema.get("contentEncoding") == "base64":
-        return base64.b64encode(" ".join(words.some(2, place)).encode("utf-8", "replace")).decode()
-    if schema.get("contentMediaType") == "application/json":
-        return "{}"
-    shaped = _FORMATS.get(schema.get("format", ""))
-    if shaped is not None:
-        return shaped(words, place)
+    """Return a string with the format, pattern and length that the schema asks for."""
+    shape = schema.get("format") or schema.get("contentEncoding") or schema.get("contentMediaType")
+    if shape in _FORMATS:
+        return _FORMATS[shape](words, place)
     fewest, most = int(schema.get("minLength", 0)), int(schema.get("maxLength", 100_000))
     if "pattern" in schema:
-        found = _matching(schema["pattern"], words, place, fewest, most)
-        if found is not None:
-            return found
-    return _fitted(_phrase(words, place), words, fewest, most)
-
-
-def _bounds(schema: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    lows = [schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema]
-    highs = [schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema]
-    return (max(lows) if lows else None, min(highs) if highs else None)
-
-
-def _multiple(schema: Mapping[str, Any], step: float, words: Words, place: Place) -> float:
-    """Return a multiple of `step` within the bounds; computed in steps to avoid rounding errors."""
-    low, high = _bounds(schema)
-    first = None if low is None else math.ceil(low / step)
-    if (
-        low is not None
-        and first is not None
-        and low == schema.get("exclusiveMinimum")
-        and first * step <= low
-    ):
-        first += 1
-    last = None if high is None else math.floor(high / step)
-    if (
-        high is not None
-        and last is not None
-        and high == schema.get("exclusiveMaximum")
-        and last * step >= high
-    ):
-        last -= 1
-    if first is not None and last is not None:
-        count = max(1, last - first + 1)
-        inside = int((count - 1) * _upper_part(words, place))
-        return (first + (inside + _index(place)) % count) * step
-    if last is not None:
-        return (last - _small(words, place)) * step
-    return ((1 if first is None else first) + _small(words, place)) * step
-
-
-def _upper_part(words: Words, place: Place) -> float:
-    """Return a position in a closed range: high, because good scores make the better rehearsal."""
-    return 0.7 + words.choose(25, place) / 100
-
-
-def _small(words: Words, place: Place) -> int:
-    """Return a small number; in a list the position, so that items differ."""
-    return _index(place) or words.choose(5, place)
-
-
-def _index(place: Place) -> int:
-    return place[-1] if place and isinstance(place[-1], int) else 0
-
-
-def _phrase(words: Words, place: Place) -> str:
-    """Return text for a field without a format or pattern; different for each field and list item."""
-    name, count = _field(place), [part + 1 for part in place if isinstance(part, int)]
-    if _MOMENT.search(name):
-        return _moment(words, place)
-    numbered = "-".join(str(part) for part in count)
-    if _IDENTIFIER.search(name):
-        return "-".join([*(word.lower() for word in words.some(2, place)), *([numbered] if numbered else [])])
-    subject = _CAMEL.sub(" ", name).replace("_", " ").replace("-", " ").strip().lower() or "answer"
-    about = words.some(3, place)
-    listed = about[0] if len(about) == 1 else f"{', '.join(about[:-1])} and {about[-1]}"
-    return f"{LABEL} {subject.capitalize()}{' ' + numbered if numbered else ''} about {listed}."
-
-
-def _field(place: Place) -> str:
-    return next((part for part in reversed(place) if isinstance(part, str)), "")
-
-
-def _fitted(text: str, words: Words, fewest: int, most: int) -> str:
+        draws = iter(range(1_000_000))
+        made = matching(
+            schema["pattern"],
+            lambda options: number(words.seed, *place, next(draws)) % options,
+            lambda text: fewest <= len(text) <= most,
+        )
+        if made is not None:
+            return made
+    text = _phrase(words, place)
     if len(text) > most:
         text = text.removeprefix(LABEL).strip()[:most]
     while len(text) < fewest:
@@ -248,15 +98,81 @@ def _fitted(text: str, words: Words, fewest: int, most: int) -> str:
     return text
 
 
-def _matching(pattern: str, words: Words, place: Place, fewest: int, most: int) -> str | None:
-    drawn = 0
+def _phrase(words: Words, place: Place) -> str:
+    """Return text for a field without rules, different for each field and list item."""
+    name = next((part for part in reversed(place) if isinstance(part, str)), "")
+    if _MOMENT.search(name):
+        return _FORMATS["date-time"](words, place)
+    numbered = "-".join(str(part + 1) for part in place if isinstance(part, int))
+    if _IDENTIFIER.search(name):
+        return "-".join(filter(None, [*(word.lower() for word in words.some(2, place)), numbered]))
+    subject = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_-]", " ", name).strip().capitalize() or "Answer"
+    return f"{LABEL} {' '.join(filter(None, [subject, numbered]))} about {', '.join(words.some(3, place))}."
 
-    def choose(options: int) -> int:
-        nonlocal drawn
-        drawn += 1
-        return number(words.seed, *place, drawn) % options
 
-    return matching(pattern, choose, lambda text: fewest <= len(text) <= most)
+# ── regular expressions ──────────────────────────────────────────────────────────────────────────
+
+
+def matching(pattern: str, choose: Choose, accept: Callable[[str], bool]) -> str | None:
+    """Return a string that the pattern finds and `accept` takes, or None.
+
+    The pattern is parsed by Python's own parser. Look-arounds and back-references are left out, and every
+    result is checked.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compiled = re.compile(pattern)
+            parsed: Any = importlib.import_module("re._parser").parse(pattern)
+    except re.error:
+        return None
+    made = (_write(parsed, choose, 3 + 8 * (attempt // 3)) for attempt in range(_TRIES))
+    return next((text for text in made if compiled.search(text) and accept(text)), None)
+
+
+def _write(items: Iterable[Any], choose: Choose, extra: int) -> str:
+    """Return text for the elements of a parsed pattern, with up to `extra` optional repetitions."""
+    parts: list[str] = []
+    for kind, value in items:
+        match str(kind):
+            case "LITERAL":
+                parts.append(chr(value))
+            case "NOT_LITERAL" | "ANY" | "IN":
+                options = _members(str(kind), value)
+                parts.append(options[choose(len(options))] if options else "")
+            case "BRANCH":
+                parts.append(_write(value[1][choose(len(value[1]))], choose, extra))
+            case "SUBPATTERN":
+                parts.append(_write(value[-1], choose, extra))
+            case "ATOMIC_GROUP":
+                parts.append(_write(value, choose, extra))
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                fewest, most, inner = value
+                times = min(int(most), int(fewest) + min(extra, choose(2 + extra)))
+                parts += [_write(inner, choose, extra) for _ in range(times)]
+            case _:
+                pass
+    return "".join(parts)
+
+
+def _members(kind: str, value: Any) -> list[str]:
+    """Return the characters that a class such as `[a-z_]`, `[^/]` or `.` allows."""
+    if kind != "IN":
+        return [char for char in _ALPHABET if kind == "ANY" or ord(char) != value]
+    found: list[str] = []
+    for name, inner in value:
+        if str(name) == "LITERAL":
+            found.append(chr(inner))
+        elif str(name) == "RANGE":
+            found += [chr(code) for code in range(inner[0], min(inner[1], inner[0] + 127) + 1)]
+        elif str(name) == "CATEGORY":
+            category = str(inner).removeprefix("CATEGORY_")
+            belongs = _CATEGORIES[category.removeprefix("NOT_")]
+            found += [char for char in _ALPHABET if belongs(char) != category.startswith("NOT_")]
+    return [char for char in _ALPHABET if char not in found] if str(value[0][0]) == "NEGATE" else found
+
+
+# ── formats ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _ascii_word(words: Words, place: Place) -> str:
@@ -264,55 +180,36 @@ def _ascii_word(words: Words, place: Place) -> str:
     return next((word for word in plain if word), "rehearsal")
 
 
-def _moment(words: Words, place: Place) -> str:
-    return f"{_day(words, place)}T{8 + words.choose(10, place):02}:30:00Z"
-
-
-def _day(words: Words, place: Place) -> str:
-    return f"2024-05-{1 + words.choose(28, place):02}"
-
-
 def _uuid(version: int) -> Callable[[Words, Place], str]:
-    """Return a generator of UUIDs of one version; the digits depend only on the seed."""
-
     def make(words: Words, place: Place) -> str:
         digits = f"{number(words.seed, *place):016x}{number(words.seed, *place, 'low'):016x}"
-        digits = f"{digits[:12]}{version}{digits[13:16]}a{digits[17:]}"
-        return str(uuid.UUID(digits))
+        return str(uuid.UUID(f"{digits[:12]}{version}{digits[13:16]}a{digits[17:]}"))
 
     return make
 
 
-def _fixed(text: str) -> Callable[[Words, Place], str]:
-    return lambda _words, _place: text
+def _template(text: str) -> Callable[[Words, Place], str]:
+    """Return a maker that fills in `{word}`, and `{n}` with a number from 1 to 28."""
+    return lambda words, place: text.format(word=_ascii_word(words, place), n=1 + words.choose(28, place))
 
 
 _FORMATS: dict[str, Callable[[Words, Place], str]] = {
-    "date-time": _moment,
-    "date": _day,
-    "time": lambda words, place: f"{8 + words.choose(10, place):02}:30:00Z",
-    "duration": lambda words, place: f"PT{5 + words.choose(50, place)}M",
-    "uuid": _uuid(4),
     **{f"uuid{version}": _uuid(version) for version in (1, 3, 4, 5, 6, 7, 8)},
-    "decimal": lambda words, place: f"{1 + words.choose(9, place)}.5",
-    "email": lambda words, place: f"{_ascii_word(words, place)}@example.com",
-    "idn-email": lambda words, place: f"{_ascii_word(words, place)}@example.com",
-    "name-email": lambda words, place: f"Rehearsal <{_ascii_word(words, place)}@example.com>",
-    "uri": lambda words, place: f"https://example.com/{_ascii_word(words, place)}",
-    "uri-reference": lambda words, place: f"/{_ascii_word(words, place)}",
-    "hostname": _fixed("example.com"),
-    "ipv4": lambda words, place: f"192.0.2.{1 + words.choose(250, place)}",
-    "ipv6": lambda words, place: f"2001:db8::{1 + words.choose(250, place):x}",
-    "ipv4network": _fixed("192.0.2.0/24"),
-    "ipv6network": _fixed("2001:db8::/32"),
-    "ipv4interface": _fixed("192.0.2.7/24"),
-    "ipv6interface": _fixed("2001:db8::7/32"),
-    "ipvanyaddress": _fixed("192.0.2.7"),
-    "ipvanynetwork": _fixed("192.0.2.0/24"),
-    "ipvanyinterface": _fixed("192.0.2.7/24"),
-    "path": lambda words, place: f"{_ascii_word(words, place)}.md",
-    "json-string": _fixed("{}"),
+    "uuid": _uuid(4),
     "base64": lambda words, place: base64.b64encode(_ascii_word(words, place).encode()).decode(),
     "base64url": lambda words, place: base64.urlsafe_b64encode(_ascii_word(words, place).encode()).decode(),
-    "regex": _fixed(".*"),
-}
+    **{
+        name: _template(text)
+        for name, text in {
+            "date-time": "2024-05-{n:02}T10:30:00Z", "date": "2024-05-{n:02}", "time": "10:{n:02}:00Z",
+            "duration": "PT{n}M", "decimal": "{n}.5", "email": "{word}@example.com",
+            "idn-email": "{word}@example.com", "name-email": "Rehearsal <{word}@example.com>",
+            "uri": "https://example.com/{word}", "uri-reference": "/{word}", "hostname": "example.com",
+            "ipv4": "192.0.2.{n}", "ipv6": "2001:db8::{n}", "ipv4network": "192.0.2.0/24",
+            "ipv6network": "2001:db8::/32", "ipv4interface": "192.0.2.7/24", "regex": ".*",
+            "ipv6interface": "2001:db8::7/32", "ipvanyaddress": "192.0.2.7", "path": "{word}.md",
+            "ipvanynetwork": "192.0.2.0/24", "ipvanyinterface": "192.0.2.7/24", "json-string": "{{}}",
+            "application/json": "{{}}",
+        }.items()
+    },
+}  # fmt: skip

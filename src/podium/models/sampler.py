@@ -1,7 +1,7 @@
-"""Sample data for JSON schemas as msgspec and pydantic generate them.
+"""Data that fits a JSON schema of msgspec or pydantic.
 
-Recursive schemas terminate: beyond a depth or size only required fields are written, and of several
-alternatives the one that needs the fewest levels.
+Recursive schemas end: past a depth or a size, only required fields are written, and of several alternatives
+the one that needs the fewest levels.
 """
 
 from __future__ import annotations
@@ -11,24 +11,20 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from podium.engine.codec import encode
-from podium.models.sample_values import Place, Words, make_integer, make_number, make_string
+from podium.models.sample_values import Place, Words, make_number, make_string
 
 Schema = Mapping[str, Any]
 
-_RICH_DEPTH = 5
-"""Depth down to which lists are filled and optional fields written."""
-_RICH_SIZE = 600
-"""Number of values up to which this is done."""
-_DEEPEST = 100
-_LARGEST = 50_000
-"""Maximum number of values. A type that contains itself without end cannot be written at all; stop instead of
-looping forever."""
+_RICH_DEPTH, _RICH_SIZE = 5, 600
+"""Up to this depth and number of values, lists are filled and optional fields written."""
+_DEEPEST, _LARGEST = 100, 50_000
+"""Limits for a type that requires itself and can never be complete."""
 _ITEMS = 2
 
 
 def sample(schema: Schema, words: Words, *, cautious: bool = False) -> Any:
-    """Return a value for a schema. `cautious` writes only required fields, and dictionary keys that are also
-    numbers, in case the schema does not express everything that its type requires."""
+    """Return a value for a schema. `cautious` writes required fields only, and numeric dictionary keys: for
+    types that want more than their schema says."""
     return _Sampler(schema, words, cautious).make(schema, (), 0)
 
 
@@ -63,17 +59,15 @@ class _Sampler:
             case "array":
                 return self._array(schema, place, depth)
             case "integer":
-                return make_integer(schema, self._words, place)
+                return int(make_number(schema, self._words, place, schema.get("multipleOf", 1)))
             case "number":
-                return make_number(schema, self._words, place)
+                return make_number(schema, self._words, place, schema.get("multipleOf"))
             case "boolean":
                 return bool(schema.get("default", True))
             case "null":
                 return None
             case _:
                 return make_string(schema, self._words, place)
-
-    # ── objects ──
 
     def _object(self, schema: Schema, place: Place, depth: int) -> dict[str, Any]:
         properties: dict[str, Schema] = schema.get("properties", {})
@@ -90,7 +84,7 @@ class _Sampler:
         return {**made, **self._entries(schema, missing, place, depth)}
 
     def _entries(self, schema: Schema, count: int, place: Place, depth: int) -> dict[str, Any]:
-        """Return entries of a dictionary for keys that are not declared one by one."""
+        """Entries of a dictionary: keys that are not declared one by one."""
         if count <= 0 or schema.get("additionalProperties") is False:
             return {}
         patterns: dict[str, Schema] = schema.get("patternProperties", {})
@@ -112,16 +106,12 @@ class _Sampler:
         words = self._words.words
         if self._cautious:
             return str(index + 1)
-        return (
-            words[index] if index < len(words) else f"{words[index % len(words)]}-{index // len(words) + 1}"
-        )
+        return words[index] if index < len(words) else f"{words[index % len(words)]}-{index}"
 
     def _tags(self, schema: Schema) -> bool:
-        """Return whether a field discriminates alternatives: it is written even if it has a default."""
+        """Whether a field tells alternatives apart: it is written even where it has a default."""
         found = self._resolved(schema)
         return "const" in found or len(found.get("enum", ())) == 1
-
-    # ── arrays ──
 
     def _array(self, schema: Schema, place: Place, depth: int) -> list[Any]:
         prefix: list[Schema] = schema.get("prefixItems", [])
@@ -144,11 +134,8 @@ class _Sampler:
             made.append(value)
         return made
 
-    # ── references and alternatives ──
-
     def _resolved(self, schema: Schema) -> Schema:
-        """Return the schema with its references followed and merged; keys beside a reference take
-        precedence."""
+        """The schema with its references followed and merged; what stands beside a reference wins."""
         found: dict[str, Any] = dict(schema)
         for _ in range(_DEEPEST):
             parts: list[Schema] = list(found.pop("allOf", ()))
@@ -172,7 +159,7 @@ class _Sampler:
         if self._lean(depth):
             return min(options, key=self._height)
         real = [option for option in options if option.get("type") != "null"] or options
-        if any(option.get("type") == "number" for option in real):  # a decimal: its string form has a pattern
+        if any(option.get("type") == "number" for option in real):  # a decimal: its string form has rules
             real = [option for option in real if option.get("type") != "string"]
         reachable = [option for option in real if self._height(option) < math.inf] or real
         return reachable[self._words.choose(len(reachable), place)]
@@ -180,21 +167,11 @@ class _Sampler:
     def _lean(self, depth: int) -> bool:
         return self._cautious or depth >= _RICH_DEPTH or self._size > _RICH_SIZE
 
-    # ── minimum number of levels of a schema ──
-
     def _measure(self) -> None:
-        """Compute the heights of all definitions: start with infinity and lower them until nothing
-        changes."""
+        """Find how many levels each definition needs: each pass settles at least one of them."""
         definitions: dict[str, Schema] = self._root.get("$defs", {})
-        self._heights = {f"#/$defs/{name}": math.inf for name in definitions}
-        changed = True
-        while changed:
-            changed = False
-            for name, inner in definitions.items():
-                height = self._height(inner)
-                if height < self._heights[f"#/$defs/{name}"]:
-                    self._heights[f"#/$defs/{name}"] = height
-                    changed = True
+        for _ in definitions:
+            self._heights = {f"#/$defs/{name}": self._height(inner) for name, inner in definitions.items()}
 
     def _height(self, schema: Schema | bool) -> float:
         if isinstance(schema, bool) or "const" in schema or "enum" in schema:

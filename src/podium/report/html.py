@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 from podium.report.data import ReportData, StepFacts, price_word
 from podium.report.presentation import Section
 from podium.report.words import (
+    SCORES_MADE_UP,
     amount,
     ceilings,
     count,
@@ -27,6 +28,7 @@ from podium.report.words import (
     one_line,
     pretty,
     safe,
+    scored,
     shorten,
     size,
     without_title,
@@ -110,7 +112,7 @@ def templates_of(package: str) -> Environment:
     filters: dict[str, Any] = {
         "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
         "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
-        "prose": prose, "kept_html": kept_html, "ceilings": ceilings,
+        "prose": prose, "kept_html": kept_html, "ceilings": ceilings, "scored": scored,
     }  # fmt: skip
     environment.filters.update(filters)
     return environment
@@ -150,7 +152,10 @@ def to_html(facts: ReportData, sections: Sequence[Section] = (), answer: Section
         answer=prose(document) if document and answer is None else None,
         shown=_rendered(answer) if answer is not None else None,
         data=safe(pretty(facts.output)) if has_data else "",
-        sections=[(section.title, _rendered(section)) for section in sections],
+        sections=[
+            (section.title, made_up_note(facts.rehearsal and section.scored) + _rendered(section))
+            for section in sections
+        ],
         styles=[Markup(style) for style in dict.fromkeys(_styles(sections, answer))],
         bars=bars(facts.steps),
         steps=telling_steps(facts.steps),
@@ -159,6 +164,10 @@ def to_html(facts: ReportData, sections: Sequence[Section] = (), answer: Section
         retries=any(step.retries for step in facts.steps),
         signs=SIGNS,
     )
+
+
+def made_up_note(made_up: bool) -> Markup:
+    return Markup('<p class="warn">{}</p>\n').format(SCORES_MADE_UP) if made_up else Markup("")
 
 
 def _rendered(section: Section) -> Markup:

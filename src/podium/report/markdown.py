@@ -10,6 +10,7 @@ from podium.report.data import Cost, ReportData, StepFacts, price_word
 from podium.report.presentation import Section
 from podium.report.words import (
     MARKUP,
+    SCORES_MADE_UP,
     amount,
     count,
     duration,
@@ -17,6 +18,7 @@ from podium.report.words import (
     one_line,
     pretty,
     safe,
+    scored,
     size,
     unknown_calls,
     without_title,
@@ -51,7 +53,7 @@ def to_markdown(facts: ReportData, sections: Sequence[Section] = ()) -> str:
     parts += [f"---\n\n# {RECORD}"]
     parts += _bullets("Warnings", facts.warnings)
     parts += _bullets("Missing", facts.missing)
-    parts += [f"## {section.title}\n\n{safe(section.markdown())}" for section in sections]
+    parts += [_section(section, facts.rehearsal) for section in sections]
     parts += _bullets("Asked of a person", [f"{a.question} → {a.answer}" for a in facts.answers])
     parts += _bullets("Artifacts", _artifacts(facts))
     if facts.steps:
@@ -60,6 +62,11 @@ def to_markdown(facts: ReportData, sections: Sequence[Section] = ()) -> str:
         parts.append("## What it cost\n\n" + _costs(facts.costs))
     parts.append("---\n\n" + footer(facts))
     return "\n\n".join(parts) + "\n"
+
+
+def _section(section: Section, rehearsal: bool) -> str:
+    note = f"*{SCORES_MADE_UP}*\n\n" if rehearsal and section.scored else ""
+    return f"## {section.title}\n\n{note}{safe(section.markdown())}"
 
 
 def below_title(text: str) -> str:
@@ -90,7 +97,7 @@ def footer(facts: ReportData) -> str:
         unknown_calls(facts.usage) if facts.usage.unknown_calls else "",
         saved(facts),
         duration(facts.duration_s),
-        f"quality {round(facts.quality, 2):g}" if facts.quality is not None else "",
+        scored(f"quality {round(facts.quality, 2):g}", facts.rehearsal) if facts.quality is not None else "",
         count(len(facts.warnings), "warning"),
         f"forked from {facts.forked_from}" if facts.forked_from else "",
     ]

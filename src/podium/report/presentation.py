@@ -68,6 +68,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     """Template of the HTML, without the title. Everything is escaped unless it went through `prose`."""
     context: dict[str, Any] = {}
     """Further variables of the template, such as a drawing made from the data."""
+    scored: bool = False
+    """True if it shows scores or verdicts of models. A report of a rehearsal marks them as made up."""
     style: str = ""
     """CSS file of the section. The report's own tokens and classes are available. Empty: none."""
 

@@ -339,3 +339,11 @@ def site_of(url: str) -> str:
     except ValueError:
         return ""
     return (host or "").removeprefix("www.")
+
+
+SCORES_MADE_UP = "Made up in a rehearsal: the scores, grades and verdicts in this part."
+
+
+def scored(text: str, rehearsal: bool) -> str:
+    """Return a score as it is shown to a person: `quality 87`, of a rehearsal `quality 87 (made up)`."""
+    return f"{text} (made up)" if rehearsal else text

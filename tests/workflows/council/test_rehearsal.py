@@ -79,14 +79,6 @@ async def test_a_very_large_minimum_is_met_as_far_as_one_ask_goes(store: Store) 
     assert found.status == "completed"
 
 
-async def test_a_german_topic_is_told_without_its_question(store: Store) -> None:
-    topic = "Wie kann eine kleine Bücherei Jugendliche zurückgewinnen?"
-    found = await podium.run("council", topic, model="rehearsal", store=store)
-    titles = " ".join(one["title"] for one in found.output["ideas"])
-    assert "Wie kann" not in titles
-    assert "Bücherei" in titles
-
-
 async def test_a_rehearsal_shows_revisions_settled_points_and_a_document(store: Store) -> None:
     found = await podium.run(
         "council", TOPICS[0], model="rehearsal", store=store, options={"preset": "extended"}

@@ -82,23 +82,6 @@ async def test_a_rehearsal_with_a_folder_uses_a_tool(
     assert all(b'"ok":true' in row.data and b"prices.txt" in row.data for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("request_text", "title"),
-    [
-        ("Plane ein Fest in Köln", "Settle what ein Fest in Köln has to achieve"),
-        ("Plant ein Fest in Köln", "Settle what ein Fest in Köln has to achieve"),
-        ("Planen Sie bitte ein Fest in Köln", "Settle what ein Fest in Köln has to achieve"),
-        ("Bitte bereite mir ein Fest in Köln vor", "Settle what ein Fest in Köln has to achieve"),
-        ("Wie verändern Batterien das Stromnetz?", "Read up on wie verändern Batterien das Stromnetz"),
-    ],
-)
-async def test_what_a_german_request_is_about_is_told_without_its_verb(
-    store: Store, request_text: str, title: str
-) -> None:
-    found = await podium.run("tree", request_text, model="rehearsal", store=store)
-    assert title in [row["title"] for row in found.output["nodes"]]
-
-
 async def test_umlauts_are_spelt_out_in_the_names_of_steps(store: Store) -> None:
     found = await podium.run("tree", "Vergleiche Köln, Gießen und Düren", model="rehearsal", store=store)
     names = [row["nodeId"] for row in found.output["nodes"]]

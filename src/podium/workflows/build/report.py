@@ -210,6 +210,7 @@ def _section(name: str, title: str, data: Any, markdown: Any, **context: Any) ->
     return Section(
         name=name, title=title, data=data, markdown=markdown, package=PACKAGE, template=f"{name}.html",
         context={"signs": SIGNS, **context}, style="build.css" if name == "plan" else "",
+        scored=name == "gates",
     )  # fmt: skip
 
 

@@ -130,12 +130,15 @@ def _recommended(held: Discussion, rows: list[dict[str, Any]], radars: dict[str,
     )
 
 
+SCORED = frozenset({"recommended", "checks", "runners_up", "ideas", "comparison", "concept_map"})
+
+
 def _section(name: str, title: str, data: Any, text: Any, **context: Any) -> Section | None:
     if not data:
         return None
     return Section(
         name=name, title=title, data=data, markdown=lambda: text(data), package=PACKAGE,
-        template=f"{name}.html", context=context,
+        template=f"{name}.html", context=context, scored=name in SCORED,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from podium.report.html import kept_html, prose, templates_of
+from podium.report.html import kept_html, made_up_note, prose, templates_of
 from podium.report.words import one_line, shorten, web_address
 from podium.workflows.research.contracts import Claim, FinalOutput, Passage, Source
 from podium.workflows.research.measures.citations import Mark, marks_of, unmarked
@@ -29,6 +29,7 @@ from podium.workflows.research.measures.structure import description_of
 from podium.workflows.research.measures.styles import STYLES, Reference, references, render
 from podium.workflows.research.report_data import (
     PHASES,
+    SCORED,
     SIGNS,
     VERDICTS,
     Data,
@@ -248,7 +249,7 @@ def to_record(
         checks=checks_of(data), metrics=output.metrics,
         tasks=", ".join(f"{count} {word}" for word, count in output.metrics.tasks.items() if count),
         phases=[PHASES.get(one["to"], one["to"]) for one in rows(data, "phase_history")],
-        sections=_sections(data, output, texts or {}),
+        sections=_sections(data, output, texts or {}, rehearsal),
     )  # fmt: skip
 
 
@@ -260,7 +261,9 @@ def _parts(content: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _sections(data: Data, output: FinalOutput, texts: Mapping[str, str]) -> list[tuple[str, str, Markup]]:
+def _sections(
+    data: Data, output: FinalOutput, texts: Mapping[str, str], rehearsal: bool
+) -> list[tuple[str, str, Markup]]:
     """Return the sections that have content, rendered with the report's templates."""
     templates = templates_of(PACKAGE)
     passages = [[_words(passage_of(side, texts)) for side in one.passages] for one in output.contradictions]
@@ -278,7 +281,11 @@ def _sections(data: Data, output: FinalOutput, texts: Mapping[str, str]) -> list
         ("iterations", "Iterations", laps, {}),
     ]
     return [
-        (name, heading, _rendered(templates, name, shown, context))
+        (
+            name,
+            heading,
+            made_up_note(rehearsal and name in SCORED) + _rendered(templates, name, shown, context),
+        )
         for name, heading, shown, context in wanted
         if shown
     ]

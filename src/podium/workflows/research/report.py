@@ -13,6 +13,7 @@ from podium.report.words import count, money
 from podium.workflows.research import events
 from podium.workflows.research.fold import AgentState
 from podium.workflows.research.report_data import (
+    SCORED,
     SIGNS,
     VERDICTS,
     Data,
@@ -238,7 +239,7 @@ def _section(name: str, title: str, data: Any, **context: Any) -> Section | None
         return None
     return Section(
         name=name, title=title, data=data, markdown=lambda: of(name, data), package=PACKAGE,
-        template=f"{name}.html", context=context, style=STYLE,
+        template=f"{name}.html", context=context, style=STYLE, scored=name in SCORED,
     )  # fmt: skip
 
 

@@ -22,6 +22,8 @@ MEANINGS = {
     "factual": "claims that a source confirms",
     "writing": "grammar, readability and tone",
 }
+SCORED = frozenset({"comparison", "quality", "doubts", "iterations", "workers"})
+"""Parts of report and record that show scores or verdicts of models."""
 SIGNS = {"verified": "✓", "unverified": "?", "contradicted": "✗", "": "·"}
 """Symbols of the verdicts."""
 VERDICTS = {

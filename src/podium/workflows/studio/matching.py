@@ -1,4 +1,4 @@
-"""Word matching by stems and groups of near synonyms."""
+"""Words compared by what they mean rather than by how they are spelt: stems, and groups of near synonyms."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ _SMALL_TEXT = """
     some that the their them then there they this to us we what when where which who will with you your
 """
 _SMALL = frozenset(_SMALL_TEXT.split())
-"""Stop words."""
+"""Words that say nothing about what a text is about."""
+_GERMAN_TEXT = """
+    aber auch auf aus bei bitte das dem der die ein eine einem einen einer für haben ich im ist keine mir mit
+    nicht noch oder sich sie sind soll und uns unsere von warum wenn wie wir zum zur zwei über
+"""
+_GERMAN = frozenset(_GERMAN_TEXT.split())
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in order. A hyphen separates two words."""
+    """The words of a text in their order; a hyphen parts two words."""
     return _WORD.findall(text)
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Return a word without inflectional endings, in lower case. The result is never a stop word: `theme`
-    does not become `them`."""
+    """What is left of a word without the endings that it takes in a sentence. It never becomes another, small
+    word: `theme` is not `them`."""
     text = re.sub(r"['’](s|t|re|ve|ll|d|m)?$", "", word.lower())
     for ending, instead in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if text.endswith(ending) and len(text) - len(ending) >= 3 and not text.endswith("ss"):
@@ -36,8 +41,13 @@ def stem(word: str) -> str:
 
 
 def is_small(word: str) -> bool:
-    """Return whether a word is an English stop word."""
+    """Return whether a word is one of the small words of English."""
     return word.lower() in _SMALL
+
+
+def is_german(text: str) -> bool:
+    """Return whether a text has at least two different small words of German."""
+    return len(_GERMAN.intersection(word.lower() for word in words_of(text))) > 1
 
 
 def stems_of(text: str) -> list[str]:
@@ -45,19 +55,19 @@ def stems_of(text: str) -> list[str]:
 
 
 def telling_stems(text: str) -> set[str]:
-    """Return the stems of a text's words, without stop words and single letters."""
+    """The stems of the words that say what a text is about."""
     return {stem(word) for word in words_of(text) if word.lower() not in _SMALL and len(word) > 1}
 
 
 def likeness(one: Iterable[str], other: Iterable[str]) -> float:
-    """Return the Jaccard similarity of two sets of stems, from 0 to 1."""
+    """How much two sets of stems have in common: 0 nothing, 1 everything."""
     first, second = set(one), set(other)
     both = len(first & second)
     return both / len(first | second) if both else 0.0
 
 
 class Meanings:
-    """Groups of near synonyms of one team."""
+    """Which words mean nearly the same, for one team."""
 
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
         self._groups: dict[str, set[int]] = {}
@@ -66,8 +76,7 @@ class Meanings:
                 self._groups.setdefault(stem(word), set()).add(nth)
 
     def match(self, skill: str, wanted: Iterable[str]) -> float:
-        """Return how well a skill matches: 1 for identical words, 0.5 for synonyms, averaged over the skill's
-        words."""
+        """How well a skill fits what is wanted: 1 for the same words, half for words of one meaning."""
         own = telling_stems(skill)
         if not own:
             return 0.0

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from podium.report.html import prose, templates_of
 from podium.report.markdown import cell
-from podium.report.words import count, cut_note, model_name, one_line, safe
+from podium.report.words import count, cut_note, model_name, one_line, safe, scored
 from podium.workflows.delivery.contracts import Delivered
 from podium.workflows.delivery.events import Compared, check_lines
 from podium.workflows.studio import events
@@ -88,12 +88,13 @@ def record_text(record: Record) -> str:
         lines += [f"- {cell(one, 400)}" for one in record.missing]
         parts.append("## What is missing\n\n" + "\n".join(lines))
     if record.quality is not None:
-        parts.append(f"**{quality_title(record)} {record.quality:g}** · {figures_of(record.reports)}")
+        quality = scored(f"{quality_title(record)} {record.quality:g}", record.rehearsal)
+        parts.append(f"**{quality}** · {figures_of(record.reports)}")
     if record.checks:
         lines = [f"- {cell(one, 600)}" for one in record.checks]
         parts.append("## How the result was checked\n\n" + "\n".join(lines))
     parts.append(_routing(record.route))
-    parts += [_section(one) for one in record.reports]
+    parts += [_section(one, record.rehearsal) for one in record.reports]
     if record.settled_conflicts:
         lines = [_conflict(one, names) for one in record.settled_conflicts]
         parts.append("## Settled conflicts\n\n" + "\n".join(lines))
@@ -127,15 +128,15 @@ def figures_of(reports: Sequence[DepartmentReport]) -> str:
     return " · ".join(parts)
 
 
-def _section(report: DepartmentReport) -> str:
+def _section(report: DepartmentReport, rehearsal: bool) -> str:
     """Render a department: score, contributors, rejections with reasons, and text."""
     parts = [f"## {report.department_name}"]
     if report.status == "failed":
         parts.append(f"*Failed: {cell(report.error, 400)}*")
     else:
-        parts.append(f"*{score_line(report)}*")
+        parts.append(f"*{score_line(report, rehearsal)}*")
     if report.specialist_results:
-        parts.append("\n".join(_contribution(one) for one in report.specialist_results))
+        parts.append("\n".join(_contribution(one, rehearsal) for one in report.specialist_results))
     if report.found_contradictions:
         lines = [f"- {_decision(one)}" for one in report.found_contradictions]
         parts.append(f"{CONTRADICTIONS}:\n\n" + "\n".join(lines))
@@ -144,9 +145,10 @@ def _section(report: DepartmentReport) -> str:
     return "\n\n".join(parts)
 
 
-def score_line(report: DepartmentReport) -> str:
+def score_line(report: DepartmentReport, rehearsal: bool) -> str:
     """Describe a department's score in one line."""
-    parts = [f"Score {report.quality_score:g}" if report.status == "completed" else "Unfinished"]
+    score = scored(f"Score {report.quality_score:g}", rehearsal)
+    parts = [score if report.status == "completed" else "Unfinished"]
     passed, everyone = report.metadata.successful_specialists, len(report.specialist_results)
     if not everyone:
         parts.append("written by the head")
@@ -164,11 +166,12 @@ def score_line(report: DepartmentReport) -> str:
     return " · ".join(parts)
 
 
-def _contribution(result: SpecialistResult) -> str:
+def _contribution(result: SpecialistResult, rehearsal: bool) -> str:
     why = f": {cell(result.review_notes, 300)}" if result.review_status != "approved" else ""
     tries = f" in {count(result.attempts, 'attempt')}" if result.attempts > 1 else ""
     said = f" ({cell(quoted_feedback(result), 300)})" if quoted_feedback(result) else ""
-    score = f"{result.quality_score:g}" if result.graded else f"{result.quality_score:g} (not graded)"
+    score = f"{result.quality_score:g}"
+    score = scored(score, rehearsal) if result.graded else f"{score} (not graded)"
     mark = REVIEWS[result.review_status]
     return f"- {mark} {result.agent_name} {score}{tries}, {result.review_status}{why}{said}"
 

@@ -107,6 +107,7 @@ class StudioPresentation(Presentation):
                 markdown=lambda: "\n".join(_lines(data)),
                 package="podium.workflows.studio",
                 template="studio.html",
+                scored=True,
                 context={
                     "signs": SIGNS,
                     "replaced": REPLACED,

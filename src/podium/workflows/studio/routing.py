@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from podium.agents.ask import Run
 from podium.errors import GaveUpError, StepFailedError, UsageError
-from podium.models.request_words import is_german
 from podium.settings import nearest
 from podium.workflows.studio import agents as roles
 from podium.workflows.studio.contracts import Routing
-from podium.workflows.studio.matching import is_small, stem, stems_of, words_of
+from podium.workflows.studio.matching import is_german, is_small, stem, stems_of, words_of
 from podium.workflows.studio.policy import mode_of, primary_and_supporting
 from podium.workflows.studio.team import TeamSpec
 
