@@ -178,7 +178,7 @@ class ModelFlags:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags:
-    """What is printed while a run is driven."""
+    """Flags for the output of a run that is driven."""
 
     json: AsJson = False
     events: Annotated[

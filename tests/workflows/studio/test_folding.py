@@ -127,7 +127,7 @@ def test_the_lines_read_as_a_story() -> None:
         ("○", 0, "Story Department: 1 specialist", ()),
         ("·", 1, "Plot Specialist discarded: too vague", ("58 of 80",)),
         ("↻", 1, "Plot Specialist starts afresh, attempt 2 of 4", ()),
-        ("~", 1, "Plot Specialist revision-needed", ("88.5 of 80",)),
+        ("~", 1, "Plot Specialist accepted with remarks", ("88.5 of 80",)),
         ("✓", 0, "Story Department: 1 of 1 specialist accepted", ("score 92",)),
     ]
 

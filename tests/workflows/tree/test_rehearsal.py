@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import podium
@@ -36,11 +38,11 @@ async def test_a_request_becomes_a_tree_of_two_levels_with_distinct_steps(
 
 
 async def test_different_requests_are_answered_differently(store: Store) -> None:
-    titles: list[str] = []
-    for request_text in REQUESTS:
-        found = await podium.run("tree", request_text, model="rehearsal", store=store)
-        titles += [row["title"] for row in found.output["nodes"]]
-    assert len(set(titles)) == len(titles)
+    documents = [
+        (await podium.run("tree", one, model="rehearsal", store=store)).output["document"] for one in REQUESTS
+    ]
+    points = [tuple(re.findall(r"^- (.+)$", text, re.MULTILINE)) for text in documents]
+    assert len(set(points)) == len(REQUESTS), "the points name words of the request"
 
 
 @pytest.mark.parametrize(

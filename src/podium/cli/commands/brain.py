@@ -50,7 +50,7 @@ async def show(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """What a project knows.
+    """Show what a project knows.
 
     Without --project, and where there are several, the projects are listed.
     """

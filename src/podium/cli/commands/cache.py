@@ -38,7 +38,7 @@ async def cache(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """What the cache of model calls holds and has saved, or (`clear`) how to empty it.
+    """Show what the cache of model calls holds and has saved; `clear` empties it.
 
     Runs use it when they are started with --cache, or with `cache = true` in podium.toml. Its size is limited
     by `cache_size`; what was not used for the longest time goes first. The room that a cleared cache leaves

@@ -45,7 +45,7 @@ ESTIMATE = Option("estimate", bool, False, help="Only tell what it would take; n
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RunFlags:
-    """What a run is started with, besides models, budget and output."""
+    """Flags of `podium run` besides models, budget and output."""
 
     approve: Annotated[
         str,

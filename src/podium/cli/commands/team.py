@@ -52,7 +52,7 @@ async def team(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """Who works in a studio.
+    """Show who works in a studio.
 
     `show` lists departments, heads and specialists; `check FILE` tells everything that is wrong with a team
     file, with its line; `init [FILE]` writes a copy that you can change; `stats` tells from the log how each

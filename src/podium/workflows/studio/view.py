@@ -112,7 +112,8 @@ def _reviewed(data: events.SpecialistReviewed, state: StudioState) -> Line:
     mark, weight = REVIEWS.get(data.status, ("·", "routine"))
     why = f": {one_line(data.error or data.notes, 200)}" if data.status == "rejected" else ""
     figures = (f"{data.score:g} of {data.threshold:g}",)
-    return Line(f"{_name(state, data)} {data.status}{why}", weight, figures, mark, 1)
+    said = "accepted with remarks" if data.status == "revision-needed" else data.status
+    return Line(f"{_name(state, data)} {said}{why}", weight, figures, mark, 1)
 
 
 def _synthesized(data: events.Synthesized, state: StudioState) -> Line | None:

@@ -30,9 +30,9 @@ _JOINED = re.compile(r"\b(?:and|or|vs|versus|und|oder)\b|;", re.IGNORECASE)
 _LINK = r"(?:for|in|with|to|on|by|from|as|of|about|für|im|mit|zu|auf|von)\s+"
 """Prepositions: an item of a list ends before one, or starts after it."""
 ASPECTS = (
-    ("1-goals", "Settle the goals: {topic}"),
-    ("2-options", "Collect the options: {topic}"),
-    ("3-risks", "Name the risks: {topic}"),
+    ("1-goals", "Settle the goals"),
+    ("2-options", "Collect the options"),
+    ("3-risks", "Name the risks"),
 )
 
 Bands = list[tuple[str, list[tuple[str, str]]]]
@@ -47,7 +47,7 @@ def rehearse_plan(call: Call) -> dict[str, Any]:
     if level == 0:
         return _planned(call, _root_bands(task))
     if level == 1 and call.path.startswith("1-"):
-        parts = [("1a-sources", f"Say what is known: {task}"), ("1b-doubts", f"Say what is unclear: {task}")]
+        parts = [("1a-sources", f"{task}: what is known"), ("1b-doubts", f"{task}: what is unclear")]
         return _planned(call, [("See both sides", parts)])
     return {
         "mode": "execute",
@@ -58,12 +58,10 @@ def rehearse_plan(call: Call) -> dict[str, Any]:
 
 
 def _root_bands(task: str) -> Bands:
-    words = task.strip(" .!?").split()
-    topic = " ".join(words[:9]) + ("…" if len(words) > 9 else "")
-    parts = [(name, title.format(topic=topic)) for name, title in ASPECTS]
+    parts = list(ASPECTS)
     if items := listed_items(task):
         parts = [(f"{n}-{slug(item, 24) or 'part'}", f"Look into {item}") for n, item in enumerate(items, 1)]
-    closing = (f"{len(parts) + 1}-draft", f"Draft a first answer: {topic}")
+    closing = (f"{len(parts) + 1}-draft", "Draft a first answer")
     return [("Understand each part", parts), ("Bring the parts together", [closing])]
 
 
@@ -108,7 +106,8 @@ def _planned(call: Call, bands: Bands) -> dict[str, Any]:
 @rehearses("tree", "execute")
 def rehearse_execution(call: Call) -> dict[str, Any]:
     task, wanted = _task(call), section(call.prompt, "Deliverable")
-    points = [f"What to say about {word}" for word in keywords(task.rpartition(": ")[2], 3)]
+    subject = request_in(call.prompt).partition(" ")[2]  # a request begins with what to do
+    points = [f"What to say about {word}" for word in keywords(subject or task, 3)]
     actions: list[dict[str, Any]] = [{"kind": "analysis", "note": f"What “{task}” asks for."}]
     if "`list_files`" in call.prompt and "# What your tool calls returned" not in call.prompt:
         note = "See what there is."
